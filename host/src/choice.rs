@@ -1,0 +1,365 @@
+//! Choices: every question a guest asks the host, and the one place that answers them.
+//!
+//! A run is a function of (module, answers). The [`Chooser`] supplies the answers of one step: values that
+//! were recorded before, where there are some and they fit, and values drawn from the step's own seed
+//! otherwise. Random exploration, replay, mutation and shrinking differ only in what is recorded.
+
+use std::fmt;
+
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+
+use crate::draw;
+
+/// What was asked: the kind of a choice and its constraint.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// True with this probability in generation. Below or at 0 always false, at or above 1 always true.
+    Boolean {
+        /// In `0.0..=1.0` to matter.
+        probability: f64,
+    },
+    /// One of `0..n`.
+    Index {
+        /// How many alternatives there are; never 0.
+        n: u32,
+    },
+    /// A signed integer in `min..=max`.
+    Integer {
+        /// The least value.
+        min: i64,
+        /// The greatest value.
+        max: i64,
+        /// The value that shrinking goes towards; within the range.
+        simplest: i64,
+    },
+    /// An unsigned integer in `min..=max`.
+    Unsigned {
+        /// The least value.
+        min: u64,
+        /// The greatest value.
+        max: u64,
+        /// The value that shrinking goes towards; within the range.
+        simplest: u64,
+    },
+    /// A float in `min..=max`.
+    Float {
+        /// The least value; not NaN.
+        min: f64,
+        /// The greatest value; not NaN.
+        max: f64,
+        /// NaN is a possible answer.
+        nan: bool,
+        /// Infinities within the range are possible answers.
+        infinite: bool,
+    },
+    /// A byte string of `min..=max` bytes.
+    Bytes {
+        /// The least length.
+        min: u32,
+        /// The greatest length.
+        max: u32,
+    },
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// To [`Kind::Boolean`].
+    Boolean(bool),
+    /// To [`Kind::Index`].
+    Index(u32),
+    /// To [`Kind::Integer`].
+    Integer(i64),
+    /// To [`Kind::Unsigned`].
+    Unsigned(u64),
+    /// To [`Kind::Float`]. NaN is always the canonical one.
+    Float(f64),
+    /// To [`Kind::Bytes`].
+    Bytes(Box<[u8]>),
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Boolean(a), Value::Boolean(b)) => a == b,
+            (Value::Index(a), Value::Index(b)) => a == b,
+            (Value::Integer(a), Value::Integer(b)) => a == b,
+            (Value::Unsigned(a), Value::Unsigned(b)) => a == b,
+            // By bits: 0.0 and -0.0 are two answers, NaN is one.
+            (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+            (Value::Bytes(a), Value::Bytes(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    /// As a literal: `true`, `-3`, `0.5`, `x"00ff"`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Boolean(v) => write!(f, "{v}"),
+            Value::Index(v) => write!(f, "{v}"),
+            Value::Integer(v) => write!(f, "{v}"),
+            Value::Unsigned(v) => write!(f, "{v}"),
+            Value::Float(v) => write!(f, "{v:?}"),
+            Value::Bytes(v) => {
+                f.write_str("x\"")?;
+                v.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+                f.write_str("\"")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::Boolean { probability } => write!(f, "a boolean with probability {probability}"),
+            Kind::Index { n } => write!(f, "an index below {n}"),
+            Kind::Integer { min, max, .. } => write!(f, "an integer in {min}..={max}"),
+            Kind::Unsigned { min, max, .. } => write!(f, "an unsigned integer in {min}..={max}"),
+            Kind::Float { min, max, .. } => write!(f, "a float in {min:?}..={max:?}"),
+            Kind::Bytes { min, max } => write!(f, "{min} to {max} bytes"),
+        }
+    }
+}
+
+impl Kind {
+    /// The value that shrinking goes towards.
+    pub fn simplest(&self) -> Value {
+        match *self {
+            Kind::Boolean { probability } => Value::Boolean(probability >= 1.0),
+            Kind::Index { .. } => Value::Index(0),
+            Kind::Integer { simplest, .. } => Value::Integer(simplest),
+            Kind::Unsigned { simplest, .. } => Value::Unsigned(simplest),
+            Kind::Float { min, max, .. } => Value::Float(0f64.clamp(min, max)),
+            Kind::Bytes { min, .. } => Value::Bytes(vec![0; min as usize].into()),
+        }
+    }
+
+    /// Whether `value` is a possible answer to this question.
+    pub fn accepts(&self, value: &Value) -> bool {
+        match (*self, value) {
+            (Kind::Boolean { probability }, Value::Boolean(v)) => {
+                if *v { probability > 0.0 } else { probability.is_nan() || probability < 1.0 }
+            }
+            (Kind::Index { n }, Value::Index(v)) => *v < n,
+            (Kind::Integer { min, max, .. }, Value::Integer(v)) => (min..=max).contains(v),
+            (Kind::Unsigned { min, max, .. }, Value::Unsigned(v)) => (min..=max).contains(v),
+            (Kind::Float { min, max, nan, infinite }, Value::Float(v)) => {
+                if v.is_nan() { nan } else { (infinite || v.is_finite()) && (min..=max).contains(v) }
+            }
+            (Kind::Bytes { min, max }, Value::Bytes(v)) => {
+                (min as usize..=max as usize).contains(&v.len())
+            }
+            _ => false,
+        }
+    }
+
+    /// The answer that stands for a recorded one: itself where it is possible, the nearest possible one of a
+    /// number out of range, nothing where it answers another kind of question.
+    pub fn fit(&self, value: &Value) -> Option<Value> {
+        if self.accepts(value) {
+            return Some(value.clone());
+        }
+        match (*self, value) {
+            (Kind::Index { n }, Value::Index(_)) => Some(Value::Index(n - 1)),
+            (Kind::Integer { min, max, .. }, Value::Integer(v)) => Some(Value::Integer((*v).clamp(min, max))),
+            (Kind::Unsigned { min, max, .. }, Value::Unsigned(v)) => {
+                Some(Value::Unsigned((*v).clamp(min, max)))
+            }
+            _ => None,
+        }
+    }
+
+    /// How far `value` is from the simplest one: 0 is simplest, and smaller is simpler. Byte strings count
+    /// by length first, so the order is that of pairs.
+    pub fn complexity(&self, value: &Value) -> (u64, u128) {
+        match (*self, value) {
+            (_, Value::Boolean(v)) => (0, u128::from(*v)),
+            (_, Value::Index(v)) => (0, u128::from(*v)),
+            (Kind::Integer { simplest, .. }, Value::Integer(v)) => {
+                (0, zigzag(i128::from(*v) - i128::from(simplest)))
+            }
+            (Kind::Unsigned { simplest, .. }, Value::Unsigned(v)) => {
+                (0, zigzag(i128::from(*v) - i128::from(simplest)))
+            }
+            (_, Value::Float(v)) => (0, float_complexity(*v)),
+            (_, Value::Bytes(v)) => {
+                let leading = v.iter().take(15).fold(0u128, |n, b| n << 8 | u128::from(*b));
+                (v.len() as u64, leading)
+            }
+            _ => (u64::MAX, u128::MAX),
+        }
+    }
+}
+
+/// 0, 1, -1, 2, -2, … as 0, 1, 2, 3, 4, …
+fn zigzag(distance: i128) -> u128 {
+    if distance > 0 { distance as u128 * 2 - 1 } else { distance.unsigned_abs() * 2 }
+}
+
+/// Whole numbers before fractions, small before large, positive before negative; infinities, then NaN, last.
+fn float_complexity(v: f64) -> u128 {
+    let class: u128 = match v {
+        v if v.is_nan() => 3,
+        v if v.is_infinite() => 2,
+        v if v.fract() != 0.0 => 1,
+        _ => 0,
+    };
+    class << 100 | u128::from(v.abs().to_bits()) << 1 | u128::from(v.is_sign_negative())
+}
+
+/// One answered question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// What was asked.
+    pub kind: Kind,
+    /// What was answered.
+    pub value: Value,
+}
+
+/// Choices of one step that belong together: `choices[start..end]`, both relative to the step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span {
+    /// The address and length of the label in guest memory.
+    pub label: (u32, u32),
+    /// Index of the first choice.
+    pub start: u32,
+    /// Index after the last choice.
+    pub end: u32,
+    /// The choices were drawn and then filtered out.
+    pub discarded: bool,
+}
+
+/// Answers the choices of one step and records them. Its buffers are reused from step to step.
+#[derive(Default)]
+pub struct Chooser {
+    seed: u64,
+    recorded: Vec<Option<Value>>,
+    /// What was asked and answered so far in this step.
+    pub choices: Vec<Choice>,
+    /// The spans of this step in the order in which they were opened.
+    pub spans: Vec<Span>,
+    open: Vec<u32>,
+    /// Index of the first choice that was recorded with a value that its question does not accept.
+    pub misfit: Option<usize>,
+}
+
+impl Chooser {
+    /// Starts a step: the answers come from `recorded`, and from `seed` where that holds `None`, does not
+    /// fit, or has ended.
+    pub fn begin(&mut self, seed: u64, recorded: impl IntoIterator<Item = Option<Value>>) {
+        self.seed = seed;
+        self.recorded.clear();
+        self.recorded.extend(recorded);
+        self.choices.clear();
+        self.spans.clear();
+        self.open.clear();
+        self.misfit = None;
+    }
+
+    /// Answers one question.
+    pub fn choose(&mut self, kind: Kind) -> &Value {
+        let position = self.choices.len();
+        let value = match self.recorded.get(position) {
+            Some(Some(value)) if kind.accepts(value) => value.clone(),
+            Some(Some(value)) => {
+                self.misfit.get_or_insert(position);
+                kind.fit(value).unwrap_or_else(|| self.draw(position, &kind))
+            }
+            Some(None) | None => self.draw(position, &kind),
+        };
+        self.choices.push(Choice { kind, value });
+        &self.choices[position].value
+    }
+
+    /// The draw of choice `position` depends on the seed and the position alone, so that another answer
+    /// before it does not shift it.
+    fn draw(&self, position: usize, kind: &Kind) -> Value {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(mix(self.seed, position as u64));
+        draw::value(kind, &mut rng)
+    }
+
+    /// Opens a span.
+    pub fn span_begin(&mut self, label: (u32, u32)) {
+        let at = self.choices.len() as u32;
+        self.open.push(self.spans.len() as u32);
+        self.spans.push(Span { label, start: at, end: at, discarded: false });
+    }
+
+    /// Closes the innermost span; false where none is open.
+    pub fn span_end(&mut self, discarded: bool) -> bool {
+        let Some(index) = self.open.pop() else { return false };
+        let span = &mut self.spans[index as usize];
+        span.end = self.choices.len() as u32;
+        span.discarded = discarded;
+        true
+    }
+
+    /// Ends the step: closes the spans that are still open.
+    pub fn end(&mut self) {
+        while self.span_end(false) {}
+    }
+}
+
+/// Two numbers into one, well mixed (the finaliser of SplitMix64, Steele et al. 2014).
+pub fn mix(a: u64, b: u64) -> u64 {
+    let mut z = a.wrapping_add(b.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn integer(min: i64, max: i64) -> Kind {
+        Kind::Integer { min, max, simplest: 0i64.clamp(min, max) }
+    }
+
+    #[test]
+    fn recorded_answers_come_first_then_the_seed() {
+        let mut chooser = Chooser::default();
+        chooser.begin(7, []);
+        let drawn: Vec<Value> = (0..3).map(|_| chooser.choose(integer(0, 1000)).clone()).collect();
+        chooser.begin(7, [Some(Value::Integer(5)), None]);
+        let mixed: Vec<Value> = (0..3).map(|_| chooser.choose(integer(0, 1000)).clone()).collect();
+        assert_eq!(mixed, [Value::Integer(5), drawn[1].clone(), drawn[2].clone()]);
+        assert_eq!(chooser.misfit, None);
+    }
+
+    #[test]
+    fn a_recorded_answer_that_does_not_fit_is_clamped_or_drawn_again() {
+        let mut chooser = Chooser::default();
+        chooser.begin(7, [Some(Value::Integer(5000)), Some(Value::Boolean(true))]);
+        assert_eq!(*chooser.choose(integer(0, 1000)), Value::Integer(1000));
+        assert!(integer(0, 1000).accepts(chooser.choose(integer(0, 1000))));
+        assert_eq!(chooser.misfit, Some(0));
+    }
+
+    #[test]
+    fn integers_are_simplest_at_zero_then_one_then_minus_one() {
+        let kind = integer(i64::MIN, i64::MAX);
+        let mut values = [2, -1, 0, -2, 1, i64::MIN, i64::MAX];
+        values.sort_by_key(|v| kind.complexity(&Value::Integer(*v)));
+        assert_eq!(values, [0, 1, -1, 2, -2, i64::MAX, i64::MIN]);
+    }
+
+    #[test]
+    fn spans_nest_and_open_ones_are_closed_at_the_end() {
+        let mut chooser = Chooser::default();
+        chooser.begin(1, []);
+        chooser.span_begin((0, 1));
+        chooser.choose(Kind::Index { n: 2 });
+        chooser.span_begin((1, 1));
+        chooser.choose(Kind::Index { n: 2 });
+        assert!(chooser.span_end(true));
+        chooser.end();
+        assert!(!chooser.span_end(false));
+        let ranges: Vec<_> = chooser.spans.iter().map(|s| (s.start, s.end, s.discarded)).collect();
+        assert_eq!(ranges, [(0, 2, false), (1, 2, true)]);
+    }
+}

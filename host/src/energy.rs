@@ -1,0 +1,275 @@
+//! Checkpoints and which of them to start from.
+//!
+//! The source of the scheme and of its constants is ordeal's explorer; `frontier` is the weight of its later
+//! releases.
+
+use std::sync::Arc;
+
+use rand::{Rng, RngExt};
+use serde::Serialize;
+
+use crate::trace::Trace;
+
+/// How to choose what to start a run from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum Strategy {
+    /// In proportion to energy.
+    Energy,
+    /// All alike.
+    Uniform,
+    /// In proportion to the rank by age, the newest highest.
+    Recent,
+    /// In proportion to `energy * sqrt(1 + index) / sqrt(1 + times selected)`, where the index counts
+    /// checkpoints by age: new ones that were seldom tried come first.
+    Frontier,
+    /// In proportion to `energy / (1 + times selected)^2`: what was seldom tried comes first, whatever its age.
+    Novel,
+    /// No guidance: every run is fresh, nothing is saved. For comparison.
+    Random,
+}
+
+/// How energy is given and taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Energies {
+    /// Energy of a new checkpoint.
+    pub start: f64,
+    /// Added for each new edge that a run from the checkpoint found.
+    pub reward: f64,
+    /// Multiplied after a run that found none.
+    pub decay: f64,
+    /// Never below this.
+    pub floor: f64,
+}
+
+impl Default for Energies {
+    fn default() -> Energies {
+        Energies { start: 1.0, reward: 2.0, decay: 0.95, floor: 0.01 }
+    }
+}
+
+/// The steps that lead to a checkpoint: those since the checkpoint it came from, and that one's.
+#[derive(Debug)]
+pub struct History {
+    /// Where it came from.
+    pub parent: Option<Arc<History>>,
+    /// The steps from there.
+    pub steps: Trace,
+}
+
+impl History {
+    /// All steps from the start of the run.
+    pub fn flatten(&self, out: &mut Trace) {
+        let mut chain = vec![self];
+        while let Some(parent) = &chain[chain.len() - 1].parent {
+            chain.push(parent);
+        }
+        for history in chain.into_iter().rev() {
+            out.extend(&history.steps, history.steps.len());
+        }
+    }
+}
+
+impl Drop for History {
+    /// Lets go of a long chain one by one, since dropping it recursively would take as many stack frames.
+    fn drop(&mut self) {
+        let mut next = self.parent.take();
+        while let Some(history) = next {
+            next = match Arc::try_unwrap(history) {
+                Ok(mut history) => history.parent.take(),
+                Err(_) => None,
+            };
+        }
+    }
+}
+
+/// A saved state from which runs start.
+#[derive(Debug)]
+pub struct Checkpoint<S> {
+    /// The state; `None` where it is reached by replaying the history.
+    pub snapshot: Option<S>,
+    /// How it was reached.
+    pub history: Arc<History>,
+    /// How promising it is.
+    pub energy: f64,
+    /// How many edges were new when it was saved.
+    pub new_edges: u32,
+    /// The step of its run, counted from the start of the run, after which it was saved.
+    pub step: u32,
+    /// The run that reached it, from 1.
+    pub run: u64,
+    /// How often a run started from it.
+    pub selected: u64,
+}
+
+/// The checkpoints of an exploration in the order in which they were saved.
+#[derive(Debug)]
+pub struct Checkpoints<S> {
+    list: Vec<Checkpoint<S>>,
+    /// How many are kept.
+    max: usize,
+    energies: Energies,
+    /// How many were saved in all, the evicted ones too.
+    saved: u64,
+    /// Scratch: the weights of a selection.
+    weights: Vec<f64>,
+}
+
+impl<S> Checkpoints<S> {
+    /// No checkpoints, of which at most `max` will be kept.
+    pub fn new(max: usize, energies: Energies) -> Checkpoints<S> {
+        Checkpoints { list: Vec::new(), max, energies, saved: 0, weights: Vec::new() }
+    }
+
+    /// How many are kept now.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// How many were saved in all.
+    pub fn saved(&self) -> u64 {
+        self.saved
+    }
+
+    /// The checkpoint with this index.
+    pub fn get(&self, index: usize) -> &Checkpoint<S> {
+        &self.list[index]
+    }
+
+    /// Saves a checkpoint with the energy of a new one. Where there are too many, the one with the lowest
+    /// energy goes, the oldest of those; its index is returned.
+    pub fn save(&mut self, mut checkpoint: Checkpoint<S>) -> Option<usize> {
+        checkpoint.energy = self.energies.start;
+        self.list.push(checkpoint);
+        self.saved += 1;
+        if self.list.len() <= self.max {
+            return None;
+        }
+        let lowest = (0..self.list.len()).min_by(|a, b| self.list[*a].energy.total_cmp(&self.list[*b].energy))?;
+        self.list.remove(lowest);
+        Some(lowest)
+    }
+
+    /// Rewards or tires a checkpoint after a run that started from it.
+    pub fn ran(&mut self, index: usize, new_edges: u32) {
+        let Energies { reward, decay, floor, .. } = self.energies;
+        let energy = &mut self.list[index].energy;
+        *energy =
+            if new_edges > 0 { *energy + f64::from(new_edges) * reward } else { (*energy * decay).max(floor) };
+    }
+
+    /// Chooses a checkpoint to start from. There must be one.
+    pub fn select(&mut self, strategy: Strategy, rng: &mut impl Rng) -> usize {
+        let weight = |index: usize, c: &Checkpoint<S>| match strategy {
+            Strategy::Energy => c.energy,
+            Strategy::Uniform | Strategy::Random => 1.0,
+            Strategy::Recent => (index + 1) as f64,
+            Strategy::Frontier => c.energy * ((1 + index) as f64).sqrt() / ((1 + c.selected) as f64).sqrt(),
+            Strategy::Novel => c.energy / ((1 + c.selected) as f64).powi(2),
+        };
+        self.weights.clear();
+        self.weights.extend(self.list.iter().enumerate().map(|(index, c)| weight(index, c)));
+        let mut at = rng.random::<f64>() * self.weights.iter().sum::<f64>();
+        let chosen = self.weights.iter().position(|weight| {
+            at -= weight;
+            at < 0.0
+        });
+        // Rounding may leave a rest: the last one then.
+        let chosen = chosen.unwrap_or(self.list.len() - 1);
+        self.list[chosen].selected += 1;
+        chosen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::SeedableRng;
+    use rand::rngs::Xoshiro256PlusPlus;
+
+    fn checkpoints(energies: &[f64], max: usize) -> Checkpoints<()> {
+        let mut checkpoints = Checkpoints::new(max, Energies::default());
+        for energy in energies {
+            checkpoints.save(checkpoint());
+            let last = checkpoints.len() - 1;
+            checkpoints.list[last].energy = *energy;
+        }
+        checkpoints
+    }
+
+    fn checkpoint() -> Checkpoint<()> {
+        let history = Arc::new(History { parent: None, steps: Trace::default() });
+        Checkpoint { snapshot: Some(()), history, energy: 0.0, new_edges: 1, step: 1, run: 1, selected: 0 }
+    }
+
+    #[test]
+    fn energy_follows_the_arithmetic_of_the_source() {
+        let mut list = checkpoints(&[1.0], 256);
+        list.ran(0, 3);
+        assert_eq!(list.get(0).energy, 7.0);
+        list.ran(0, 0);
+        assert_eq!(list.get(0).energy, 7.0 * 0.95);
+        let mut list = checkpoints(&[1.0], 256);
+        let mut runs = 0;
+        while list.get(0).energy > 0.5 {
+            list.ran(0, 0);
+            runs += 1;
+        }
+        assert_eq!(runs, 14);
+        for _ in 0..200 {
+            list.ran(0, 0);
+        }
+        assert_eq!(list.get(0).energy, 0.01);
+    }
+
+    #[test]
+    fn the_lowest_energy_is_evicted() {
+        let mut list = checkpoints(&[3.0, 0.5, 2.0], 3);
+        assert_eq!(list.save(checkpoint()), Some(1));
+        let energies: Vec<f64> = list.list.iter().map(|c| c.energy).collect();
+        assert_eq!(energies, [3.0, 2.0, 1.0]);
+        assert_eq!(list.saved(), 4);
+    }
+
+    /// How often each is selected in 10,000 draws.
+    fn frequencies(strategy: Strategy, energies: &[f64]) -> Vec<u64> {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
+        let mut counts = vec![0; energies.len()];
+        for _ in 0..10_000 {
+            let mut list = checkpoints(energies, 256);
+            counts[list.select(strategy, &mut rng)] += 1;
+        }
+        counts
+    }
+
+    fn check(strategy: Strategy, energies: &[f64], expected: &[f64]) {
+        let counts = frequencies(strategy, energies);
+        for (count, share) in counts.iter().zip(expected) {
+            assert!((*count as f64 / 10_000.0 - share).abs() < 0.02, "{counts:?} {expected:?}");
+        }
+    }
+
+    #[test]
+    fn selection_is_in_proportion() {
+        check(Strategy::Energy, &[10.0, 1.0], &[10.0 / 11.0, 1.0 / 11.0]);
+        check(Strategy::Uniform, &[10.0, 1.0], &[0.5, 0.5]);
+        check(Strategy::Recent, &[10.0, 1.0, 1.0], &[1.0 / 6.0, 2.0 / 6.0, 3.0 / 6.0]);
+        let root = 2f64.sqrt();
+        check(Strategy::Frontier, &[1.0, 1.0], &[1.0 / (1.0 + root), root / (1.0 + root)]);
+    }
+
+    #[test]
+    fn a_long_history_is_dropped_without_recursion() {
+        let mut history = Arc::new(History { parent: None, steps: Trace::default() });
+        for _ in 0..1_000_000 {
+            history = Arc::new(History { parent: Some(history), steps: Trace::default() });
+        }
+        drop(history);
+    }
+}

@@ -1,0 +1,104 @@
+//! From the way in which a call into the guest ended to an outcome.
+
+use wasmtime::{Error, Trap, WasmBacktrace};
+
+use super::imports::Stop;
+use super::state::State;
+use super::Program;
+use crate::outcome::{Failure, FailureKind, Outcome, Reject};
+use crate::trace::Action;
+
+/// What was being called.
+#[derive(Clone, Copy)]
+pub(super) enum Phase {
+    Step(Action),
+    /// The precondition of this rule.
+    Precondition(u16),
+    /// By index.
+    Invariant(usize),
+}
+
+/// An invariant returned 0.
+pub(super) fn invariant_is_false(program: &Program, index: usize) -> Failure {
+    let (name, _) = &program.exports.invariants[index];
+    Failure {
+        kind: FailureKind::Invariant,
+        subject: Some(name.clone()),
+        message: "it does not hold".to_string(),
+        place: None,
+    }
+}
+
+/// The outcome of a call that did not return.
+pub(super) fn outcome(program: &Program, state: &mut State, error: Error, phase: Phase) -> Outcome {
+    let failure = match error.downcast_ref::<Stop>() {
+        Some(Stop::Reject) => return Outcome::Reject(Reject::Assume),
+        Some(Stop::Fail(failure)) => {
+            let place = failure.place.clone().or_else(|| place(program, &error));
+            Failure { place, ..failure.clone() }
+        }
+        None => trapped(program, state, &error, phase),
+    };
+    Outcome::Fail(Box::new(within(program, failure, phase)))
+}
+
+fn trapped(program: &Program, state: &mut State, error: &Error, phase: Phase) -> Failure {
+    let trap = error.downcast_ref::<Trap>();
+    let at = place(program, error);
+    // Where a budget runs out or a stack ends is chance; the call that led there names the failure.
+    let (kind, message, place) = if state.is_out_of_budget() {
+        let message = format!("the step did not end within its budget{}", inside(&at));
+        (FailureKind::Hang, message, entry(program, phase))
+    } else if trap == Some(&Trap::StackOverflow) || state.is_too_deep(&program.limits) {
+        let message = format!("calls nest deeper than {}{}", program.limits.depth_max, inside(&at));
+        (FailureKind::StackOverflow, message, entry(program, phase))
+    } else {
+        let message = trap.map_or_else(|| error.root_cause().to_string(), |trap| trap_text(*trap));
+        (FailureKind::Trap, message, at)
+    };
+    Failure { kind, subject: None, message, place }
+}
+
+fn trap_text(trap: Trap) -> String {
+    let text = trap.to_string();
+    text.strip_prefix("wasm trap: ").unwrap_or(&text).to_string()
+}
+
+fn inside(place: &Option<String>) -> String {
+    place.as_ref().map(|place| format!(", in {place}")).unwrap_or_default()
+}
+
+/// `function+offset` of the innermost guest frame, as the original module has it.
+fn place(program: &Program, error: &Error) -> Option<String> {
+    let frames = error.downcast_ref::<WasmBacktrace>()?.frames();
+    frames.iter().find_map(|frame| {
+        let offset = frame.module_offset().unwrap_or(0);
+        let at = program.instrumented.code.locate(frame.func_index(), offset as u32)?;
+        let name = at.name.unwrap_or_else(|| format!("func[{}]", at.function));
+        Some(format!("{name}+{:#x}", at.offset))
+    })
+}
+
+/// The name of what the host called.
+fn entry(program: &Program, phase: Phase) -> Option<String> {
+    let exports = &program.exports;
+    Some(match phase {
+        Phase::Step(Action::Setup) => "setup".to_string(),
+        Phase::Step(Action::Teardown) => "teardown".to_string(),
+        Phase::Step(Action::Rule(rule)) => exports.rules[usize::from(rule)].name.clone(),
+        Phase::Step(Action::Fault(fault, _)) => exports.faults[usize::from(fault)].clone(),
+        Phase::Precondition(rule) => format!("precondition {}", exports.rules[usize::from(rule)].name),
+        Phase::Invariant(index) => format!("invariant {}", exports.invariants[index].0),
+    })
+}
+
+/// A panic or trap inside an invariant is that invariant's failure.
+fn within(program: &Program, failure: Failure, phase: Phase) -> Failure {
+    match (phase, failure.kind) {
+        (Phase::Invariant(index), FailureKind::Panic | FailureKind::Trap | FailureKind::Fail) => {
+            let subject = Some(program.exports.invariants[index].0.clone());
+            Failure { kind: FailureKind::Invariant, subject, ..failure }
+        }
+        _ => failure,
+    }
+}

@@ -1,0 +1,242 @@
+//! The page store: what a memory held, as a persistent table of reference-counted pages.
+//!
+//! A table shares every page that did not change with the table it was made from. The machine remembers
+//! which table is resident in the memory, so going to any other table copies the pages that were written
+//! since and those in which the two tables differ, and nothing else.
+
+use std::sync::{Arc, OnceLock};
+
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+/// Bytes in a page.
+pub const PAGE: usize = 4096;
+/// A store of this many bytes may begin on one page and end on the next; only the first is marked.
+const FRINGE: usize = 15;
+/// Pages in a leaf of the table.
+const LEAF: usize = 64;
+
+/// The saved bytes of one page.
+struct Page {
+    hash: OnceLock<u128>,
+    bytes: [u8; PAGE],
+}
+
+/// `None` is a page of zeros.
+type Leaf = [Option<Arc<Page>>; LEAF];
+
+/// What a memory held. Cloning is cheap.
+#[derive(Clone)]
+pub(crate) struct PageTable {
+    /// Bytes in the memory; always whole pages.
+    pub(crate) size: usize,
+    leaves: Arc<Vec<Option<Arc<Leaf>>>>,
+}
+
+impl PageTable {
+    /// A memory of `size` zero bytes.
+    pub(crate) fn zeros(size: usize) -> PageTable {
+        PageTable { size, leaves: Arc::default() }
+    }
+
+    fn page(&self, index: usize) -> Option<&Arc<Page>> {
+        self.leaves.get(index / LEAF)?.as_ref()?[index % LEAF].as_ref()
+    }
+
+    /// What the page held; `None` where it is all zeros.
+    fn bytes(&self, index: usize) -> Option<&[u8; PAGE]> {
+        self.page(index).map(|page| &page.bytes)
+    }
+
+    /// Takes the dirty pages of `memory` into this table. Only the leaves that hold them are made anew.
+    pub(crate) fn save(&mut self, memory: &[u8], dirty: &[u32]) {
+        self.size = memory.len();
+        let count = (memory.len() / PAGE).div_ceil(LEAF);
+        if dirty.is_empty() && count >= self.leaves.len() {
+            return;
+        }
+        let leaves = Arc::make_mut(&mut self.leaves);
+        leaves.resize(count, None);
+        for &index in dirty {
+            let index = index as usize;
+            let bytes: &[u8; PAGE] = memory[index * PAGE..][..PAGE].try_into().expect("a whole page");
+            let leaf = leaves[index / LEAF].get_or_insert_with(|| Arc::new([const { None }; LEAF]));
+            let old = &leaf[index % LEAF];
+            if old.as_ref().is_some_and(|old| old.bytes == *bytes) {
+                continue;
+            }
+            let is_zero = *bytes == [0; PAGE];
+            if is_zero && old.is_none() {
+                continue;
+            }
+            let page = (!is_zero).then(|| Arc::new(Page { hash: OnceLock::new(), bytes: *bytes }));
+            Arc::make_mut(leaf)[index % LEAF] = page;
+        }
+    }
+
+    /// Makes `memory`, which holds `resident` but for the `dirty` pages and has been set to this table's
+    /// size, hold this table.
+    pub(crate) fn load(&self, resident: &PageTable, memory: &mut [u8], dirty: &[u32]) {
+        let pages = memory.len() / PAGE;
+        for &index in dirty {
+            if (index as usize) < pages {
+                self.load_page(memory, index as usize);
+            }
+        }
+        if Arc::ptr_eq(&self.leaves, &resident.leaves) {
+            return;
+        }
+        for leaf in 0..self.leaves.len().max(resident.leaves.len()) {
+            let to = self.leaves.get(leaf).and_then(Option::as_ref);
+            let from = resident.leaves.get(leaf).and_then(Option::as_ref);
+            match (to, from) {
+                (None, None) => continue,
+                (Some(to), Some(from)) if Arc::ptr_eq(to, from) => continue,
+                _ => {}
+            }
+            for index in leaf * LEAF..((leaf + 1) * LEAF).min(pages) {
+                let is_same = match (self.page(index), resident.page(index)) {
+                    (None, None) => true,
+                    (Some(to), Some(from)) => Arc::ptr_eq(to, from),
+                    _ => false,
+                };
+                if !is_same {
+                    self.load_page(memory, index);
+                }
+            }
+        }
+    }
+
+    fn load_page(&self, memory: &mut [u8], index: usize) {
+        let to = &mut memory[index * PAGE..][..PAGE];
+        match self.bytes(index) {
+            Some(bytes) => to.copy_from_slice(bytes),
+            None => to.fill(0),
+        }
+    }
+
+    /// The sum of the pages' hashes, each of which covers the page's place: which pages were hashed before
+    /// does not matter, and a page of zeros counts nothing.
+    pub(crate) fn hash(&self, memory: usize) -> u128 {
+        let mut sum = xxh3_128_with_seed(&(self.size as u64).to_le_bytes(), !(memory as u64));
+        for (leaf, pages) in self.leaves.iter().enumerate() {
+            for (slot, page) in pages.iter().flat_map(|leaf| leaf.iter()).enumerate() {
+                let Some(page) = page else { continue };
+                let place = (memory as u64) << 40 | (leaf * LEAF + slot) as u64;
+                let hash = page.hash.get_or_init(|| xxh3_128_with_seed(&page.bytes, place));
+                sum = sum.wrapping_add(*hash);
+            }
+        }
+        sum
+    }
+}
+
+/// Lists the pages of `memory` that may differ from `resident`, in order, and clears the marks.
+///
+/// A mark stands for the page in which a store began; what it wrote may reach into the next page by
+/// [`FRINGE`] bytes, so these are compared.
+pub(crate) fn take_dirty(marks: &mut [u8], memory: &[u8], resident: &PageTable, dirty: &mut Vec<u32>) {
+    dirty.clear();
+    let pages = memory.len() / PAGE;
+    for (i, chunk) in marks[..pages.next_multiple_of(16).min(marks.len())].chunks_mut(16).enumerate() {
+        let is_clear = match <[u8; 16]>::try_from(&*chunk) {
+            Ok(word) => u128::from_ne_bytes(word) == 0,
+            Err(_) => chunk.iter().all(|mark| *mark == 0),
+        };
+        if is_clear {
+            continue;
+        }
+        for (j, mark) in chunk.iter_mut().enumerate() {
+            if std::mem::take(mark) != 0 && i * 16 + j < pages {
+                dirty.push((i * 16 + j) as u32);
+            }
+        }
+    }
+    add_fringes(memory, resident, dirty);
+}
+
+fn add_fringes(memory: &[u8], resident: &PageTable, dirty: &mut Vec<u32>) {
+    let pages = memory.len() / PAGE;
+    let marked = dirty.len();
+    for at in 0..marked {
+        let next = dirty[at] as usize + 1;
+        if next >= pages || (at + 1 < marked && dirty[at + 1] as usize == next) {
+            continue;
+        }
+        let now = &memory[next * PAGE..][..FRINGE];
+        let is_same = match resident.bytes(next) {
+            Some(bytes) => bytes[..FRINGE] == *now,
+            None => now.iter().all(|byte| *byte == 0),
+        };
+        if !is_same {
+            dirty.push(next as u32);
+        }
+    }
+    if dirty.len() > marked {
+        dirty.sort_unstable();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
+
+    /// Random stores, growth, snapshots and restores, beside full copies of the memory.
+    #[test]
+    fn it_holds_what_a_full_copy_holds() {
+        for seed in 0..20 {
+            let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let mut memory = vec![0u8; 65536];
+            let mut marks = vec![0u8; 8 * 16];
+            let mut resident = PageTable::zeros(memory.len());
+            let mut dirty = Vec::new();
+            let mut saved: Vec<(PageTable, Vec<u8>)> = vec![(resident.clone(), memory.clone())];
+            for _ in 0..300 {
+                match rng.random_range(0..10) {
+                    0..6 => {
+                        let len = rng.random_range(1..=16);
+                        let at = rng.random_range(0..=memory.len() - len);
+                        memory[at..at + len].fill(rng.random_range(0..3));
+                        marks[at / PAGE] = 1;
+                    }
+                    6 if memory.len() < 8 * 65536 => memory.resize(memory.len() + 65536, 0),
+                    7 => {
+                        take_dirty(&mut marks, &memory, &resident, &mut dirty);
+                        resident.save(&memory, &dirty);
+                        saved.push((resident.clone(), memory.clone()));
+                    }
+                    _ => {
+                        let (table, copy) = saved[rng.random_range(0..saved.len())].clone();
+                        take_dirty(&mut marks, &memory, &resident, &mut dirty);
+                        memory.resize(table.size, 0);
+                        table.load(&resident, &mut memory, &dirty);
+                        resident = table;
+                        assert!(memory == copy);
+                    }
+                }
+            }
+            for (table, copy) in &saved {
+                let mut fresh = PageTable::zeros(0);
+                fresh.save(copy, &(0..(copy.len() / PAGE) as u32).collect::<Vec<_>>());
+                assert_eq!(table.hash(0), fresh.hash(0));
+                assert_ne!(table.hash(0), fresh.hash(1));
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_shares_the_pages_that_did_not_change() {
+        let mut memory = vec![1u8; 4 * 65536];
+        let mut first = PageTable::zeros(memory.len());
+        first.save(&memory, &(0..64).collect::<Vec<_>>());
+        memory[5 * PAGE] = 2;
+        let mut second = first.clone();
+        second.save(&memory, &[5, 6]);
+        let shared = (0..64).filter(|i| match (first.page(*i), second.page(*i)) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        });
+        assert_eq!(shared.count(), 63);
+    }
+}

@@ -1,0 +1,380 @@
+//! Everything of an instance that a step can change: saved, restored and hashed.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow};
+use spelunk_instrumenter::{MemoryLayout, StateLayout};
+use wasmtime::{Func, Global, Instance, Memory, Ref, Store, Table, Val};
+use xxhash_rust::xxh3::Xxh3;
+
+use super::imports::Host;
+use super::memory::{Memories, View};
+use super::pages::{self, PageTable};
+use super::Limits;
+use crate::coverage::EdgeSet;
+
+/// A saved state. Cloning is cheap, and so is saving one: it shares all pages that did not change with the
+/// state that it came from.
+#[derive(Clone)]
+pub struct Snapshot(Arc<Saved>);
+
+#[derive(Clone)]
+struct Saved {
+    memories: Vec<PageTable>,
+    globals: Vec<GlobalValue>,
+    tables: Vec<Arc<Vec<Reference>>>,
+    dropped: Vec<u8>,
+    faults: Vec<bool>,
+}
+
+/// The value of a global; floats by their bits.
+#[derive(Clone, Copy, Debug, PartialEq, Hash)]
+enum GlobalValue {
+    I32(i32),
+    I64(i64),
+    F32(u32),
+    F64(u64),
+    V128(u128),
+    Func(Reference),
+    /// A reference that cannot be saved. A module that has such a global has no snapshots.
+    Opaque,
+}
+
+/// A function by its index in the table of functions, or null.
+type Reference = Option<u32>;
+
+impl Snapshot {
+    /// A hash of the whole state. Addresses do not enter it, so it is the same on every machine.
+    pub fn hash(&self) -> u128 {
+        let saved = &*self.0;
+        let mut hasher = Xxh3::new();
+        for (index, memory) in saved.memories.iter().enumerate() {
+            hasher.update(&memory.hash(index).to_le_bytes());
+        }
+        for global in &saved.globals {
+            let (tag, bits): (u8, u128) = match *global {
+                GlobalValue::I32(v) => (0, v as u32 as u128),
+                GlobalValue::I64(v) => (1, v as u64 as u128),
+                GlobalValue::F32(v) => (2, v.into()),
+                GlobalValue::F64(v) => (3, v.into()),
+                GlobalValue::V128(v) => (4, v),
+                GlobalValue::Func(v) => (5, v.map_or(u128::MAX, u128::from)),
+                GlobalValue::Opaque => (6, 0),
+            };
+            hasher.update(&[tag]);
+            hasher.update(&bits.to_le_bytes());
+        }
+        for table in &saved.tables {
+            hasher.update(&(table.len() as u64).to_le_bytes());
+            for reference in table.iter() {
+                hasher.update(&reference.map_or(u64::MAX, u64::from).to_le_bytes());
+            }
+        }
+        hasher.update(&saved.dropped);
+        hasher.update(&saved.faults.iter().map(|on| u8::from(*on)).collect::<Vec<_>>());
+        hasher.digest128()
+    }
+}
+
+/// A memory of the target.
+struct TargetMemory {
+    memory: Memory,
+    view: View,
+    /// Its marks in the private memory.
+    marks: Range<usize>,
+    is_64: bool,
+    /// What it held when it was last saved or restored.
+    resident: PageTable,
+}
+
+/// The functions that a reference may stand for, and their index by address. Addresses serve to recognise a
+/// function only; they reach no result.
+#[derive(Default)]
+struct Functions {
+    list: Vec<Func>,
+    index: HashMap<usize, u32>,
+}
+
+/// The handles to all of an instance's state.
+pub(super) struct State {
+    layout: StateLayout,
+    /// The instrumenter's own memory: counters, budget, marks.
+    private: Option<View>,
+    memories: Vec<TargetMemory>,
+    globals: Vec<Global>,
+    tables: Vec<Table>,
+    functions: Functions,
+    /// What the globals and tables held when they were last saved or restored.
+    resident: Saved,
+    /// Scratch: the pages of one memory that were written.
+    dirty: Vec<u32>,
+    /// There may be counters that are not zero.
+    has_counts: bool,
+}
+
+impl State {
+    /// Finds the state of a fresh instance. All of every memory counts as written.
+    ///
+    /// # Errors
+    /// An export that the layout names and the instance does not have.
+    pub(super) fn of(
+        layout: &StateLayout,
+        mappings: &Memories,
+        instance: Instance,
+        store: &mut Store<Host>,
+    ) -> Result<State> {
+        let lost = |name: &str| anyhow!("the instrumented module lost its export `{name}`");
+        let find_memory = |store: &mut Store<Host>, name: &str| {
+            instance.get_memory(&mut *store, name).ok_or_else(|| lost(name))
+        };
+        let mut private = None;
+        if let Some(name) = &layout.private {
+            let memory = find_memory(store, name)?;
+            let marks = layout.memories.first().map_or(0, |memory| memory.dirty.start);
+            store.data_mut().marks = Some((memory, marks));
+            private = Some(mappings.claim(memory.data_ptr(&*store)));
+        }
+        let mut memories = Vec::new();
+        for MemoryLayout { export, dirty, memory64, .. } in &layout.memories {
+            let memory = find_memory(store, export)?;
+            let view = mappings.claim(memory.data_ptr(&*store));
+            let marks = dirty.start as usize..dirty.end as usize;
+            memories.push(TargetMemory { memory, view, marks, is_64: *memory64, resident: PageTable::zeros(0) });
+        }
+        store.data_mut().memory = memories.first().map(|first| first.memory);
+        let mut globals = Vec::new();
+        for global in &layout.globals {
+            globals.push(instance.get_global(&mut *store, &global.export).ok_or_else(|| lost(&global.export))?);
+        }
+        let mut tables = Vec::new();
+        for table in &layout.tables {
+            tables.push(instance.get_table(&mut *store, &table.export).ok_or_else(|| lost(&table.export))?);
+        }
+        let functions = match &layout.functions {
+            Some(name) => {
+                let table = instance.get_table(&mut *store, name).ok_or_else(|| lost(name))?;
+                Functions::of(table, store)
+            }
+            None => Functions::default(),
+        };
+        let resident = Saved {
+            memories: Vec::new(),
+            globals: Vec::new(),
+            tables: Vec::new(),
+            dropped: Vec::new(),
+            faults: Vec::new(),
+        };
+        let layout = layout.clone();
+        let dirty = Vec::new();
+        let mut state =
+            State { layout, private, memories, globals, tables, functions, resident, dirty, has_counts: true };
+        state.mark_everything();
+        Ok(state)
+    }
+
+    /// A snapshot of no state, to stand where one is needed before the first is taken.
+    pub(super) fn nothing(&self) -> Snapshot {
+        Snapshot(Arc::new(self.resident.clone()))
+    }
+
+    fn mark_everything(&mut self) {
+        let Some(private) = &mut self.private else { return };
+        for memory in &self.memories {
+            private.bytes()[memory.marks.clone()].fill(1);
+        }
+        private.bytes()[range(&self.layout.table_marks)].fill(1);
+    }
+
+    /// Readies the counters and budgets for a step.
+    pub(super) fn begin(&mut self, limits: &Limits) {
+        if self.has_counts {
+            self.clear_counts();
+        }
+        let Some(private) = &mut self.private else { return };
+        let bytes = private.bytes();
+        bytes[range(&self.layout.resets)].fill(0);
+        if let Some(at) = self.layout.budget {
+            bytes[at as usize..][..4].copy_from_slice(&limits.step_budget.to_le_bytes());
+        }
+        if let Some(at) = self.layout.depth {
+            bytes[at as usize..][..4].fill(0);
+        }
+        self.has_counts = true;
+    }
+
+    fn clear_counts(&mut self) {
+        if let Some(private) = &mut self.private {
+            private.bytes()[range(&self.layout.counters)].fill(0);
+        }
+        self.has_counts = false;
+    }
+
+    /// Adds the edges counted since the last call to `seen`; returns how many are new.
+    pub(super) fn coverage(&mut self, seen: &mut EdgeSet) -> u32 {
+        self.has_counts = false;
+        match &mut self.private {
+            Some(private) => seen.drain(&mut private.bytes()[range(&self.layout.counters)]),
+            None => 0,
+        }
+    }
+
+    fn private_i32(&mut self, at: Option<u32>) -> Option<i32> {
+        let at = at? as usize;
+        let bytes = &self.private.as_mut()?.bytes()[at..at + 4];
+        Some(i32::from_le_bytes(bytes.try_into().expect("four bytes")))
+    }
+
+    /// Whether the last call ended because its budget ran out.
+    pub(super) fn is_out_of_budget(&mut self) -> bool {
+        self.private_i32(self.layout.budget).is_some_and(|left| left < 0)
+    }
+
+    /// Whether the last call ended because it nested too deep.
+    pub(super) fn is_too_deep(&mut self, limits: &Limits) -> bool {
+        self.private_i32(self.layout.depth).is_some_and(|depth| depth as u32 > limits.depth_max)
+    }
+
+    /// Saves the state.
+    pub(super) fn save(&mut self, store: &mut Store<Host>) -> Snapshot {
+        for memory in &mut self.memories {
+            let marks = &mut self.private.as_mut().expect("marks need a private memory").bytes()[memory.marks.clone()];
+            pages::take_dirty(marks, memory.view.bytes(), &memory.resident, &mut self.dirty);
+            memory.resident.save(memory.view.bytes(), &self.dirty);
+        }
+        self.save_tables(store);
+        let globals = self.globals.iter().map(|global| self.functions.read(global.get(&mut *store), store));
+        let globals = globals.collect();
+        let dropped = self.private.as_mut().map(|p| p.bytes()[range(&self.layout.dropped)].to_vec());
+        let saved = Saved {
+            memories: self.memories.iter().map(|memory| memory.resident.clone()).collect(),
+            globals,
+            tables: self.resident.tables.clone(),
+            dropped: dropped.unwrap_or_default(),
+            faults: store.data().faults.clone(),
+        };
+        Snapshot(Arc::new(saved))
+    }
+
+    /// Reads the tables that were written into `resident`.
+    fn save_tables(&mut self, store: &mut Store<Host>) {
+        for (index, table) in self.tables.iter().enumerate() {
+            let Some(private) = &mut self.private else { return };
+            let mark = &mut private.bytes()[range(&self.layout.table_marks)][index];
+            if std::mem::take(mark) == 0 && index < self.resident.tables.len() {
+                continue;
+            }
+            let elements = (0..table.size(&*store)).map(|i| {
+                let element = table.get(&mut *store, i).unwrap_or(Ref::Func(None));
+                self.functions.name(&element, store)
+            });
+            let elements = Arc::new(elements.collect());
+            match self.resident.tables.get_mut(index) {
+                Some(slot) => *slot = elements,
+                None => self.resident.tables.push(elements),
+            }
+        }
+    }
+
+    /// Goes to a saved state.
+    pub(super) fn load(&mut self, store: &mut Store<Host>, snapshot: &Snapshot) {
+        let saved = &*snapshot.0;
+        for (memory, to) in self.memories.iter_mut().zip(&saved.memories) {
+            let marks = &mut self.private.as_mut().expect("marks need a private memory").bytes()[memory.marks.clone()];
+            pages::take_dirty(marks, memory.view.bytes(), &memory.resident, &mut self.dirty);
+            if memory.view.size() != to.size {
+                memory.resize(store, to.size);
+            }
+            to.load(&memory.resident, memory.view.bytes(), &self.dirty);
+            memory.resident = to.clone();
+        }
+        for (global, value) in self.globals.iter().zip(&saved.globals) {
+            if let Some(value) = self.functions.write(*value) {
+                global.set(&mut *store, value).expect("the global held a value of this type");
+            }
+        }
+        self.load_tables(store, &saved.tables);
+        if let Some(private) = &mut self.private
+            && !saved.dropped.is_empty()
+        {
+            private.bytes()[range(&self.layout.dropped)].copy_from_slice(&saved.dropped);
+        }
+        store.data_mut().faults.copy_from_slice(&saved.faults);
+    }
+
+    fn load_tables(&mut self, store: &mut Store<Host>, saved: &[Arc<Vec<Reference>>]) {
+        for (index, (table, to)) in self.tables.iter().zip(saved).enumerate() {
+            let Some(private) = &mut self.private else { return };
+            let mark = &mut private.bytes()[range(&self.layout.table_marks)][index];
+            let is_written = std::mem::take(mark) != 0;
+            if !is_written && Arc::ptr_eq(&self.resident.tables[index], to) {
+                continue;
+            }
+            for (i, reference) in (0..).zip(to.iter()) {
+                let element = Ref::Func(reference.map(|index| self.functions.list[index as usize]));
+                table.set(&mut *store, i, element).expect("the table held this element");
+            }
+            self.resident.tables[index] = to.clone();
+        }
+    }
+}
+
+fn range(range: &Range<u32>) -> Range<usize> {
+    range.start as usize..range.end as usize
+}
+
+impl TargetMemory {
+    /// Sets the size in bytes. Bytes that are added are zero.
+    fn resize(&mut self, store: &mut Store<Host>, size: usize) {
+        self.view.resize(size).expect("a size that the memory had before fits its mapping");
+        // The engine reads the size anew when the memory grows, even by nothing.
+        self.memory.grow(&mut *store, 0).expect("growing by nothing is within every limit");
+        debug_assert!(self.is_64 || size <= 1 << 32);
+    }
+}
+
+impl Functions {
+    fn of(table: Table, store: &mut Store<Host>) -> Functions {
+        let mut functions = Functions::default();
+        for i in 0..table.size(&*store) {
+            if let Some(Ref::Func(Some(func))) = table.get(&mut *store, i) {
+                functions.index.entry(func.to_raw(&mut *store) as usize).or_insert(functions.list.len() as u32);
+                functions.list.push(func);
+            }
+        }
+        functions
+    }
+
+    /// The index that stands for a function reference.
+    fn name(&self, reference: &Ref, store: &mut Store<Host>) -> Reference {
+        match reference {
+            Ref::Func(Some(func)) => self.index.get(&(func.to_raw(&mut *store) as usize)).copied(),
+            _ => None,
+        }
+    }
+
+    fn read(&self, value: Val, store: &mut Store<Host>) -> GlobalValue {
+        match value {
+            Val::I32(v) => GlobalValue::I32(v),
+            Val::I64(v) => GlobalValue::I64(v),
+            Val::F32(v) => GlobalValue::F32(v),
+            Val::F64(v) => GlobalValue::F64(v),
+            Val::V128(v) => GlobalValue::V128(v.as_u128()),
+            Val::FuncRef(func) => GlobalValue::Func(self.name(&Ref::Func(func), store)),
+            _ => GlobalValue::Opaque,
+        }
+    }
+
+    fn write(&self, value: GlobalValue) -> Option<Val> {
+        Some(match value {
+            GlobalValue::I32(v) => Val::I32(v),
+            GlobalValue::I64(v) => Val::I64(v),
+            GlobalValue::F32(v) => Val::F32(v),
+            GlobalValue::F64(v) => Val::F64(v),
+            GlobalValue::V128(v) => Val::V128(v.into()),
+            GlobalValue::Func(v) => Val::FuncRef(v.map(|index| self.list[index as usize])),
+            GlobalValue::Opaque => return None,
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! Targets made of plain Rust values, for the tests of the search.
+
+use crate::choice::Chooser;
+use crate::coverage::EdgeSet;
+use crate::outcome::{Failure, FailureKind, Outcome};
+use crate::target::{Rule, Target};
+use crate::trace::Action;
+
+/// A target whose whole state is a value.
+pub(crate) struct Model<S> {
+    pub(crate) state: S,
+    start: S,
+    rules: Vec<Rule>,
+    faults: Vec<String>,
+    counters: Vec<u8>,
+    pub(crate) uses_snapshots: bool,
+    pub(crate) has_setup: bool,
+    /// Which rules may be called.
+    pub(crate) guard: fn(&S, u16) -> bool,
+    step: fn(&mut S, Action, &mut Chooser, &mut dyn FnMut(u32)) -> Outcome,
+    /// Steps performed, replayed ones too.
+    pub(crate) steps: u64,
+}
+
+impl<S: Clone + std::fmt::Debug> Model<S> {
+    /// `step` reports the edges that it goes through.
+    pub(crate) fn new(
+        start: S,
+        rules: &[&str],
+        faults: &[&str],
+        step: fn(&mut S, Action, &mut Chooser, &mut dyn FnMut(u32)) -> Outcome,
+    ) -> Model<S> {
+        let rule = |name: &&str| Rule { name: name.to_string(), params: Vec::new() };
+        Model {
+            state: start.clone(),
+            start,
+            rules: rules.iter().map(rule).collect(),
+            faults: faults.iter().map(ToString::to_string).collect(),
+            counters: vec![0; 256],
+            uses_snapshots: true,
+            has_setup: false,
+            guard: |_, _| true,
+            step,
+            steps: 0,
+        }
+    }
+}
+
+/// A failure with this message, which also names its place.
+pub(crate) fn fail(message: &str) -> Outcome {
+    let (message, place) = (message.to_string(), Some(message.to_string()));
+    Outcome::Fail(Box::new(Failure { kind: FailureKind::Panic, subject: None, message, place }))
+}
+
+impl<S: Clone + std::fmt::Debug> Target for Model<S> {
+    type Snapshot = S;
+
+    fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    fn faults(&self) -> &[String] {
+        &self.faults
+    }
+
+    fn has_setup(&self) -> bool {
+        self.has_setup
+    }
+
+    fn has_teardown(&self) -> bool {
+        false
+    }
+
+    fn reset(&mut self) {
+        self.state = self.start.clone();
+    }
+
+    fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Box<Failure>> {
+        rules.clear();
+        rules.extend((0..self.rules.len() as u16).filter(|rule| (self.guard)(&self.state, *rule)));
+        Ok(())
+    }
+
+    fn step(&mut self, action: Action, chooser: &mut Chooser) -> Outcome {
+        self.steps += 1;
+        let counters = &mut self.counters;
+        (self.step)(&mut self.state, action, chooser, &mut |edge| counters[edge as usize] = 1)
+    }
+
+    fn snapshot(&mut self) -> Option<S> {
+        self.uses_snapshots.then(|| self.state.clone())
+    }
+
+    fn restore(&mut self, snapshot: &S) {
+        self.state = snapshot.clone();
+    }
+
+    fn coverage(&mut self, seen: &mut EdgeSet) -> u32 {
+        seen.drain(&mut self.counters)
+    }
+
+    fn state(&mut self) -> u128 {
+        xxhash_rust::xxh3::xxh3_128(format!("{:?}", self.state).as_bytes())
+    }
+}

@@ -1,0 +1,130 @@
+//! How a step ends: an outcome is data. It is searched for, shrunk and printed, and never an error of ours.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// How a step, and so far a run, ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Nothing went wrong.
+    Pass,
+    /// The run does not count.
+    Reject(Reject),
+    /// The guest failed.
+    Fail(Box<Failure>),
+}
+
+/// Why a run does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reject {
+    /// The guest called `reject` (an `assume` that did not hold).
+    Assume,
+    /// The rule's precondition does not hold in the state it was to be called in.
+    Precondition,
+}
+
+/// What kind of thing went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// An invariant did not hold, whether it returned 0, panicked or trapped.
+    Invariant,
+    /// The guest reported a panic.
+    Panic,
+    /// The guest called `fail`.
+    Fail,
+    /// A trap.
+    Trap,
+    /// The step budget ran out.
+    Hang,
+    /// Calls nested deeper than the limit.
+    StackOverflow,
+    /// A choice among nothing.
+    Deadlock,
+    /// An `always` property with a false condition.
+    Always,
+    /// An `unreachable` property that was reached.
+    Unreachable,
+    /// The guest broke the ABI: a malformed question, an unknown name.
+    Abi,
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FailureKind::Invariant => "invariant",
+            FailureKind::Panic => "panic",
+            FailureKind::Fail => "fail",
+            FailureKind::Trap => "trap",
+            FailureKind::Hang => "hang",
+            FailureKind::StackOverflow => "stack-overflow",
+            FailureKind::Deadlock => "deadlock",
+            FailureKind::Always => "always",
+            FailureKind::Unreachable => "unreachable",
+            FailureKind::Abi => "abi",
+        })
+    }
+}
+
+/// What went wrong. Two failures are the same one when their [`Failure::id`] is: the kind and the place
+/// count, the message does not, since it may hold values that shrinking changes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The kind.
+    pub kind: FailureKind,
+    /// The invariant or property that failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub subject: Option<String>,
+    /// What the guest said, or what trapped.
+    pub message: String,
+    /// Where: `file:line:column` of a panic, `function+offset` of anything else that stopped in the guest.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub place: Option<String>,
+}
+
+impl Failure {
+    /// Eight hexadecimal digits that name the failure; stable under shrinking.
+    pub fn id(&self) -> String {
+        let subject = self.subject.as_deref().unwrap_or("");
+        let place = self.place.as_deref().unwrap_or("");
+        let hash = xxh3_64(format!("{}\0{subject}\0{place}", self.kind).as_bytes());
+        format!("{:08x}", hash >> 32)
+    }
+
+    /// Whether both are one failure.
+    pub fn is_same(&self, other: &Failure) -> bool {
+        (self.kind, &self.subject, &self.place) == (other.kind, &other.subject, &other.place)
+    }
+}
+
+impl fmt::Display for Failure {
+    /// `invariant conserved: total is 90, expected 100`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.kind)?;
+        if let Some(subject) = &self.subject {
+            write!(f, " {subject}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_does_not_count_for_identity() {
+        let a = Failure {
+            kind: FailureKind::Panic,
+            subject: None,
+            message: "total is 90".into(),
+            place: Some("src/lib.rs:4:2".into()),
+        };
+        let b = Failure { message: "total is 80".into(), ..a.clone() };
+        let c = Failure { place: Some("src/lib.rs:5:2".into()), ..a.clone() };
+        assert!(a.is_same(&b) && a.id() == b.id());
+        assert!(!a.is_same(&c) && a.id() != c.id());
+    }
+}

@@ -1,0 +1,606 @@
+//! Shrinking: from a trace that fails to the simplest one that fails the same way.
+//!
+//! Simplicity is shortlex: fewer steps, then fewer faults toggled, then fewer choices, then smaller values,
+//! the first that differs counting. One gate runs candidates and replaces the best; only a strictly simpler
+//! trace of the same failure passes. A candidate runs from the state before its first change, which the gate
+//! keeps for every step of the best trace.
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+use crate::choice::{Choice, Chooser, Kind, Value};
+use crate::outcome::{Failure, Outcome, Reject};
+use crate::replay::{Replayed, replay};
+use crate::target::{Target, attempt};
+use crate::trace::{Action, Step, Trace};
+
+/// How shrinking ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shrunk {
+    /// The simplest trace found, with the state after each step.
+    pub trace: Trace,
+    /// What it fails with; the same failure as before, perhaps with another message.
+    pub failure: Failure,
+    /// Candidates that were executed.
+    pub executions: u64,
+    /// Whether no pass helps any more; false where the budget ended first.
+    pub is_minimal: bool,
+}
+
+/// The trace does not do what it did when it was recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NotReproduced(pub Replayed);
+
+/// Shrinks `trace`, which fails with `failure`, within `executions_max` candidates. `progress` is told the
+/// number of executions and of steps left now and then.
+///
+/// # Errors
+/// The trace does not fail this way when it is replayed.
+pub fn shrink<T: Target>(
+    target: &mut T,
+    trace: &Trace,
+    failure: &Failure,
+    executions_max: u64,
+    mut progress: impl FnMut(u64, usize),
+) -> Result<Shrunk, NotReproduced> {
+    let (replayed, best) = replay(target, trace, false);
+    match &replayed {
+        Replayed::Failed(found) if found.is_same(failure) => {}
+        _ => return Err(NotReproduced(replayed)),
+    }
+    let mut gate = Gate {
+        target,
+        failure: failure.clone(),
+        states: Vec::new(),
+        tried: BTreeSet::new(),
+        executions: 0,
+        executions_max,
+        chooser: Chooser::default(),
+        enabled: Vec::new(),
+        progress: &mut progress,
+        best,
+    };
+    gate.keep_states();
+    while gate.pass() {}
+    let is_minimal = gate.executions < executions_max;
+    let executions = gate.executions;
+    let best = std::mem::take(&mut gate.best);
+    // From zero once more: what is reported is what a replay will do.
+    match replay(gate.target, &best, false) {
+        (Replayed::Failed(found), trace) if found.is_same(failure) => {
+            Ok(Shrunk { trace, failure: *found, executions, is_minimal })
+        }
+        (other, _) => Err(NotReproduced(other)),
+    }
+}
+
+/// A step of a candidate.
+#[derive(Clone, PartialEq)]
+struct Draft {
+    action: Action,
+    seed: u64,
+    values: Vec<Value>,
+}
+
+/// The one place where candidates are executed.
+struct Gate<'a, T: Target> {
+    target: &'a mut T,
+    failure: Failure,
+    best: Trace,
+    /// The state before each step of `best`, as far as known; none where the target has no snapshots.
+    states: Vec<T::Snapshot>,
+    /// Candidates by what they say, so that none is executed twice.
+    tried: BTreeSet<Vec<u8>>,
+    executions: u64,
+    executions_max: u64,
+    chooser: Chooser,
+    enabled: Vec<u16>,
+    progress: &'a mut dyn FnMut(u64, usize),
+}
+
+impl<T: Target> Gate<'_, T> {
+    /// Records the state before each step of the best trace.
+    fn keep_states(&mut self) {
+        let drafts = self.drafts();
+        self.target.reset();
+        self.execute(&drafts, 0);
+    }
+
+    fn drafts(&self) -> Vec<Draft> {
+        drafts_of(&self.best)
+    }
+
+    /// Tries a candidate that is the best trace up to step `from`. Whether it became the best.
+    fn is_better(&mut self, candidate: &[Draft], from: usize) -> bool {
+        if self.executions >= self.executions_max || !self.tried.insert(fingerprint(candidate)) {
+            return false;
+        }
+        self.executions += 1;
+        (self.progress)(self.executions, self.best.len());
+        let from = from.min(self.states.len().saturating_sub(1));
+        let from = match self.states.get(from) {
+            Some(state) => {
+                self.target.restore(state);
+                from
+            }
+            None => {
+                self.target.reset();
+                0
+            }
+        };
+        let kept = self.states[..from].to_vec();
+        let before = std::mem::replace(&mut self.states, kept);
+        let Some((trace, skipped)) = self.execute(candidate, from) else {
+            self.states = before;
+            return false;
+        };
+        if skipped {
+            // What was skipped evaluated preconditions; only an execution without it counts.
+            self.states = before;
+            let without = drafts_of(&trace);
+            return self.is_better(&without, from);
+        }
+        if compare(&trace, &self.best) != Ordering::Less {
+            self.states = before;
+            return false;
+        }
+        self.best = trace;
+        true
+    }
+
+    /// Executes `candidate[from..]` on the state before step `from`, appending the state before each step to
+    /// `states`. The whole trace, and whether steps were skipped because they may not be called, where it
+    /// ends in the failure.
+    fn execute(&mut self, candidate: &[Draft], from: usize) -> Option<(Trace, bool)> {
+        let mut trace = Trace::default();
+        trace.extend(&self.best, from);
+        let mut skipped = false;
+        for draft in &candidate[from..] {
+            if let Some(state) = self.target.snapshot() {
+                self.states.push(state);
+            }
+            let values = draft.values.iter().cloned().map(Some);
+            let what = (draft.action, draft.seed);
+            match attempt(self.target, &mut self.chooser, &mut self.enabled, what, values, &mut trace) {
+                Outcome::Pass => {}
+                Outcome::Fail(found) => return found.is_same(&self.failure).then_some((trace, skipped)),
+                Outcome::Reject(Reject::Precondition) => skipped = true,
+                Outcome::Reject(Reject::Assume) => return None,
+            }
+        }
+        None
+    }
+
+    /// One round of all passes. Whether any helped.
+    fn pass(&mut self) -> bool {
+        let steps = self.delete_steps();
+        let choices = self.delete_choices();
+        let values = self.lower_values();
+        let sums = self.redistribute();
+        (steps || choices || values || sums) && self.executions < self.executions_max
+    }
+
+    /// Deletes runs of steps, long ones first, late ones first.
+    fn delete_steps(&mut self) -> bool {
+        let mut helped = false;
+        let mut len = self.best.len() / 2;
+        while len > 0 {
+            let mut end = self.best.len();
+            while end >= len {
+                let drafts = self.drafts();
+                let start = end - len;
+                let fixed = |draft: &Draft| matches!(draft.action, Action::Setup | Action::Teardown);
+                let mut candidate = drafts[..start].to_vec();
+                candidate.extend(drafts[start..end].iter().filter(|draft| fixed(draft)).cloned());
+                candidate.extend_from_slice(&drafts[end..]);
+                if candidate.len() < drafts.len() && self.is_better(&candidate, start) {
+                    helped = true;
+                    end = start.min(self.best.len());
+                } else {
+                    end -= 1;
+                }
+            }
+            len /= 2;
+        }
+        helped
+    }
+
+    /// Deletes runs of up to eight choices within a step.
+    fn delete_choices(&mut self) -> bool {
+        let mut helped = false;
+        for len in [8, 4, 3, 2, 1] {
+            let mut step = self.best.len();
+            while step > 0 {
+                step -= 1;
+                let mut end = self.drafts().get(step).map_or(0, |draft| draft.values.len());
+                while end >= len {
+                    let mut candidate = self.drafts();
+                    candidate[step].values.drain(end - len..end);
+                    let is_better = self.is_better(&candidate, step);
+                    helped |= is_better;
+                    end = if is_better { end - len } else { end - 1 };
+                    end = end.min(self.drafts().get(step).map_or(0, |draft| draft.values.len()));
+                }
+            }
+        }
+        helped
+    }
+
+    /// Lowers each value as far as it goes.
+    fn lower_values(&mut self) -> bool {
+        let mut helped = false;
+        let mut step = 0;
+        while step < self.best.len() {
+            let mut at = 0;
+            while let Some(choice) = self.choice(step, at) {
+                helped |= self.lower(step, at, &choice);
+                at += 1;
+            }
+            step += 1;
+        }
+        helped
+    }
+
+    /// Moves what one number has above its simplest to the next number, as much as it takes: two that count
+    /// together become one that counts and one that does not.
+    fn redistribute(&mut self) -> bool {
+        let mut helped = false;
+        let places = |gate: &Self| {
+            let steps = gate.best.steps().iter().enumerate();
+            let places = steps.flat_map(|(i, step)| (0..gate.best.choices(step).len()).map(move |at| (i, at)));
+            places.filter(|(i, at)| matches!(gate.choice(*i, *at), Some(c) if number(&c).is_some())).collect::<Vec<_>>()
+        };
+        let mut index = 0;
+        while let [from, to, ..] = places(self)[index..] {
+            let mut amount = self.choice(from.0, from.1).and_then(|c| number(&c)).map_or(0, |(_, d)| d.max(0));
+            while amount > 0 {
+                if self.moved(from, to, amount) {
+                    helped = true;
+                } else {
+                    amount /= 2;
+                }
+            }
+            index += 1;
+            if index > places(self).len() {
+                break;
+            }
+        }
+        helped
+    }
+
+    /// Whether the trace with `amount` taken from one number and given to another became the best.
+    fn moved(&mut self, from: (usize, usize), to: (usize, usize), amount: i128) -> bool {
+        let (Some(giver), Some(taker)) = (self.choice(from.0, from.1), self.choice(to.0, to.1)) else { return false };
+        let shifted = |choice: &Choice, by: i128| {
+            let (simplest, distance) = number(choice)?;
+            let value = simplest + distance + by;
+            let value = match choice.value {
+                Value::Integer(_) => Value::Integer(value.try_into().ok()?),
+                _ => Value::Unsigned(value.try_into().ok()?),
+            };
+            choice.kind.accepts(&value).then_some(value)
+        };
+        let (Some(less), Some(more)) = (shifted(&giver, -amount), shifted(&taker, amount)) else { return false };
+        if number(&giver).is_none_or(|(_, distance)| distance < amount) {
+            return false;
+        }
+        let mut candidate = self.drafts();
+        candidate[from.0].values[from.1] = less;
+        candidate[to.0].values[to.1] = more;
+        self.is_better(&candidate, from.0)
+    }
+
+    fn choice(&self, step: usize, at: usize) -> Option<Choice> {
+        let step = self.best.steps().get(step)?;
+        self.best.choices(step).get(at).cloned()
+    }
+
+    /// Whether the trace with this value instead became the best.
+    fn replaced(&mut self, step: usize, at: usize, value: Value) -> bool {
+        let mut candidate = self.drafts();
+        let Some(slot) = candidate.get_mut(step).and_then(|draft| draft.values.get_mut(at)) else { return false };
+        *slot = value;
+        self.is_better(&candidate, step)
+    }
+
+    fn lower(&mut self, step: usize, at: usize, choice: &Choice) -> bool {
+        let simplest = choice.kind.simplest();
+        if choice.value == simplest {
+            return false;
+        }
+        if self.replaced(step, at, simplest) {
+            return true;
+        }
+        match (choice.kind, &choice.value) {
+            (Kind::Integer { simplest, .. }, Value::Integer(v)) => {
+                let distance = i128::from(*v) - i128::from(simplest);
+                let to = |d: i128| Value::Integer((i128::from(simplest) + d) as i64);
+                self.lower_number(step, at, &choice.kind, distance, to)
+            }
+            (Kind::Unsigned { simplest, .. }, Value::Unsigned(v)) => {
+                let distance = i128::from(*v) - i128::from(simplest);
+                let to = |d: i128| Value::Unsigned((i128::from(simplest) + d) as u64);
+                self.lower_number(step, at, &choice.kind, distance, to)
+            }
+            (_, Value::Index(v)) => {
+                self.lower_number(step, at, &choice.kind, (*v).into(), |d| Value::Index(d as u32))
+            }
+            (_, Value::Float(v)) => self.lower_float(step, at, &choice.kind, *v),
+            (Kind::Bytes { min, .. }, Value::Bytes(v)) => self.lower_bytes(step, at, min as usize, v),
+            _ => false,
+        }
+    }
+
+    /// Brings a distance from the simplest value as near to 0 as it goes: the other sign, then bisection,
+    /// then a few steps of one, since what fails need not be an interval.
+    fn lower_number(
+        &mut self,
+        step: usize,
+        at: usize,
+        kind: &Kind,
+        mut distance: i128,
+        to: impl Fn(i128) -> Value,
+    ) -> bool {
+        let mut helped = false;
+        let mut works = |gate: &mut Self, d: i128| {
+            let value = to(d);
+            let works = kind.accepts(&value) && gate.replaced(step, at, value);
+            helped |= works;
+            works
+        };
+        if distance < 0 && works(self, -distance) {
+            distance = -distance;
+        }
+        let sign = distance.signum();
+        let (mut low, mut high) = (0, distance.abs());
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if works(self, middle * sign) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        for less in (1..=4).filter(|less| *less < high) {
+            if works(self, (high - less) * sign) {
+                break;
+            }
+        }
+        helped
+    }
+
+    fn lower_float(&mut self, step: usize, at: usize, kind: &Kind, v: f64) -> bool {
+        let mut helped = false;
+        for candidate in [1.0, -1.0, v.abs(), v.trunc(), v.round(), (v * 16.0).trunc() / 16.0] {
+            let value = Value::Float(candidate);
+            let is_simpler = kind.complexity(&value) < kind.complexity(&Value::Float(v));
+            helped |= is_simpler && kind.accepts(&value) && self.replaced(step, at, value);
+        }
+        if let Some(Choice { value: Value::Float(v), .. }) = self.choice(step, at)
+            && v.fract() == 0.0
+            && v.abs() < 1e15
+        {
+            helped |= self.lower_number(step, at, kind, v as i128, |d| Value::Float(d as f64));
+        }
+        helped
+    }
+
+    /// Shortens a byte string from its end, then from its start, then lowers each byte.
+    fn lower_bytes(&mut self, step: usize, at: usize, min: usize, bytes: &[u8]) -> bool {
+        let mut best = bytes.to_vec();
+        let mut helped = false;
+        let mut cut = best.len().saturating_sub(min);
+        while cut > 0 {
+            let keep = best.len().saturating_sub(cut).max(min);
+            let candidates = [best[..keep].to_vec(), best[best.len() - keep..].to_vec()];
+            let better = candidates.into_iter().find(|candidate| {
+                candidate.len() < best.len() && self.replaced(step, at, Value::Bytes(candidate.as_slice().into()))
+            });
+            match better {
+                Some(better) => {
+                    best = better;
+                    helped = true;
+                }
+                None => cut /= 2,
+            }
+        }
+        for index in 0..best.len() {
+            for byte in [0, b'0', b'a', best[index] / 2, best[index].wrapping_sub(1)] {
+                let mut candidate = best.clone();
+                candidate[index] = byte;
+                if byte < best[index] && self.replaced(step, at, Value::Bytes(candidate.as_slice().into())) {
+                    best = candidate;
+                    helped = true;
+                    break;
+                }
+            }
+        }
+        helped
+    }
+}
+
+/// The simplest value of a number and the distance from it.
+fn number(choice: &Choice) -> Option<(i128, i128)> {
+    let (simplest, value): (i128, i128) = match (choice.kind, &choice.value) {
+        (Kind::Integer { simplest, .. }, Value::Integer(v)) => (simplest.into(), (*v).into()),
+        (Kind::Unsigned { simplest, .. }, Value::Unsigned(v)) => (simplest.into(), (*v).into()),
+        _ => return None,
+    };
+    Some((simplest, value - simplest))
+}
+
+fn drafts_of(trace: &Trace) -> Vec<Draft> {
+    let values = |step: &Step| trace.choices(step).iter().map(|choice| choice.value.clone()).collect();
+    let draft = |step: &Step| Draft { action: step.action, seed: step.seed, values: values(step) };
+    trace.steps().iter().map(draft).collect()
+}
+
+/// The candidate as bytes. Equal candidates have equal bytes.
+fn fingerprint(candidate: &[Draft]) -> Vec<u8> {
+    use std::fmt::Write;
+    let mut text = String::new();
+    for Draft { action, seed, values } in candidate {
+        write!(text, "{action:?} {seed:x}").expect("writing to a string works");
+        for value in values {
+            write!(text, " {value}").expect("writing to a string works");
+        }
+        text.push('\n');
+    }
+    text.into_bytes()
+}
+
+/// Shortlex: see the module's documentation.
+fn compare(a: &Trace, b: &Trace) -> Ordering {
+    let faults = |trace: &Trace| trace.steps().iter().filter(|s| matches!(s.action, Action::Fault(..))).count();
+    let choices = |trace: &Trace| trace.steps().iter().map(|step| trace.choices(step).len()).sum::<usize>();
+    let counts = |trace: &Trace| (trace.len(), faults(trace), choices(trace));
+    let values = |trace: &Trace| {
+        let steps = trace.steps().iter().flat_map(|step| trace.choices(step));
+        steps.map(|choice| choice.kind.complexity(&choice.value)).collect::<Vec<_>>()
+    };
+    counts(a).cmp(&counts(b)).then_with(|| values(a).cmp(&values(b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explore::{Explorer, Options};
+    use crate::model::{Model, fail};
+
+    fn draw(chooser: &mut Chooser, kind: Kind) -> i64 {
+        match *chooser.choose(kind) {
+            Value::Integer(v) => v,
+            Value::Index(v) => v.into(),
+            Value::Boolean(v) => v.into(),
+            ref other => unreachable!("{other:?}"),
+        }
+    }
+
+    fn integer(chooser: &mut Chooser, min: i64, max: i64) -> i64 {
+        draw(chooser, Kind::Integer { min, max, simplest: 0i64.clamp(min, max) })
+    }
+
+    /// The shrunk story of whatever is found first, and the executions it took.
+    fn check<S: Clone + std::fmt::Debug>(make: fn() -> Model<S>, expected: &str) {
+        for seed in 1..=30 {
+            for uses_snapshots in [true, false] {
+                let mut model = make();
+                model.uses_snapshots = uses_snapshots;
+                let mut explorer = Explorer::new(&mut model, Options { seed, ..Options::default() });
+                explorer.explore(|p| p.findings == 0 && p.steps < 1_000_000);
+                let finding = explorer.findings().next().expect("there is a bug").clone();
+                let shrunk = shrink(&mut model, &finding.trace, &finding.failure, 100_000, |_, _| {}).unwrap();
+                assert!(shrunk.is_minimal);
+                assert_eq!(story(&shrunk.trace), expected, "seed {seed}");
+            }
+        }
+    }
+
+    fn story(trace: &Trace) -> String {
+        let step = |step: &Step| {
+            let values: Vec<String> = trace.choices(step).iter().map(|c| c.value.to_string()).collect();
+            format!("{:?} {}", step.action, values.join(" ")).trim_end().to_string()
+        };
+        trace.steps().iter().map(step).collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn steps_and_values_come_down_to_the_minimum() {
+        fn total() -> Model<i64> {
+            Model::new(0, &["add", "noop", "check"], &["on", "off"], |state, action, chooser, edge| {
+                match action {
+                    Action::Rule(0) => *state += integer(chooser, -100, 100),
+                    Action::Rule(2) if *state > 150 => return fail("above 150"),
+                    _ => {}
+                }
+                edge((*state / 10).clamp(0, 40) as u32);
+                Outcome::Pass
+            })
+        }
+        // Lowered in order, so the first is as small as the second allows.
+        check(total, "Rule(0) 51; Rule(0) 100; Rule(2)");
+    }
+
+    #[test]
+    fn a_list_filled_by_early_steps_and_drawn_from_later_shrinks_although_deletions_change_it() {
+        fn list() -> Model<Vec<i64>> {
+            let mut model = Model::new(Vec::new(), &["push", "pick"], &[], |list: &mut Vec<i64>, action, chooser, edge| {
+                match action {
+                    Action::Rule(0) => list.push(integer(chooser, 0, 1000)),
+                    _ => {
+                        let picked = draw(chooser, Kind::Index { n: list.len() as u32 });
+                        if list[picked as usize] >= 700 {
+                            return fail("picked a large one");
+                        }
+                    }
+                }
+                edge(list.len().min(9) as u32);
+                Outcome::Pass
+            });
+            model.guard = |list, rule| rule == 0 || !list.is_empty();
+            model
+        }
+        check(list, "Rule(0) 700; Rule(1) 0");
+    }
+
+    #[test]
+    fn shrinking_never_slips_to_another_failure() {
+        fn two() -> Model<i64> {
+            Model::new(0, &["go"], &[], |_, _, chooser, _| match integer(chooser, 0, 1000) {
+                900.. => fail("large"),
+                500..600 => fail("middle"),
+                _ => Outcome::Pass,
+            })
+        }
+        for seed in 1..=30 {
+            let mut model = two();
+            let mut explorer = Explorer::new(&mut model, Options { seed, ..Options::default() });
+            explorer.explore(|p| p.findings < 2);
+            for finding in explorer.findings().cloned().collect::<Vec<_>>() {
+                let shrunk = shrink(&mut model, &finding.trace, &finding.failure, 10_000, |_, _| {}).unwrap();
+                let expected = if finding.failure.message == "large" { "Rule(0) 900" } else { "Rule(0) 500" };
+                assert_eq!(story(&shrunk.trace), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_string_strategy_that_becomes_an_integer_strategy_stays_valid() {
+        // The first rule decides what the second draws.
+        fn changing() -> Model<u32> {
+            Model::new(0, &["more", "draw"], &[], |state, action, chooser, edge| {
+                *state += u32::from(action == Action::Rule(0));
+                edge((*state).min(5));
+                if action == Action::Rule(0) {
+                    return Outcome::Pass;
+                }
+                let kind = if *state % 2 == 1 {
+                    Kind::Bytes { min: 2, max: 4 }
+                } else {
+                    Kind::Integer { min: 5, max: 9, simplest: 5 }
+                };
+                assert!(kind.accepts(chooser.choose(kind)));
+                if *state >= 1 { fail("drew") } else { Outcome::Pass }
+            })
+        }
+        check(changing, "Rule(0); Rule(1) x\"0000\"");
+    }
+
+    #[test]
+    fn a_trace_that_does_not_fail_again_is_reported() {
+        // A hidden input: the number of steps ever performed.
+        let mut model = Model::new((0, 0u64), &["tick"], &[], |state, _, _, _| {
+            state.0 += 1;
+            if state.1 == 0 && state.0 > 2 { fail("third tick") } else { Outcome::Pass }
+        });
+        let mut explorer = Explorer::new(&mut model, Options { seed: 1, ..Options::default() });
+        explorer.explore(|p| p.findings == 0);
+        let finding = explorer.findings().next().unwrap().clone();
+        let mut changed = Model::new((0, 1u64), &["tick"], &[], |state, _, _, _| {
+            state.0 += 1;
+            if state.1 == 0 && state.0 > 2 { fail("third tick") } else { Outcome::Pass }
+        });
+        let error = shrink(&mut changed, &finding.trace, &finding.failure, 100, |_, _| {}).unwrap_err();
+        assert_eq!(error, NotReproduced(Replayed::Passed));
+    }
+}

@@ -1,0 +1,92 @@
+//! What search, replay and shrinking see of a guest: a small trait, and the one way to perform a step.
+//!
+//! Nothing here or above it knows of WebAssembly, files, clocks or terminals; the tests of the search drive
+//! plain Rust values.
+
+use crate::choice::{Chooser, Kind, Value};
+use crate::coverage::EdgeSet;
+use crate::outcome::{Failure, Outcome, Reject};
+use crate::trace::{Action, Trace};
+
+/// A rule: a step that the explorer may choose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// Its name in reports and traces.
+    pub name: String,
+    /// What the host draws before it calls the rule: one value for each parameter.
+    pub params: Vec<Kind>,
+}
+
+/// A thing that can be stepped, saved and restored.
+pub trait Target {
+    /// A saved state. Cloning one is cheap.
+    type Snapshot: Clone;
+
+    /// The rules, in a fixed order.
+    fn rules(&self) -> &[Rule];
+    /// The names of the faults, in a fixed order.
+    fn faults(&self) -> &[String];
+    /// Whether a run starts with a setup step.
+    fn has_setup(&self) -> bool;
+    /// Whether a run ends with a teardown step.
+    fn has_teardown(&self) -> bool;
+
+    /// Goes back to the state before setup.
+    fn reset(&mut self);
+    /// Evaluates all preconditions and puts the indices of the rules that may be called now into `rules`.
+    ///
+    /// # Errors
+    /// A precondition that failed.
+    fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Box<Failure>>;
+    /// Performs one step, then checks every invariant. A rule must be one that [`Target::enabled`] named.
+    fn step(&mut self, action: Action, chooser: &mut Chooser) -> Outcome;
+
+    /// Saves the state; `None` where this target cannot be saved, and runs are replayed instead.
+    fn snapshot(&mut self) -> Option<Self::Snapshot>;
+    /// Goes to a saved state.
+    fn restore(&mut self, snapshot: &Self::Snapshot);
+    /// Adds the edges that the steps since the last call went through to `seen`; returns how many are new.
+    fn coverage(&mut self, seen: &mut EdgeSet) -> u32;
+    /// A hash of the whole state.
+    fn state(&mut self) -> u128;
+}
+
+/// Performs one step and appends it, with the choices it really made, to `trace`. The answers are taken from
+/// `recorded`, then from the seed. A rule must be one that [`Target::enabled`], called just before, named.
+pub fn perform<T: Target>(
+    target: &mut T,
+    chooser: &mut Chooser,
+    (action, seed): (Action, u64),
+    recorded: impl IntoIterator<Item = Option<Value>>,
+    trace: &mut Trace,
+) -> Outcome {
+    chooser.begin(seed, recorded);
+    let outcome = target.step(action, chooser);
+    chooser.end();
+    trace.push(action, seed, &mut chooser.choices);
+    outcome
+}
+
+/// Performs one step of a trace. The preconditions are evaluated first, as exploration does before it
+/// chooses a rule, so that what they do to the state is the same in every execution; a rule that may not be
+/// called is rejected and leaves no step.
+pub fn attempt<T: Target>(
+    target: &mut T,
+    chooser: &mut Chooser,
+    enabled: &mut Vec<u16>,
+    (action, seed): (Action, u64),
+    recorded: impl IntoIterator<Item = Option<Value>>,
+    trace: &mut Trace,
+) -> Outcome {
+    if let Action::Rule(rule) = action {
+        match target.enabled(enabled) {
+            Err(failure) => {
+                trace.push(action, seed, &mut Vec::new());
+                return Outcome::Fail(failure);
+            }
+            Ok(()) if !enabled.contains(&rule) => return Outcome::Reject(Reject::Precondition),
+            Ok(()) => {}
+        }
+    }
+    perform(target, chooser, (action, seed), recorded, trace)
+}
