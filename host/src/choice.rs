@@ -142,17 +142,23 @@ impl Kind {
     pub fn accepts(&self, value: &Value) -> bool {
         match (*self, value) {
             (Kind::Boolean { probability }, Value::Boolean(v)) => {
-                if *v { probability > 0.0 } else { probability.is_nan() || probability < 1.0 }
+                if *v {
+                    probability > 0.0
+                } else {
+                    probability.is_nan() || probability < 1.0
+                }
             }
             (Kind::Index { n }, Value::Index(v)) => *v < n,
             (Kind::Integer { min, max, .. }, Value::Integer(v)) => (min..=max).contains(v),
             (Kind::Unsigned { min, max, .. }, Value::Unsigned(v)) => (min..=max).contains(v),
             (Kind::Float { min, max, nan, infinite }, Value::Float(v)) => {
-                if v.is_nan() { nan } else { (infinite || v.is_finite()) && (min..=max).contains(v) }
+                if v.is_nan() {
+                    nan
+                } else {
+                    (infinite || v.is_finite()) && (min..=max).contains(v)
+                }
             }
-            (Kind::Bytes { min, max }, Value::Bytes(v)) => {
-                (min as usize..=max as usize).contains(&v.len())
-            }
+            (Kind::Bytes { min, max }, Value::Bytes(v)) => (min as usize..=max as usize).contains(&v.len()),
             _ => false,
         }
     }

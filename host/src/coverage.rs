@@ -80,7 +80,8 @@ mod tests {
                 let slot = rng.random_range(0..counters.len());
                 counters[slot] = rng.random();
             }
-            let hit: BTreeSet<u32> = (0u32..).zip(&counters).filter(|(_, n)| **n != 0).map(|(i, _)| i).collect();
+            let hit: BTreeSet<u32> =
+                (0u32..).zip(&counters).filter(|(_, n)| **n != 0).map(|(i, _)| i).collect();
             let new = hit.difference(&model).count() as u32;
             assert_eq!(edges.drain(&mut counters), new);
             assert!(counters.iter().all(|n| *n == 0));

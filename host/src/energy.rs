@@ -11,8 +11,7 @@ use serde::Serialize;
 use crate::trace::Trace;
 
 /// How to choose what to start a run from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[derive(clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
     /// In proportion to energy.
@@ -151,7 +150,8 @@ impl<S> Checkpoints<S> {
         if self.list.len() <= self.max {
             return None;
         }
-        let lowest = (0..self.list.len()).min_by(|a, b| self.list[*a].energy.total_cmp(&self.list[*b].energy))?;
+        let lowest =
+            (0..self.list.len()).min_by(|a, b| self.list[*a].energy.total_cmp(&self.list[*b].energy))?;
         self.list.remove(lowest);
         Some(lowest)
     }
@@ -160,8 +160,11 @@ impl<S> Checkpoints<S> {
     pub fn ran(&mut self, index: usize, new_edges: u32) {
         let Energies { reward, decay, floor, .. } = self.energies;
         let energy = &mut self.list[index].energy;
-        *energy =
-            if new_edges > 0 { *energy + f64::from(new_edges) * reward } else { (*energy * decay).max(floor) };
+        *energy = if new_edges > 0 {
+            *energy + f64::from(new_edges) * reward
+        } else {
+            (*energy * decay).max(floor)
+        };
     }
 
     /// Chooses a checkpoint to start from. There must be one.

@@ -203,7 +203,8 @@ impl<'t, T: Target> Explorer<'t, T> {
         self.run.new_edges = 0;
         let guided = self.options.strategy != Strategy::Random && !self.checkpoints.is_empty();
         let guided = guided && self.run.rng.random_bool(self.options.checkpoint_rate);
-        self.run.checkpoint = guided.then(|| self.checkpoints.select(self.options.strategy, &mut self.run.rng));
+        self.run.checkpoint =
+            guided.then(|| self.checkpoints.select(self.options.strategy, &mut self.run.rng));
         let flow = match self.run.checkpoint {
             Some(index) => self.start_from(index),
             None => self.start_fresh(),
@@ -488,7 +489,8 @@ mod tests {
     fn median<const N: usize>(options: &Options) -> (u64, u64) {
         let (mut runs, mut steps) = (Vec::new(), Vec::new());
         for seed in 1..=20 {
-            let (progress, findings) = explore(&mut lock::<N>(), Options { seed, ..options.clone() }, 1_000_000);
+            let (progress, findings) =
+                explore(&mut lock::<N>(), Options { seed, ..options.clone() }, 1_000_000);
             let [finding] = &findings[..] else { panic!("seed {seed} found {findings:?}") };
             let (replayed, _) = replay(&mut lock::<N>(), &finding.trace, false);
             assert_eq!(replayed, Replayed::Failed(Box::new(finding.failure.clone())));
@@ -520,18 +522,19 @@ mod tests {
 
     /// A counter with a setup that draws, a fault and a guarded rule.
     fn counter() -> Model<(i64, bool)> {
-        let mut model = Model::new((0, false), &["add", "halve", "check"], &["stuck"], |state, action, chooser, edge| {
-            match action {
-                Action::Setup => state.0 = integer(chooser, 0, 3),
-                Action::Rule(0) => state.0 += integer(chooser, 1, 10) * i64::from(!state.1),
-                Action::Rule(1) => state.0 /= 2,
-                Action::Fault(_, on) => state.1 = on,
-                _ if state.0 > 20 && state.1 => return fail("stuck above 20"),
-                _ => {}
-            }
-            edge((state.0 / 8).min(100) as u32 + 100 * u32::from(state.1));
-            Outcome::Pass
-        });
+        let mut model =
+            Model::new((0, false), &["add", "halve", "check"], &["stuck"], |state, action, chooser, edge| {
+                match action {
+                    Action::Setup => state.0 = integer(chooser, 0, 3),
+                    Action::Rule(0) => state.0 += integer(chooser, 1, 10) * i64::from(!state.1),
+                    Action::Rule(1) => state.0 /= 2,
+                    Action::Fault(_, on) => state.1 = on,
+                    _ if state.0 > 20 && state.1 => return fail("stuck above 20"),
+                    _ => {}
+                }
+                edge((state.0 / 8).min(100) as u32 + 100 * u32::from(state.1));
+                Outcome::Pass
+            });
         model.has_setup = true;
         model.guard = |state, rule| rule != 1 || state.0 > 4;
         model
@@ -574,7 +577,8 @@ mod tests {
         let states = |explorer: &mut Explorer<'_, Model<(i64, bool)>>| {
             (0..5)
                 .map(|index| {
-                    let snapshot = explorer.checkpoints().get(index).snapshot.expect("this target has snapshots");
+                    let snapshot =
+                        explorer.checkpoints().get(index).snapshot.expect("this target has snapshots");
                     explorer.target().restore(&snapshot);
                     explorer.target().state()
                 })

@@ -174,7 +174,9 @@ impl ChoiceEntry {
 fn bytes_of(hex: &str) -> Result<Box<[u8]>> {
     let digits: Option<Vec<u32>> = hex.chars().map(|c| c.to_digit(16)).collect();
     match digits {
-        Some(digits) if digits.len() % 2 == 0 => Ok(digits.chunks(2).map(|d| (d[0] << 4 | d[1]) as u8).collect()),
+        Some(digits) if digits.len() % 2 == 0 => {
+            Ok(digits.chunks(2).map(|d| (d[0] << 4 | d[1]) as u8).collect())
+        }
         _ => bail!("`{hex}` is not pairs of hexadecimal digits"),
     }
 }
@@ -216,7 +218,9 @@ fn action_of<T: Target>(target: &T, name: &str) -> Result<Action> {
         "setup" if target.has_setup() => Ok(Action::Setup),
         "teardown" if target.has_teardown() => Ok(Action::Teardown),
         "setup" | "teardown" => bail!("the target has no {name}"),
-        _ => bail!("`{name}` is no step; there are `setup`, `teardown`, `rule NAME`, `fault NAME on` and `… off`"),
+        _ => bail!(
+            "`{name}` is no step; there are `setup`, `teardown`, `rule NAME`, `fault NAME on` and `… off`"
+        ),
     }
 }
 
@@ -264,7 +268,8 @@ impl TraceFile {
     /// # Errors
     /// A file that cannot be read, that is not a trace, or that a newer version wrote.
     pub fn read(path: &Path) -> Result<TraceFile> {
-        let text = std::fs::read(path).with_context(|| format!("cannot read the trace `{}`", path.display()))?;
+        let text =
+            std::fs::read(path).with_context(|| format!("cannot read the trace `{}`", path.display()))?;
         TraceFile::parse(&text).with_context(|| format!("`{}` is not a trace", path.display()))
     }
 
@@ -335,7 +340,10 @@ mod tests {
             Choice { kind: Kind::Boolean { probability: 0.5 }, value: Value::Boolean(true) },
             Choice { kind: Kind::Index { n: 3 }, value: Value::Index(2) },
             Choice { kind: Kind::Integer { min: -1, max: i64::MAX, simplest: 0 }, value: Value::Integer(-1) },
-            Choice { kind: Kind::Unsigned { min: 0, max: u64::MAX, simplest: 0 }, value: Value::Unsigned(u64::MAX) },
+            Choice {
+                kind: Kind::Unsigned { min: 0, max: u64::MAX, simplest: 0 },
+                value: Value::Unsigned(u64::MAX),
+            },
             Choice { kind: float, value: Value::Float(f64::NAN) },
             Choice { kind: float, value: Value::Float(-0.0) },
             Choice { kind: Kind::Bytes { min: 0, max: 4 }, value: Value::Bytes([0, 255].into()) },
@@ -344,8 +352,12 @@ mod tests {
         trace.push(Action::Rule(0), u64::MAX, &mut choices);
         trace.set_state(7);
         trace.push(Action::Fault(0, true), 3, &mut Vec::new());
-        let failure =
-            Failure { kind: FailureKind::Trap, subject: None, message: "unreachable".into(), place: Some("f+0x1".into()) };
+        let failure = Failure {
+            kind: FailureKind::Trap,
+            subject: None,
+            message: "unreachable".into(),
+            place: Some("f+0x1".into()),
+        };
         let limits = Limits { step_budget: 1, depth_max: 2, memory_bytes_max: 3, stub_imports: false };
         let steps = lines_of(&model(), &trace);
         (TraceFile { spelunk: VERSION, module: Hex(9), limits, failure, steps }, trace)
@@ -363,16 +375,27 @@ mod tests {
     fn check(change: impl Fn(&mut TraceFile), expected: &str) {
         let (mut file, _) = example();
         change(&mut file);
-        let error = TraceFile::parse(file.text().as_bytes()).and_then(|file| file.trace(&model()).map(drop)).unwrap_err();
+        let error = TraceFile::parse(file.text().as_bytes())
+            .and_then(|file| file.trace(&model()).map(drop))
+            .unwrap_err();
         assert_eq!(format!("{error:#}"), expected);
     }
 
     #[test]
     fn what_does_not_fit_is_named() {
         check(|file| file.spelunk = 2, "it has version 2, this Spelunk reads up to 1: use a newer one");
-        check(|file| file.steps[1].step = "rule opened".into(), "step 2 (`rule opened`): the target has no rule `opened`");
-        check(|file| file.steps[2].step = "fault disk full".into(), "step 3 (`fault disk full`): `fault disk full` does not say whether the fault goes on or off");
-        check(|file| file.steps.swap(0, 1), "step 1 (`rule open`): setup is the first step of a run, and only that");
+        check(
+            |file| file.steps[1].step = "rule opened".into(),
+            "step 2 (`rule opened`): the target has no rule `opened`",
+        );
+        check(
+            |file| file.steps[2].step = "fault disk full".into(),
+            "step 3 (`fault disk full`): `fault disk full` does not say whether the fault goes on or off",
+        );
+        check(
+            |file| file.steps.swap(0, 1),
+            "step 1 (`rule open`): setup is the first step of a run, and only that",
+        );
         check(
             |file| file.steps[1].choices[1] = ChoiceEntry::Index { value: 3, of: 3 },
             "step 2 (`rule open`): the answer 3 is not an index below 3",

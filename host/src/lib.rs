@@ -10,16 +10,21 @@
 //! [`choice::Chooser`] where all answers come from.
 
 pub mod choice;
+pub mod console;
 pub mod coverage;
 mod draw;
 pub mod energy;
 pub mod explore;
 pub mod file;
+pub mod load;
+pub mod machine;
 #[cfg(test)]
 mod model;
 pub mod outcome;
 pub mod property;
 pub mod replay;
+pub mod report;
 pub mod shrink;
+pub mod story;
 pub mod target;
 pub mod trace;

@@ -110,10 +110,12 @@ mod tests {
 
     #[test]
     fn what_is_declared_and_never_reached_is_unmet() {
-        let mut properties = Properties::parse(b"sometimes compaction ran\nreachable eviction\nalways sorted\nnonsense\n");
+        let mut properties =
+            Properties::parse(b"sometimes compaction ran\nreachable eviction\nalways sorted\nnonsense\n");
         let index = properties.declare(PropertyKind::Sometimes, "compaction ran");
         properties.at(index).count(false);
-        let unmet = |p: &Properties| p.iter().filter(|p| p.is_unmet()).map(|p| p.name.clone()).collect::<Vec<_>>();
+        let unmet =
+            |p: &Properties| p.iter().filter(|p| p.is_unmet()).map(|p| p.name.clone()).collect::<Vec<_>>();
         assert_eq!(unmet(&properties), ["compaction ran", "eviction", "sorted"]);
         properties.at(index).count(true);
         assert_eq!(unmet(&properties), ["eviction", "sorted"]);

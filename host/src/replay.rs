@@ -33,7 +33,8 @@ pub fn replay<T: Target>(target: &mut T, trace: &Trace, compares_states: bool) -
     target.reset();
     for (index, step) in trace.steps().iter().enumerate() {
         let recorded = trace.recorded(step);
-        let outcome = attempt(target, &mut chooser, &mut enabled, (step.action, step.seed), recorded, &mut again);
+        let outcome =
+            attempt(target, &mut chooser, &mut enabled, (step.action, step.seed), recorded, &mut again);
         let state = target.state();
         let diverged = |why: String| Replayed::Diverged { step: index, why };
         if outcome == Outcome::Reject(Reject::Precondition) {

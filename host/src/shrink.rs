@@ -247,12 +247,16 @@ impl<T: Target> Gate<'_, T> {
         let mut helped = false;
         let places = |gate: &Self| {
             let steps = gate.best.steps().iter().enumerate();
-            let places = steps.flat_map(|(i, step)| (0..gate.best.choices(step).len()).map(move |at| (i, at)));
-            places.filter(|(i, at)| matches!(gate.choice(*i, *at), Some(c) if number(&c).is_some())).collect::<Vec<_>>()
+            let places =
+                steps.flat_map(|(i, step)| (0..gate.best.choices(step).len()).map(move |at| (i, at)));
+            places
+                .filter(|(i, at)| matches!(gate.choice(*i, *at), Some(c) if number(&c).is_some()))
+                .collect::<Vec<_>>()
         };
         let mut index = 0;
         while let [from, to, ..] = places(self)[index..] {
-            let mut amount = self.choice(from.0, from.1).and_then(|c| number(&c)).map_or(0, |(_, d)| d.max(0));
+            let mut amount =
+                self.choice(from.0, from.1).and_then(|c| number(&c)).map_or(0, |(_, d)| d.max(0));
             while amount > 0 {
                 if self.moved(from, to, amount) {
                     helped = true;
@@ -270,7 +274,9 @@ impl<T: Target> Gate<'_, T> {
 
     /// Whether the trace with `amount` taken from one number and given to another became the best.
     fn moved(&mut self, from: (usize, usize), to: (usize, usize), amount: i128) -> bool {
-        let (Some(giver), Some(taker)) = (self.choice(from.0, from.1), self.choice(to.0, to.1)) else { return false };
+        let (Some(giver), Some(taker)) = (self.choice(from.0, from.1), self.choice(to.0, to.1)) else {
+            return false;
+        };
         let shifted = |choice: &Choice, by: i128| {
             let (simplest, distance) = number(choice)?;
             let value = simplest + distance + by;
@@ -280,7 +286,9 @@ impl<T: Target> Gate<'_, T> {
             };
             choice.kind.accepts(&value).then_some(value)
         };
-        let (Some(less), Some(more)) = (shifted(&giver, -amount), shifted(&taker, amount)) else { return false };
+        let (Some(less), Some(more)) = (shifted(&giver, -amount), shifted(&taker, amount)) else {
+            return false;
+        };
         if number(&giver).is_none_or(|(_, distance)| distance < amount) {
             return false;
         }
@@ -298,7 +306,9 @@ impl<T: Target> Gate<'_, T> {
     /// Whether the trace with this value instead became the best.
     fn replaced(&mut self, step: usize, at: usize, value: Value) -> bool {
         let mut candidate = self.drafts();
-        let Some(slot) = candidate.get_mut(step).and_then(|draft| draft.values.get_mut(at)) else { return false };
+        let Some(slot) = candidate.get_mut(step).and_then(|draft| draft.values.get_mut(at)) else {
+            return false;
+        };
         *slot = value;
         self.is_better(&candidate, step)
     }
@@ -394,7 +404,8 @@ impl<T: Target> Gate<'_, T> {
             let keep = best.len().saturating_sub(cut).max(min);
             let candidates = [best[..keep].to_vec(), best[best.len() - keep..].to_vec()];
             let better = candidates.into_iter().find(|candidate| {
-                candidate.len() < best.len() && self.replaced(step, at, Value::Bytes(candidate.as_slice().into()))
+                candidate.len() < best.len()
+                    && self.replaced(step, at, Value::Bytes(candidate.as_slice().into()))
             });
             match better {
                 Some(better) => {
@@ -451,7 +462,8 @@ fn fingerprint(candidate: &[Draft]) -> Vec<u8> {
 
 /// Shortlex: see the module's documentation.
 fn compare(a: &Trace, b: &Trace) -> Ordering {
-    let faults = |trace: &Trace| trace.steps().iter().filter(|s| matches!(s.action, Action::Fault(..))).count();
+    let faults =
+        |trace: &Trace| trace.steps().iter().filter(|s| matches!(s.action, Action::Fault(..))).count();
     let choices = |trace: &Trace| trace.steps().iter().map(|step| trace.choices(step).len()).sum::<usize>();
     let counts = |trace: &Trace| (trace.len(), faults(trace), choices(trace));
     let values = |trace: &Trace| {
@@ -489,7 +501,8 @@ mod tests {
                 let mut explorer = Explorer::new(&mut model, Options { seed, ..Options::default() });
                 explorer.explore(|p| p.findings == 0 && p.steps < 1_000_000);
                 let finding = explorer.findings().next().expect("there is a bug").clone();
-                let shrunk = shrink(&mut model, &finding.trace, &finding.failure, 100_000, |_, _| {}).unwrap();
+                let shrunk =
+                    shrink(&mut model, &finding.trace, &finding.failure, 100_000, |_, _| {}).unwrap();
                 assert!(shrunk.is_minimal);
                 assert_eq!(story(&shrunk.trace), expected, "seed {seed}");
             }
@@ -524,19 +537,24 @@ mod tests {
     #[test]
     fn a_list_filled_by_early_steps_and_drawn_from_later_shrinks_although_deletions_change_it() {
         fn list() -> Model<Vec<i64>> {
-            let mut model = Model::new(Vec::new(), &["push", "pick"], &[], |list: &mut Vec<i64>, action, chooser, edge| {
-                match action {
-                    Action::Rule(0) => list.push(integer(chooser, 0, 1000)),
-                    _ => {
-                        let picked = draw(chooser, Kind::Index { n: list.len() as u32 });
-                        if list[picked as usize] >= 700 {
-                            return fail("picked a large one");
+            let mut model = Model::new(
+                Vec::new(),
+                &["push", "pick"],
+                &[],
+                |list: &mut Vec<i64>, action, chooser, edge| {
+                    match action {
+                        Action::Rule(0) => list.push(integer(chooser, 0, 1000)),
+                        _ => {
+                            let picked = draw(chooser, Kind::Index { n: list.len() as u32 });
+                            if list[picked as usize] >= 700 {
+                                return fail("picked a large one");
+                            }
                         }
                     }
-                }
-                edge(list.len().min(9) as u32);
-                Outcome::Pass
-            });
+                    edge(list.len().min(9) as u32);
+                    Outcome::Pass
+                },
+            );
             model.guard = |list, rule| rule == 0 || !list.is_empty();
             model
         }

@@ -203,7 +203,10 @@ mod tests {
 
     #[test]
     fn mistakes_are_named() {
-        check("", "the module exports no rule: export a function `rule:NAME`, or any function whose parameters are numbers");
+        check(
+            "",
+            "the module exports no rule: export a function `rule:NAME`, or any function whose parameters are numbers",
+        );
         check(
             r#"(func (export "rule:a")) (func (export "rule_a"))"#,
             "`rule:a` and `rule_a` are two spellings of one name; export only one of them",

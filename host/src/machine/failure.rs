@@ -2,9 +2,9 @@
 
 use wasmtime::{Error, Trap, WasmBacktrace};
 
+use super::Program;
 use super::imports::Stop;
 use super::state::State;
-use super::Program;
 use crate::outcome::{Failure, FailureKind, Outcome, Reject};
 use crate::trace::Action;
 

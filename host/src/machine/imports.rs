@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fmt;
 
 use anyhow::{Result, bail};
-use wasmtime::{Caller, Error, Linker, Memory, Module, ResourceLimiter, Store, Trap};
+use wasmtime::{
+    Caller, Error, ExternType, FuncType, ImportType, Linker, Memory, Module, ResourceLimiter, Store, Trap,
+};
 
 use crate::choice::{Chooser, Kind, Value};
 use crate::outcome::{Failure, FailureKind};
@@ -28,7 +30,7 @@ pub(crate) struct Host {
     pub(crate) fault_names: Vec<String>,
     pub(crate) properties: Properties,
     /// Where a property's name stands in guest memory, and which property it is.
-    property_at: HashMap<(u32, u32), usize>,
+    pub(crate) property_at: HashMap<(u32, u32), usize>,
     /// The export of memory 0.
     pub(crate) memory_export: Option<String>,
     /// Memory 0, once the module is instantiated.
@@ -103,15 +105,15 @@ pub(crate) fn link(
     stub_imports: bool,
 ) -> Result<()> {
     define(linker).map_err(|e| anyhow::anyhow!("{e:#}"))?;
-    let unknown: Vec<String> = module
-        .imports()
-        .filter(|import| linker.get_by_import(&mut *store, import).is_err())
-        .map(|import| {
-            let hint = if import.module() == MODULE { known_type(linker, store, import.name()) } else { None };
-            let hint = hint.map(|hint| format!(" (it is {hint})")).unwrap_or_default();
-            format!("`{}` from `{}`{hint}", import.name(), import.module())
-        })
-        .collect();
+    let mut unknown = Vec::new();
+    for import in module.imports() {
+        if is_provided(linker, store, &import) {
+            continue;
+        }
+        let hint = if import.module() == MODULE { known_type(linker, store, import.name()) } else { None };
+        let hint = hint.map(|hint| format!(" (it is {hint})")).unwrap_or_default();
+        unknown.push(format!("`{}` from `{}`{hint}", import.name(), import.module()));
+    }
     if unknown.is_empty() {
         return Ok(());
     }
@@ -127,6 +129,15 @@ pub(crate) fn link(
         .map_err(|e| anyhow::anyhow!("an import cannot be stubbed: {e:#}"))
 }
 
+/// Whether the ABI has this import, with this type.
+fn is_provided(linker: &Linker<Host>, store: &mut Store<Host>, import: &ImportType<'_>) -> bool {
+    let provided = linker.get_by_import(&mut *store, import).map(|item| item.ty(&*store));
+    match (provided, import.ty()) {
+        (Some(ExternType::Func(provided)), ExternType::Func(wanted)) => FuncType::eq(&provided, &wanted),
+        _ => false,
+    }
+}
+
 /// The type that the ABI gives the import `name`, where it has one.
 fn known_type(linker: &Linker<Host>, store: &mut Store<Host>, name: &str) -> Option<String> {
     let func = linker.get(&mut *store, MODULE, name).ok()?.into_func()?;
@@ -140,13 +151,17 @@ fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     define_properties(linker)?;
     linker.func_wrap(MODULE, "fault", fault)?;
     linker.func_wrap(MODULE, "verbose", |caller: Caller<'_, Host>| i32::from(caller.data().is_verbose))?;
-    linker.func_wrap(MODULE, "describe", |mut caller: Caller<'_, Host>, n: u32, n_len: u32, v: u32, v_len: u32| {
-        if caller.data().is_verbose {
-            let arg = (text(&mut caller, n, n_len)?, text(&mut caller, v, v_len)?);
-            caller.data_mut().told.args.push(arg);
-        }
-        Answer::Ok(())
-    })?;
+    linker.func_wrap(
+        MODULE,
+        "describe",
+        |mut caller: Caller<'_, Host>, n: u32, n_len: u32, v: u32, v_len: u32| {
+            if caller.data().is_verbose {
+                let arg = (text(&mut caller, n, n_len)?, text(&mut caller, v, v_len)?);
+                caller.data_mut().told.args.push(arg);
+            }
+            Answer::Ok(())
+        },
+    )?;
     linker.func_wrap(MODULE, "note", |mut caller: Caller<'_, Host>, t: u32, t_len: u32| {
         if caller.data().is_verbose {
             let note = text(&mut caller, t, t_len)?;
@@ -171,24 +186,32 @@ fn define_choices(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
             other => unreachable!("{other:?} answers an index"),
         }
     })?;
-    linker.func_wrap(MODULE, "integer", |mut caller: Caller<'_, Host>, min: i64, max: i64, simplest: i64| {
-        if min > max {
-            return stop(FailureKind::Abi, None, format!("integer: the range {min}..={max} is empty"));
-        }
-        match choose(&mut caller, Kind::Integer { min, max, simplest: simplest.clamp(min, max) })? {
-            Value::Integer(v) => Answer::Ok(*v),
-            other => unreachable!("{other:?} answers an integer"),
-        }
-    })?;
-    linker.func_wrap(MODULE, "unsigned", |mut caller: Caller<'_, Host>, min: u64, max: u64, simplest: u64| {
-        if min > max {
-            return stop(FailureKind::Abi, None, format!("unsigned: the range {min}..={max} is empty"));
-        }
-        match choose(&mut caller, Kind::Unsigned { min, max, simplest: simplest.clamp(min, max) })? {
-            Value::Unsigned(v) => Answer::Ok(*v),
-            other => unreachable!("{other:?} answers an unsigned"),
-        }
-    })?;
+    linker.func_wrap(
+        MODULE,
+        "integer",
+        |mut caller: Caller<'_, Host>, min: i64, max: i64, simplest: i64| {
+            if min > max {
+                return stop(FailureKind::Abi, None, format!("integer: the range {min}..={max} is empty"));
+            }
+            match choose(&mut caller, Kind::Integer { min, max, simplest: simplest.clamp(min, max) })? {
+                Value::Integer(v) => Answer::Ok(*v),
+                other => unreachable!("{other:?} answers an integer"),
+            }
+        },
+    )?;
+    linker.func_wrap(
+        MODULE,
+        "unsigned",
+        |mut caller: Caller<'_, Host>, min: u64, max: u64, simplest: u64| {
+            if min > max {
+                return stop(FailureKind::Abi, None, format!("unsigned: the range {min}..={max} is empty"));
+            }
+            match choose(&mut caller, Kind::Unsigned { min, max, simplest: simplest.clamp(min, max) })? {
+                Value::Unsigned(v) => Answer::Ok(*v),
+                other => unreachable!("{other:?} answers an unsigned"),
+            }
+        },
+    )?;
     linker.func_wrap(MODULE, "float", float)?;
     linker.func_wrap(MODULE, "bytes", bytes)?;
     Ok(())
@@ -288,9 +311,13 @@ fn define_properties(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
         }
         Answer::Ok(())
     })?;
-    linker.func_wrap(MODULE, "sometimes", |mut caller: Caller<'_, Host>, name: u32, len: u32, holds: i32| {
-        reach(&mut caller, PropertyKind::Sometimes, (name, len), holds != 0)
-    })?;
+    linker.func_wrap(
+        MODULE,
+        "sometimes",
+        |mut caller: Caller<'_, Host>, name: u32, len: u32, holds: i32| {
+            reach(&mut caller, PropertyKind::Sometimes, (name, len), holds != 0)
+        },
+    )?;
     linker.func_wrap(MODULE, "reachable", |mut caller: Caller<'_, Host>, name: u32, len: u32| {
         reach(&mut caller, PropertyKind::Reachable, (name, len), true)
     })?;

@@ -15,12 +15,15 @@ mod state;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
-use spelunk_instrumenter::{EdgeMap, Edges, Instrumented, Obstacle, Options};
-use wasmtime::{Collector, Config, Engine, Func, Instance, InstancePre, Linker, Module, Store, TypedFunc, Val};
+use spelunk_instrumenter::{EdgeMap, Instrumented, Obstacle, Options};
+use wasmtime::{
+    Collector, Config, Engine, Func, Instance, InstancePre, Linker, Module, Store, TypedFunc, Val,
+};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::choice::{Chooser, Kind, Value};
 use crate::coverage::EdgeSet;
+use crate::file;
 use crate::outcome::{Failure, Outcome};
 use crate::property::Properties;
 use crate::target::{Rule, Target};
@@ -31,6 +34,8 @@ use imports::{Host, Limiter};
 use memory::Memories;
 use state::State;
 
+pub use spelunk_instrumenter::Edges;
+
 pub use imports::Told;
 pub use pages::PAGE;
 pub use state::Snapshot;
@@ -39,6 +44,8 @@ pub use state::Snapshot;
 const STACK_BYTES: usize = 32 << 20;
 /// Bytes of stack that the host keeps for itself around a guest's.
 const STACK_MARGIN: usize = 2 << 20;
+/// The stack of a thread on which a guest runs without the machine having to switch to another.
+pub const THREAD_STACK_BYTES: usize = STACK_BYTES + 4 * STACK_MARGIN;
 
 /// What a guest may use, and how it is instrumented. A run depends on these, so a trace records them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +63,20 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits { step_budget: 1 << 16, depth_max: 10_000, memory_bytes_max: 1 << 30, stub_imports: false }
+    }
+}
+
+impl From<&file::Limits> for Limits {
+    fn from(limits: &file::Limits) -> Limits {
+        let file::Limits { step_budget, depth_max, memory_bytes_max, stub_imports } = *limits;
+        Limits { step_budget, depth_max, memory_bytes_max, stub_imports }
+    }
+}
+
+impl From<&Limits> for file::Limits {
+    fn from(limits: &Limits) -> file::Limits {
+        let Limits { step_budget, depth_max, memory_bytes_max, stub_imports } = *limits;
+        file::Limits { step_budget, depth_max, memory_bytes_max, stub_imports }
     }
 }
 
@@ -94,23 +115,22 @@ impl Program {
     /// # Errors
     /// A module that is malformed, that the instrumenter refuses, or that has nothing to explore.
     pub fn load(wasm: &[u8], limits: Limits, selection: Selection) -> Result<Program> {
-        let options = Options {
-            edges: selection.edges,
-            dirty: true,
-            budget: true,
-            page_bytes: PAGE as u32,
-            include: selection.include,
-            exclude: selection.exclude,
-            depth_max: limits.depth_max,
-            memory_bytes_max: limits.memory_bytes_max,
-        };
-        let instrumented = spelunk_instrumenter::instrument(wasm, &options)?;
+        let instrumented = instrument(wasm, &limits, &selection)?;
         let memories = Arc::new(Memories::default());
         let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
         let module = Module::from_binary(&engine, &instrumented.wasm).map_err(engine_error)?;
         let exports = Exports::of(&module)?;
         let properties = properties_of(wasm);
-        Ok(Program { engine, module, memories, instrumented, exports, properties, limits, hash: xxh3_128(wasm) })
+        Ok(Program {
+            engine,
+            module,
+            memories,
+            instrumented,
+            exports,
+            properties,
+            limits,
+            hash: xxh3_128(wasm),
+        })
     }
 
     /// A hash of the module as it came, before it was instrumented.
@@ -134,6 +154,24 @@ impl Program {
     }
 }
 
+/// Instruments a module as [`Program::load`] does.
+///
+/// # Errors
+/// A module that is malformed or that the instrumenter refuses.
+pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result<Instrumented> {
+    let options = Options {
+        edges: selection.edges,
+        dirty: true,
+        budget: true,
+        page_bytes: PAGE as u32,
+        include: selection.include.clone(),
+        exclude: selection.exclude.clone(),
+        depth_max: limits.depth_max,
+        memory_bytes_max: limits.memory_bytes_max,
+    };
+    spelunk_instrumenter::instrument(wasm, &options)
+}
+
 fn config(memories: Arc<Memories>) -> Config {
     let mut config = Config::new();
     config
@@ -150,6 +188,7 @@ fn config(memories: Arc<Memories>) -> Config {
         .memory_may_move(false)
         .memory_init_cow(false)
         .max_wasm_stack(STACK_BYTES)
+        .async_stack_size(STACK_BYTES + STACK_MARGIN)
         .with_host_memory(memories);
     config
 }
@@ -234,7 +273,11 @@ impl Machine {
     /// Where the module has state that no snapshot can hold they cannot be turned on.
     pub fn set_uses_snapshots(&mut self, uses_snapshots: bool) -> Result<()> {
         if uses_snapshots && let Some(obstacle) = self.program.obstacles().first() {
-            bail!("no snapshot can hold what this module changes: {} at {:#x}", obstacle.what, obstacle.offset);
+            bail!(
+                "no snapshot can hold what this module changes: {} at {:#x}",
+                obstacle.what,
+                obstacle.offset
+            );
         }
         self.uses_snapshots = uses_snapshots;
         Ok(())
@@ -292,7 +335,9 @@ impl Machine {
     fn check_invariants(&mut self) -> Outcome {
         for index in 0..self.invariants.len() {
             match self.invariants[index].call(&mut self.store, 0) {
-                Ok(Some(0)) => return Outcome::Fail(Box::new(failure::invariant_is_false(&self.program, index))),
+                Ok(Some(0)) => {
+                    return Outcome::Fail(Box::new(failure::invariant_is_false(&self.program, index)));
+                }
                 Ok(_) => {}
                 Err(error) => return self.failed(error, Phase::Invariant(index)),
             }
@@ -336,7 +381,11 @@ struct Calls {
     invariants: Vec<Call>,
 }
 
-fn instantiate(program: &Program, pre: &InstancePre<Host>, store: &mut Store<Host>) -> Result<(State, Calls)> {
+fn instantiate(
+    program: &Program,
+    pre: &InstancePre<Host>,
+    store: &mut Store<Host>,
+) -> Result<(State, Calls)> {
     store.data_mut().may_choose = false;
     let needed = STACK_BYTES + STACK_MARGIN;
     let instance = stacker::maybe_grow(needed, needed + STACK_MARGIN, || pre.instantiate(&mut *store))

@@ -137,7 +137,8 @@ impl PageTable {
 pub(crate) fn take_dirty(marks: &mut [u8], memory: &[u8], resident: &PageTable, dirty: &mut Vec<u32>) {
     dirty.clear();
     let pages = memory.len() / PAGE;
-    for (i, chunk) in marks[..pages.next_multiple_of(16).min(marks.len())].chunks_mut(16).enumerate() {
+    let marked = pages.next_multiple_of(16).min(marks.len());
+    for (i, chunk) in marks[..marked].chunks_mut(16).enumerate() {
         let is_clear = match <[u8; 16]>::try_from(&*chunk) {
             Ok(word) => u128::from_ne_bytes(word) == 0,
             Err(_) => chunk.iter().all(|mark| *mark == 0),

@@ -9,10 +9,10 @@ use spelunk_instrumenter::{MemoryLayout, StateLayout};
 use wasmtime::{Func, Global, Instance, Memory, Ref, Store, Table, Val};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::Limits;
 use super::imports::Host;
 use super::memory::{Memories, View};
 use super::pages::{self, PageTable};
-use super::Limits;
 use crate::coverage::EdgeSet;
 
 /// A saved state. Cloning is cheap, and so is saving one: it shares all pages that did not change with the
@@ -141,12 +141,19 @@ impl State {
             let memory = find_memory(store, export)?;
             let view = mappings.claim(memory.data_ptr(&*store));
             let marks = dirty.start as usize..dirty.end as usize;
-            memories.push(TargetMemory { memory, view, marks, is_64: *memory64, resident: PageTable::zeros(0) });
+            memories.push(TargetMemory {
+                memory,
+                view,
+                marks,
+                is_64: *memory64,
+                resident: PageTable::zeros(0),
+            });
         }
         store.data_mut().memory = memories.first().map(|first| first.memory);
         let mut globals = Vec::new();
         for global in &layout.globals {
-            globals.push(instance.get_global(&mut *store, &global.export).ok_or_else(|| lost(&global.export))?);
+            globals
+                .push(instance.get_global(&mut *store, &global.export).ok_or_else(|| lost(&global.export))?);
         }
         let mut tables = Vec::new();
         for table in &layout.tables {
@@ -168,8 +175,17 @@ impl State {
         };
         let layout = layout.clone();
         let dirty = Vec::new();
-        let mut state =
-            State { layout, private, memories, globals, tables, functions, resident, dirty, has_counts: true };
+        let mut state = State {
+            layout,
+            private,
+            memories,
+            globals,
+            tables,
+            functions,
+            resident,
+            dirty,
+            has_counts: true,
+        };
         state.mark_everything();
         Ok(state)
     }
@@ -239,7 +255,8 @@ impl State {
     /// Saves the state.
     pub(super) fn save(&mut self, store: &mut Store<Host>) -> Snapshot {
         for memory in &mut self.memories {
-            let marks = &mut self.private.as_mut().expect("marks need a private memory").bytes()[memory.marks.clone()];
+            let marks = &mut self.private.as_mut().expect("marks need a private memory").bytes()
+                [memory.marks.clone()];
             pages::take_dirty(marks, memory.view.bytes(), &memory.resident, &mut self.dirty);
             memory.resident.save(memory.view.bytes(), &self.dirty);
         }
@@ -281,7 +298,8 @@ impl State {
     pub(super) fn load(&mut self, store: &mut Store<Host>, snapshot: &Snapshot) {
         let saved = &*snapshot.0;
         for (memory, to) in self.memories.iter_mut().zip(&saved.memories) {
-            let marks = &mut self.private.as_mut().expect("marks need a private memory").bytes()[memory.marks.clone()];
+            let marks = &mut self.private.as_mut().expect("marks need a private memory").bytes()
+                [memory.marks.clone()];
             pages::take_dirty(marks, memory.view.bytes(), &memory.resident, &mut self.dirty);
             if memory.view.size() != to.size {
                 memory.resize(store, to.size);
@@ -339,7 +357,10 @@ impl Functions {
         let mut functions = Functions::default();
         for i in 0..table.size(&*store) {
             if let Some(Ref::Func(Some(func))) = table.get(&mut *store, i) {
-                functions.index.entry(func.to_raw(&mut *store) as usize).or_insert(functions.list.len() as u32);
+                functions
+                    .index
+                    .entry(func.to_raw(&mut *store) as usize)
+                    .or_insert(functions.list.len() as u32);
                 functions.list.push(func);
             }
         }

@@ -1,0 +1,278 @@
+//! From a [`Harness`] to the exports of `guest-sdk/ABI.md`.
+//!
+//! ```text
+//! #[rule]                                    impl Bank {
+//! #[precondition(self.open)]                     fn pay(&mut self, amount: u32) { … }
+//! fn pay(&mut self,                              fn __spelunk_rule_pay(&mut self) {
+//!     #[draw(1..=9)] amount: u32) { … }              let amount: u32 = argument("amount", 1..=9);
+//!                                                    if verbose() { describe("amount", &amount); }
+//!                                                    self.pay(amount);
+//!                                                }
+//!                                                fn __spelunk_precondition_pay(&self) -> bool { self.open }
+//!                                            }
+//!                                            const _: () = {
+//!                                                static STATE: Slot<Bank> = Slot::new();
+//!                                                #[export_name = "rule:pay"]
+//!                                                extern "C" fn rule() { STATE.with(Bank::__spelunk_rule_pay) }
+//!                                                …
+//!                                            };
+//! ```
+//!
+//! Everything but the export names is there on native targets too, so that the same code is checked
+//! everywhere and nothing is reported as never used.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Attribute, Error, ItemImpl, Token};
+
+use crate::parse::{self, Argument, Harness, Invariant, Method, Rule, Setup, Teardown};
+
+pub(crate) fn harness(arguments: TokenStream, block: TokenStream) -> TokenStream {
+    if !arguments.is_empty() {
+        let error =
+            Error::new_spanned(arguments, "write `#[harness]`: it takes no arguments").into_compile_error();
+        return quote!(#error #block);
+    }
+    let mut block: ItemImpl = match syn::parse2(block.clone()) {
+        Ok(block) => block,
+        Err(error) => {
+            let error = Error::new(error.span(), format!("`#[harness]` stands on an `impl` block: {error}"));
+            let error = error.into_compile_error();
+            return quote!(#error #block);
+        }
+    };
+    match parse::harness(&mut block) {
+        Ok(harness) => {
+            let added = methods(&harness);
+            let exports = exports(&harness);
+            quote!(#block #added #exports)
+        }
+        Err(error) => {
+            let error = error.into_compile_error();
+            quote!(#error #block)
+        }
+    }
+}
+
+/// The methods that draw the arguments: methods, because the expressions of the user say `self`.
+fn methods(harness: &Harness) -> TokenStream {
+    let self_type = &harness.self_type;
+    let setup = setup_method(harness.setup.as_ref());
+    let rules = harness.rules.iter().map(rule_method);
+    let preconditions =
+        harness.rules.iter().filter(|rule| !rule.preconditions.is_empty()).map(precondition_method);
+    quote! {
+        #[doc(hidden)]
+        #[allow(dead_code, clippy::all, clippy::pedantic)]
+        impl #self_type {
+            #setup
+            #(#rules)*
+            #(#preconditions)*
+        }
+    }
+}
+
+fn setup_method(setup: Option<&Setup>) -> TokenStream {
+    let body = match setup {
+        None => quote!(<Self as ::core::default::Default>::default()),
+        Some(Setup { method, arguments }) => {
+            let ident = &method.ident;
+            let names = arguments.iter().map(|argument| &argument.ident);
+            let draws = draws(arguments);
+            quote!(#draws Self::#ident(#(#names),*))
+        }
+    };
+    quote! {
+        fn __spelunk_setup() -> Self { #body }
+    }
+}
+
+fn rule_method(rule: &Rule) -> TokenStream {
+    let Rule { method: Method { ident, cfgs }, receiver, arguments, .. } = rule;
+    let added = added_ident("rule", ident);
+    let this = &receiver.self_token;
+    let names = arguments.iter().map(|argument| &argument.ident);
+    let draws = draws(arguments);
+    let call = match &rule.returned {
+        None => quote!(#this.#ident(#(#names),*)),
+        Some(ty) => quote_spanned! {place(ty)=>
+            ::spelunk_guest::__private::RuleResult::finish(#this.#ident(#(#names),*))
+        },
+    };
+    quote! {
+        #(#cfgs)*
+        fn #added(#receiver) { #draws #call; }
+    }
+}
+
+fn precondition_method(rule: &Rule) -> TokenStream {
+    let Rule { method: Method { ident, cfgs }, receiver, preconditions, .. } = rule;
+    let added = added_ident("precondition", ident);
+    let this: &Token![self] = &receiver.self_token;
+    quote! {
+        #(#cfgs)*
+        fn #added(&#this) -> bool { #((#preconditions))&&* }
+    }
+}
+
+/// Draws the arguments in order, then tells them where a finding is told.
+fn draws(arguments: &[Argument]) -> TokenStream {
+    if arguments.is_empty() {
+        return TokenStream::new();
+    }
+    let draw = arguments.iter().map(|argument| {
+        let Argument { ident, ty, strategy } = argument;
+        let name = argument.name();
+        let (strategy, place) = match strategy {
+            Some(expression) => (quote!(#expression), place(expression)),
+            None => (quote_spanned!(place(ty)=> ::spelunk_guest::any::<#ty>()), place(ty)),
+        };
+        let value = quote_spanned!(place=> ::spelunk_guest::__private::argument(#name, #strategy));
+        quote!(let #ident: #ty = #value;)
+    });
+    let describe = arguments.iter().map(|argument| {
+        let ident = &argument.ident;
+        let name = argument.name();
+        quote_spanned!(place(&argument.ty)=> ::spelunk_guest::__private::describe(#name, &#ident);)
+    });
+    quote! {
+        #(#draw)*
+        if ::spelunk_guest::__private::verbose() { #(#describe)* }
+    }
+}
+
+fn exports(harness: &Harness) -> TokenStream {
+    let self_type = &harness.self_type;
+    let setup = export("setup", "setup", &[], None, quote!(STATE.start(<#self_type>::__spelunk_setup)));
+    let rules = harness.rules.iter().map(|rule| rule_exports(self_type, rule));
+    let invariants = harness.invariants.iter().map(|invariant| invariant_export(self_type, invariant));
+    let teardown = harness.teardown.as_ref().map(|teardown| teardown_export(self_type, teardown));
+    quote! {
+        #[allow(dead_code, clippy::all, clippy::pedantic)]
+        const _: () = {
+            static STATE: ::spelunk_guest::__private::Slot<#self_type> = ::spelunk_guest::__private::Slot::new();
+            #setup
+            #(#rules)*
+            #(#invariants)*
+            #teardown
+        };
+    }
+}
+
+fn rule_exports(self_type: &syn::Type, rule: &Rule) -> TokenStream {
+    let Method { ident, cfgs } = &rule.method;
+    let name = rule.method.name();
+    let added = added_ident("rule", ident);
+    let body = quote!(STATE.with(|state| <#self_type>::#added(state)));
+    let mut exports = export("rule", &format!("rule:{name}"), cfgs, None, body);
+    if !rule.preconditions.is_empty() {
+        let added = added_ident("precondition", ident);
+        let body = quote!(STATE.with(|state| <#self_type>::#added(state)) as i32);
+        let returns = Some(quote!(i32));
+        exports.extend(export("precondition", &format!("precondition:{name}"), cfgs, returns, body));
+    }
+    exports
+}
+
+fn invariant_export(self_type: &syn::Type, invariant: &Invariant) -> TokenStream {
+    let Method { ident, cfgs } = &invariant.method;
+    let export_name = format!("invariant:{}", invariant.method.name());
+    let call = quote!(STATE.with(|state| <#self_type>::#ident(state)));
+    match invariant.returns_bool {
+        true => export("invariant", &export_name, cfgs, Some(quote!(i32)), quote!(#call as i32)),
+        false => export("invariant", &export_name, cfgs, None, call),
+    }
+}
+
+fn teardown_export(self_type: &syn::Type, teardown: &Teardown) -> TokenStream {
+    let Method { ident, cfgs } = &teardown.method;
+    let body = match teardown.by_value {
+        true => quote!(<#self_type>::#ident(STATE.take())),
+        false => quote!(STATE.with(|state| <#self_type>::#ident(state))),
+    };
+    export("teardown", "teardown", cfgs, None, quote!({ let _ = #body; }))
+}
+
+/// One exported function. Each stands in a block of its own, so that names cannot collide.
+fn export(
+    kind: &str,
+    export_name: &str,
+    cfgs: &[Attribute],
+    returns: Option<TokenStream>,
+    body: TokenStream,
+) -> TokenStream {
+    let ident = format_ident!("{kind}");
+    let returns = returns.map(|ty| quote!(-> #ty));
+    quote! {
+        #(#cfgs)*
+        const _: () = {
+            #[cfg_attr(target_family = "wasm", unsafe(export_name = #export_name))]
+            extern "C" fn #ident() #returns { #body }
+        };
+    }
+}
+
+/// Where the compiler complains about what the macro wrote because of `tokens`.
+fn place(tokens: &impl Spanned) -> Span {
+    Span::call_site().located_at(tokens.span())
+}
+
+fn added_ident(kind: &str, method: &Ident) -> Ident {
+    format_ident!("__spelunk_{kind}_{}", method.unraw())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(block: &str) -> String {
+        let tokens = harness(TokenStream::new(), block.parse().unwrap());
+        syn::parse2::<syn::File>(tokens.clone()).expect("what is written is Rust");
+        tokens.to_string()
+    }
+
+    #[track_caller]
+    fn exports_of(block: &str, expected: &[&str]) {
+        let text = expanded(block);
+        let names: Vec<&str> =
+            text.split("export_name = \"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn one_export_for_each_marked_method() {
+        exports_of("impl B { #[rule] fn r(&self) {} fn other(&self) {} }", &["setup", "rule:r"]);
+        exports_of(
+            "impl B {
+                #[teardown] fn end(&mut self) {}
+                #[invariant] fn i(&self) -> bool { true }
+                #[rule] #[precondition(self.a)] fn r#move(&mut self, a: u8) {}
+                #[setup] fn new() -> Self { B }
+            }",
+            &["setup", "rule:move", "precondition:move", "invariant:i", "teardown"],
+        );
+    }
+
+    #[test]
+    fn arguments_are_drawn_in_order_and_told_together() {
+        let text = expanded("impl B { #[rule] fn r(&mut self, a: u8, #[draw(0..=a)] b: u8) {} }");
+        let a = text.find("argument (\"a\" , :: spelunk_guest :: any :: < u8 > ())").unwrap();
+        let b = text.find("argument (\"b\" , 0 ..= a)").unwrap();
+        assert!(a < b);
+        assert_eq!(text.matches("verbose ()").count(), 1);
+    }
+
+    #[test]
+    fn a_rule_without_arguments_asks_the_host_nothing() {
+        let text = expanded("impl B { #[rule] fn r(&mut self) {} }");
+        assert!(!text.contains("verbose"), "{text}");
+    }
+
+    #[test]
+    fn errors_leave_the_block_in_place() {
+        let text = expanded("impl B { #[rule] fn r() {} }");
+        assert!(text.contains("compile_error") && text.contains("impl B { fn r () { } }"), "{text}");
+    }
+}

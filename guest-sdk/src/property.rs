@@ -1,0 +1,118 @@
+//! Properties: what is said about the places that runs pass, and reported over all of them.
+//!
+//! Each property is declared in the custom section `spelunk:properties` of the module, so that one that no
+//! run reached can be named.
+
+/// This holds every time it is reached: `always!(a <= b, "bounds are ordered")`. Where it does not, the run
+/// is a finding.
+///
+/// Unlike an assertion it does nothing on native targets, and a report names it if it was never reached.
+#[macro_export]
+macro_rules! always {
+    ($condition:expr, $name:literal $(,)?) => {
+        // The condition stands outside the block, whose items it might mean otherwise.
+        match $condition {
+            condition => {
+                $crate::__declare_property!("always ", $name);
+                $crate::__private::always(NAME, condition)
+            }
+        }
+    };
+}
+
+/// This holds at least once, in some run: `sometimes!(retries > 0, "a request is retried")`.
+///
+/// A report names it if it never held: then the exploration does not reach what it was made for.
+#[macro_export]
+macro_rules! sometimes {
+    ($condition:expr, $name:literal $(,)?) => {
+        // The condition stands outside the block, whose items it might mean otherwise.
+        match $condition {
+            condition => {
+                $crate::__declare_property!("sometimes ", $name);
+                $crate::__private::sometimes(NAME, condition)
+            }
+        }
+    };
+}
+
+/// This place is reached at least once, in some run: `reachable!("recovery found a torn record")`.
+#[macro_export]
+macro_rules! reachable {
+    ($name:literal $(,)?) => {{
+        $crate::__declare_property!("reachable ", $name);
+        $crate::__private::reachable(NAME)
+    }};
+}
+
+/// This place is never reached: `never!("two leaders in one term")`. A run that does is a finding.
+///
+/// Unlike [`unreachable!`] it does nothing on native targets, where the code goes on.
+#[macro_export]
+macro_rules! never {
+    ($name:literal $(,)?) => {{
+        $crate::__declare_property!("unreachable ", $name);
+        $crate::__private::never(NAME)
+    }};
+}
+
+/// Puts a line into the custom section, which the linker joins from all object files, and defines `NAME`.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __declare_property {
+    ($kind:literal, $name:literal) => {
+        const LINE: &str = ::core::concat!($kind, $name, "\n");
+        #[used]
+        #[cfg_attr(target_family = "wasm", unsafe(link_section = "spelunk:properties"))]
+        static DECLARATION: [u8; LINE.len()] = $crate::__private::declaration(LINE);
+        // Nothing can point at a custom section. The name is a static so that a generic function, which is
+        // compiled into another crate, points into the object file of its declaration, and so links it.
+        static NAME: &str = $name;
+    };
+}
+
+/// The bytes of a declaration, whose length is `N`. Anything but one line does not compile.
+#[doc(hidden)]
+pub const fn declaration<const N: usize>(line: &str) -> [u8; N] {
+    let bytes = *line.as_bytes().first_chunk().unwrap();
+    let mut place = 0;
+    while place + 1 < N {
+        assert!(bytes[place] != b'\n', "the name of a property is one line");
+        place += 1;
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::abi::play;
+
+    #[test]
+    fn each_property_tells_the_host() {
+        let ((), log) = play(&[], || {
+            always!(1 < 2, "a");
+            sometimes!(1 > 2, "b");
+            reachable!("c");
+            never!("d");
+        });
+        assert_eq!(log, ["always a true", "sometimes b false", "reachable c", "unreachable d"]);
+    }
+
+    #[test]
+    fn conditions_see_the_names_of_the_user() {
+        const NAME: u8 = 1;
+        let ((), log) = play(&[], || always!(NAME == 1, "a"));
+        assert_eq!(log, ["always a true"]);
+    }
+
+    #[test]
+    fn a_declaration_is_its_line() {
+        assert_eq!(super::declaration::<12>("reachable a\n"), *b"reachable a\n");
+    }
+
+    #[test]
+    #[should_panic = "one line"]
+    fn a_declaration_is_one_line() {
+        super::declaration::<8>("always\n\n");
+    }
+}

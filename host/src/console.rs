@@ -1,0 +1,133 @@
+//! What goes to stderr: status lines as cargo's, and one live progress line. Nothing else writes there.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::explore::Progress;
+
+/// Redraws a second of the live line.
+const REDRAWS: u8 = 10;
+/// Without a terminal a progress line is printed after 1, 2, 4, 8, … seconds, and at most this far apart.
+const SPARSE_MAX: Duration = Duration::from_secs(60);
+
+/// The terminal, or what stands for it.
+pub struct Console {
+    live: Option<ProgressBar>,
+    colors: bool,
+    started: Instant,
+    next_line: Duration,
+}
+
+impl Console {
+    /// A console with or without colours; by default, where stderr is a terminal and `NO_COLOR` is not set.
+    pub fn new(colors: Option<bool>) -> Console {
+        let is_terminal = std::io::stderr().is_terminal();
+        let live = is_terminal.then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(REDRAWS));
+            bar.set_style(ProgressStyle::with_template("{msg}").expect("the template is valid"));
+            bar
+        });
+        Console {
+            live,
+            colors: has_colors(colors, is_terminal),
+            started: Instant::now(),
+            next_line: Duration::from_secs(1),
+        }
+    }
+
+    /// A line of the form `   Building bank`.
+    pub fn status(&self, verb: &str, text: &str) {
+        let verb = format!("{verb:>12}");
+        let verb = if self.colors { format!("\x1b[1;32m{verb}\x1b[0m") } else { verb };
+        self.line(&format!("{verb} {text}"));
+    }
+
+    /// `warning: …`
+    pub fn warning(&self, text: &str) {
+        let label = if self.colors { "\x1b[1;33mwarning\x1b[0m" } else { "warning" };
+        self.line(&format!("{label}: {text}"));
+    }
+
+    /// `error: …`, with its causes.
+    pub fn error(&self, error: &anyhow::Error) {
+        let label = if self.colors { "\x1b[1;31merror\x1b[0m" } else { "error" };
+        self.line(&format!("{label}: {error:#}"));
+    }
+
+    fn line(&self, line: &str) {
+        match &self.live {
+            Some(bar) => bar.suspend(|| eprint_line(line)),
+            None => eprint_line(line),
+        }
+    }
+
+    /// Shows how far an exploration is.
+    pub fn progress(&mut self, progress: &Progress, edges: usize) {
+        let elapsed = self.started.elapsed();
+        if self.live.is_none() && elapsed < self.next_line {
+            return;
+        }
+        let rate = progress.steps as f64 / elapsed.as_secs_f64().max(1e-9);
+        self.show(&format!(
+            "runs {}  steps {} ({}/s)  edges {}/{edges}  checkpoints {}  findings {}",
+            progress.runs,
+            progress.steps,
+            rounded(rate),
+            progress.edges,
+            progress.checkpoints,
+            progress.findings
+        ));
+    }
+
+    /// Shows how far shrinking is.
+    pub fn shrinking(&mut self, executions: u64, steps: usize) {
+        if self.live.is_some() || self.started.elapsed() >= self.next_line {
+            self.show(&format!("{steps} steps left, {executions} candidates tried"));
+        }
+    }
+
+    fn show(&mut self, text: &str) {
+        match &self.live {
+            Some(bar) => bar.set_message(text.to_string()),
+            None => {
+                eprint_line(&format!("{:>12} {text}", "Progress"));
+                let elapsed = self.started.elapsed();
+                self.next_line = elapsed + elapsed.min(SPARSE_MAX);
+            }
+        }
+        if let Some(bar) = &self.live {
+            bar.tick();
+        }
+    }
+
+    /// Removes the live line.
+    pub fn clear(&self) {
+        if let Some(bar) = &self.live {
+            bar.set_message("");
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Whether a stream is coloured: as asked for, or where it is a terminal and `NO_COLOR` is not set.
+pub fn has_colors(asked: Option<bool>, is_terminal: bool) -> bool {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    asked.unwrap_or(is_terminal && !no_color)
+}
+
+/// A closed stderr is no reason to stop.
+fn eprint_line(line: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// `1.2M`, `34k`, `567`.
+fn rounded(value: f64) -> String {
+    match value {
+        v if v >= 1e6 => format!("{:.1}M", v / 1e6),
+        v if v >= 1e4 => format!("{:.0}k", v / 1e3),
+        v => format!("{v:.0}"),
+    }
+}

@@ -1,0 +1,255 @@
+//! What goes to stdout: the findings, told as the shortest story, or one JSON object a line.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::{Map, Value as Json, json};
+
+use crate::console::has_colors;
+use crate::explore::Progress;
+use crate::outcome::{Failure, FailureKind};
+use crate::property::Property;
+use crate::story::Line;
+use crate::trace::Action;
+
+/// A finding, ready to be reported.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What went wrong.
+    pub failure: Failure,
+    /// The run that hit it first, from 1; 0 where no exploration did.
+    pub run: u64,
+    /// Rules called and faults toggled before shrinking.
+    pub steps_before: usize,
+    /// What happens.
+    pub story: Vec<Line>,
+    /// Where the trace was saved.
+    pub trace: PathBuf,
+    /// The command that shows it again.
+    pub reproduce: String,
+    /// Whether shrinking ended before its budget did.
+    pub is_minimal: bool,
+}
+
+/// The stream that answers go to.
+pub struct Report {
+    json: bool,
+    colors: bool,
+    out: io::Stdout,
+}
+
+#[derive(Serialize)]
+struct Event<'a, T> {
+    r#type: &'a str,
+    data: T,
+}
+
+impl Report {
+    /// Reports as text or as JSON lines.
+    pub fn new(json: bool, colors: Option<bool>) -> Report {
+        let out = io::stdout();
+        Report { json, colors: has_colors(colors, out.is_terminal()), out }
+    }
+
+    /// One JSON object, where these are wanted.
+    ///
+    /// # Errors
+    /// stdout cannot be written to.
+    pub fn event(&mut self, kind: &str, data: impl Serialize) -> io::Result<()> {
+        if !self.json {
+            return Ok(());
+        }
+        let line = serde_json::to_string(&Event { r#type: kind, data })?;
+        writeln!(self.out, "{line}")?;
+        self.out.flush()
+    }
+
+    /// Text, where that is wanted.
+    ///
+    /// # Errors
+    /// stdout cannot be written to.
+    pub fn text(&mut self, text: &str) -> io::Result<()> {
+        if self.json {
+            return Ok(());
+        }
+        writeln!(self.out, "{text}")?;
+        self.out.flush()
+    }
+
+    /// A finding.
+    ///
+    /// # Errors
+    /// stdout cannot be written to.
+    pub fn finding(&mut self, finding: &Finding) -> io::Result<()> {
+        let Failure { kind, subject, message, place } = &finding.failure;
+        self.event(
+            "finding",
+            json!({
+                "kind": kind, "subject": subject, "message": message, "place": place,
+                "id": finding.failure.id(), "run": finding.run,
+                "steps": finding.story.iter().map(step_json).collect::<Vec<_>>(),
+                "trace": finding.trace, "reproduce": finding.reproduce, "minimal": finding.is_minimal,
+            }),
+        )?;
+        self.text(&finding_text(finding, self.colors))
+    }
+
+    /// The end of an exploration.
+    ///
+    /// # Errors
+    /// stdout cannot be written to.
+    pub fn end(
+        &mut self,
+        progress: &Progress,
+        edges: usize,
+        seconds: f64,
+        exit: u8,
+        unmet: &[&Property],
+    ) -> io::Result<()> {
+        self.event(
+            "end",
+            json!({
+                "runs": progress.runs, "steps": progress.steps, "edges_hit": progress.edges,
+                "checkpoints": progress.checkpoints, "seconds": seconds, "exit": exit,
+                "unmet": unmet.iter().map(|p| json!({"kind": p.kind, "name": p.name})).collect::<Vec<_>>(),
+            }),
+        )?;
+        let mut text = format!(
+            "{} findings in {} runs and {} steps; {} of {edges} edges, {} checkpoints",
+            progress.findings, progress.runs, progress.steps, progress.edges, progress.checkpoints
+        );
+        for property in unmet {
+            let Property { kind, name, .. } = property;
+            text += &format!("\nnot seen in these runs: {kind} {name}");
+        }
+        self.text(&text)
+    }
+}
+
+/// Setup and teardown are part of every run; they are told where they have something to tell, or fail.
+fn is_told(story: &[Line], index: usize) -> bool {
+    let Line { action, told, .. } = &story[index];
+    let is_frame = matches!(action, Action::Setup | Action::Teardown);
+    !is_frame || index + 1 == story.len() || !told.args.is_empty() || !told.notes.is_empty()
+}
+
+fn told(story: &[Line]) -> impl Iterator<Item = &Line> {
+    story.iter().enumerate().filter(|(index, _)| is_told(story, *index)).map(|(_, line)| line)
+}
+
+/// `{"rule": …, "args": …}`, or `{"fault": …, "on": …}`, or `{"phase": …}`.
+fn step_json(line: &Line) -> Json {
+    let args: Map<String, Json> =
+        line.told.args.iter().map(|(name, value)| (name.clone(), value_json(value))).collect();
+    let mut step = match line.action {
+        Action::Rule(_) => json!({ "rule": line.name, "args": args }),
+        Action::Fault(_, on) => {
+            let name =
+                line.name.trim_start_matches("fault ").trim_end_matches(if on { " on" } else { " off" });
+            json!({ "fault": name, "on": on })
+        }
+        Action::Setup | Action::Teardown => json!({ "phase": line.name, "args": args }),
+    };
+    if !line.told.notes.is_empty() {
+        step["notes"] = json!(line.told.notes);
+    }
+    step
+}
+
+/// A value that reads as JSON is given as such, another as a string.
+fn value_json(value: &str) -> Json {
+    serde_json::from_str(value).unwrap_or_else(|_| Json::String(value.to_string()))
+}
+
+/// The finding as text.
+fn finding_text(finding: &Finding, colors: bool) -> String {
+    let lines: Vec<&Line> = told(&finding.story).collect();
+    let steps =
+        finding.story.iter().filter(|line| !matches!(line.action, Action::Setup | Action::Teardown)).count();
+    let label = if colors { "\x1b[1;31mFAIL\x1b[0m" } else { "FAIL" };
+    let shrunk = match (finding.is_minimal, finding.steps_before > steps) {
+        (true, true) => format!("   (shrunk: {} → {steps} steps)", finding.steps_before),
+        (true, false) => String::new(),
+        (false, _) => {
+            format!("   (shrunk: {} → {steps} steps, perhaps not all the way)", finding.steps_before)
+        }
+    };
+    let mut text = format!("{label}  {}{shrunk}\n", finding.failure);
+    let width = lines.iter().filter(|line| !line.told.args.is_empty()).map(|line| line.name.len()).max();
+    let width = width.unwrap_or(0).min(24);
+    for (index, line) in lines.iter().enumerate() {
+        let args: Vec<String> =
+            line.told.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let step = format!("{:>3}  {:<width$}  {}", index + 1, line.name, args.join(" "));
+        text += step.trim_end();
+        text.push('\n');
+        for note in &line.told.notes {
+            text += &format!("       {}\n", note.replace('\n', "\n       "));
+        }
+    }
+    if let Some(place) = &finding.failure.place {
+        let verb = match finding.failure.kind {
+            FailureKind::Hang | FailureKind::StackOverflow => "in",
+            _ if place.contains('+') => "at",
+            _ => "panicked at",
+        };
+        text += &format!("  {verb} {place}\n");
+    }
+    text += &format!("\nReproduce:  {}", finding.reproduce);
+    text
+}
+
+/// A command line that a shell reads as these words.
+pub fn command_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+    let quoted = words.into_iter().map(|word| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Told;
+
+    fn line(name: &str, action: Action, args: &[(&str, &str)]) -> Line {
+        let args = args.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Line { name: name.into(), action, told: Told { args, notes: Vec::new() } }
+    }
+
+    #[test]
+    fn a_finding_is_the_shortest_story_and_ends_with_a_command() {
+        let failure = Failure {
+            kind: FailureKind::Invariant,
+            subject: Some("conserved".into()),
+            message: "total is 90, expected 100".into(),
+            place: Some("src/lib.rs:42:9".into()),
+        };
+        let story = vec![
+            line("setup", Action::Setup, &[]),
+            line("open", Action::Rule(0), &[("name", "\"a\""), ("amount", "100")]),
+            line("fault disk_full on", Action::Fault(0, true), &[]),
+            line("transfer", Action::Rule(1), &[("from", "\"a\""), ("to", "\"b\""), ("amount", "10")]),
+        ];
+        let (trace, reproduce) =
+            (PathBuf::from("t.json"), command_line(["spelunk", "replay", "my bank", "t.json"]));
+        let finding =
+            Finding { failure, run: 9, steps_before: 212, story, trace, reproduce, is_minimal: true };
+        let expected = r#"FAIL  invariant conserved: total is 90, expected 100   (shrunk: 212 → 3 steps)
+  1  open      name="a" amount=100
+  2  fault disk_full on
+  3  transfer  from="a" to="b" amount=10
+  panicked at src/lib.rs:42:9
+
+Reproduce:  spelunk replay 'my bank' t.json"#;
+        assert_eq!(finding_text(&finding, false), expected);
+        let steps: Vec<Json> = finding.story.iter().map(step_json).collect();
+        assert_eq!(
+            serde_json::to_string(&steps).unwrap(),
+            r#"[{"args":{},"phase":"setup"},{"args":{"amount":100,"name":"a"},"rule":"open"},{"fault":"disk_full","on":true},{"args":{"amount":10,"from":"a","to":"b"},"rule":"transfer"}]"#
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! Which functions could make work without a loop, seen from the call graph.
+//!
+//! Work multiplies through calls in two ways: by recursion, and by functions that call others and are called
+//! from several places (each of twenty functions calling the next one twice makes a million calls). A function
+//! with one call site, or one that calls nothing, only does a bounded amount of work for each thing that is
+//! counted already.
+
+use crate::code::each_instr;
+use std::collections::BTreeMap;
+use walrus::ir::*;
+use walrus::{
+    ConstExpr, ConstOp, ElementItems, ExportItem, FunctionId, GlobalKind, HeapType, Module, RefType, TypeId,
+    ValType,
+};
+
+/// What was found out, by function index.
+pub(crate) struct Calls {
+    /// It may call itself, directly or through others.
+    pub recursive: Vec<bool>,
+    /// Its entries must be counted for the budget.
+    pub multiplies: Vec<bool>,
+    /// Functions that a reference may stand for, in order of index.
+    pub referenced: Vec<FunctionId>,
+}
+
+/// Reads the call graph. Linear in the size of the module.
+pub(crate) fn analyse(module: &Module) -> Calls {
+    let mut graph = Graph::new(module);
+    let functions = module.funcs.iter().count();
+    for (id, function) in module.funcs.iter_local() {
+        each_instr(function, |instr, _| graph.instr(id.index(), instr));
+    }
+    let referenced = graph.references(module);
+    let recursive = crate::cycles::in_cycles(&graph.edges);
+    let sites = |index: usize| {
+        let indirect: u32 = graph.callers_of_type(index).map(|node| graph.sites[node]).sum();
+        graph.sites[index] + indirect
+    };
+    let multiplies = (0..functions)
+        .map(|index| recursive[index] || !graph.edges[index].is_empty() && sites(index) >= 2)
+        .collect();
+    Calls { recursive: recursive[..functions].to_vec(), multiplies, referenced }
+}
+
+/// Nodes are functions, by index, and then types: a type stands for a call through a reference.
+struct Graph {
+    edges: Vec<Vec<u32>>,
+    /// By node: how many instructions call it.
+    sites: Vec<u32>,
+    node_of_type: BTreeMap<TypeId, usize>,
+    type_of: Vec<TypeId>,
+    is_local: Vec<bool>,
+    is_referenced: Vec<bool>,
+}
+
+impl Graph {
+    fn new(module: &Module) -> Self {
+        let type_of: Vec<TypeId> = module.funcs.iter().map(|function| function.ty()).collect();
+        let is_local =
+            module.funcs.iter().map(|f| matches!(f.kind, walrus::FunctionKind::Local(_))).collect();
+        let (node_of_type, nodes) = type_nodes(module, type_of.len());
+        Self {
+            edges: vec![Vec::new(); nodes],
+            sites: vec![0; nodes],
+            node_of_type,
+            is_referenced: vec![false; type_of.len()],
+            type_of,
+            is_local,
+        }
+    }
+
+    fn instr(&mut self, from: usize, instr: &Instr) {
+        match instr {
+            Instr::Call(Call { func }) | Instr::ReturnCall(ReturnCall { func }) => {
+                if self.is_local[func.index()] {
+                    self.call(from, func.index());
+                }
+            }
+            Instr::CallIndirect(CallIndirect { ty, .. })
+            | Instr::ReturnCallIndirect(ReturnCallIndirect { ty, .. })
+            | Instr::CallRef(CallRef { ty })
+            | Instr::ReturnCallRef(ReturnCallRef { ty }) => self.call(from, self.node_of_type[ty]),
+            Instr::RefFunc(RefFunc { func }) => self.is_referenced[func.index()] = true,
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, from: usize, to: usize) {
+        self.edges[from].push(to as u32);
+        self.sites[to] += 1;
+    }
+
+    fn callers_of_type(&self, function: usize) -> impl Iterator<Item = usize> {
+        let node = self.node_of_type.get(&self.type_of[function]).copied();
+        node.filter(|_| self.is_referenced[function]).into_iter()
+    }
+
+    /// Adds what is referenced outside of code, and the edges from types to functions.
+    fn references(&mut self, module: &Module) -> Vec<FunctionId> {
+        let mut inside = self.is_referenced.clone();
+        each_static_reference(module, |id| inside[id.index()] = true);
+        self.is_referenced = inside.clone();
+        for export in module.exports.iter() {
+            if let ExportItem::Function(id) = export.item {
+                self.is_referenced[id.index()] = true;
+            }
+        }
+        for function in 0..self.type_of.len() {
+            if self.is_referenced[function] && self.is_local[function] {
+                let node = self.node_of_type[&self.type_of[function]];
+                self.edges[node].push(function as u32);
+            }
+        }
+        let ids = module.funcs.iter().map(|function| function.id());
+        ids.filter(|id| inside[id.index()]).collect()
+    }
+}
+
+/// Gives each function type a node, structurally equal ones the same. With subtyping a call may reach
+/// functions of other types; then all types share one node.
+fn type_nodes(module: &Module, first: usize) -> (BTreeMap<TypeId, usize>, usize) {
+    let functions = || module.types.iter().filter(|ty| ty.is_function());
+    let subtyping = functions().any(|ty| !ty.is_final || ty.supertype.is_some());
+    let mut shapes = BTreeMap::new();
+    let mut nodes = BTreeMap::new();
+    for ty in functions() {
+        let key = if subtyping { Default::default() } else { (shape(ty.params()), shape(ty.results())) };
+        let next = first + shapes.len();
+        nodes.insert(ty.id(), *shapes.entry(key).or_insert(next));
+    }
+    (nodes, first + shapes.len())
+}
+
+/// Types with those that refer to types made equal: equal types may have different ids.
+fn shape(types: &[ValType]) -> Vec<ValType> {
+    let erase = |ty: &ValType| match ty {
+        ValType::Ref(RefType { heap_type: HeapType::Concrete(_) | HeapType::Exact(_), .. }) => {
+            ValType::Ref(RefType::ANYREF)
+        }
+        other => *other,
+    };
+    types.iter().map(erase).collect()
+}
+
+/// Calls `f` with each function that a global, table or element segment refers to.
+fn each_static_reference(module: &Module, mut f: impl FnMut(FunctionId)) {
+    for global in module.globals.iter() {
+        if let GlobalKind::Local(init) = &global.kind {
+            references_of(init, &mut f);
+        }
+    }
+    for table in module.tables.iter() {
+        table.init.iter().for_each(|init| references_of(init, &mut f));
+    }
+    for element in module.elements.iter() {
+        match &element.items {
+            ElementItems::Functions(functions) => functions.iter().copied().for_each(&mut f),
+            ElementItems::Expressions(_, items) => items.iter().for_each(|item| references_of(item, &mut f)),
+        }
+    }
+}
+
+fn references_of(init: &ConstExpr, f: &mut impl FnMut(FunctionId)) {
+    match init {
+        ConstExpr::RefFunc(id) => f(*id),
+        ConstExpr::Extended(ops) => {
+            for op in ops {
+                if let ConstOp::RefFunc(id) = op {
+                    f(*id);
+                }
+            }
+        }
+        _ => {}
+    }
+}

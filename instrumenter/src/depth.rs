@@ -1,0 +1,200 @@
+//! Bounds the depth of calls, in functions that can call themselves.
+//!
+//! ```wat
+//! (func $f (result i32)          (func $f (result i32)
+//!                                  (local.set $saved DEPTH)
+//!                                  (DEPTH = $saved + 1)
+//!                                  (if (i32.gt_u DEPTH MAX) (then (unreachable)))
+//!   …                =>            (block $body (result i32) … with every way out to $body …)
+//! )                                (DEPTH = $saved))
+//! ```
+//!
+//! A tail call restores the depth before it leaves. An exception leaves frames without that; so whoever
+//! catches one sets the depth back to its own, whether it can call itself or not.
+
+use crate::code::*;
+use crate::weave::wrap_catches;
+use walrus::ir::*;
+use walrus::{LocalFunction, LocalId, ModuleLocals, ModuleTypes, ValType};
+
+/// What all functions of a module share.
+#[derive(Clone, Copy)]
+pub(crate) struct Depth {
+    pub private: Private,
+    pub address: u32,
+    pub max: u32,
+}
+
+impl Depth {
+    /// Adds the bound to a function, and the restoration where it catches.
+    pub(crate) fn bound(
+        self,
+        function: &mut LocalFunction,
+        types: &mut ModuleTypes,
+        locals: &mut ModuleLocals,
+        recursive: bool,
+    ) {
+        let catches = self.has_catches(function);
+        if !recursive && !catches {
+            return;
+        }
+        let saved = locals.add(ValType::I32);
+        if catches {
+            self.restore_where_caught(function, types, saved, recursive);
+        }
+        let mut code = Code::new();
+        if recursive {
+            let deeper = locals.add(ValType::I32);
+            self.enter(function, &mut code, saved, deeper);
+            code.push(self.body(function, types, saved));
+            self.assign(&mut code, saved, 0);
+        } else {
+            self.private.load_at(&mut code, Width::Word, self.address);
+            set(&mut code, saved);
+            code.append(&mut function.block_mut(function.entry_block()).instrs);
+        }
+        function.block_mut(function.entry_block()).instrs = code;
+    }
+
+    fn enter(self, function: &mut LocalFunction, code: &mut Code, saved: LocalId, deeper: LocalId) {
+        i32_const(code, 0);
+        self.private.load_at(code, Width::Word, self.address);
+        tee(code, saved);
+        i32_const(code, 1);
+        binop(code, BinaryOp::I32Add);
+        tee(code, deeper);
+        self.private.store(code, Width::Word, self.address);
+        get(code, deeper);
+        i32_const(code, self.max);
+        binop(code, BinaryOp::I32GtU);
+        let mut trap = Code::new();
+        push(&mut trap, Unreachable {});
+        if_then(function, code, trap);
+    }
+
+    /// `DEPTH = local + add`
+    fn assign(self, code: &mut Code, local: LocalId, add: u32) {
+        i32_const(code, 0);
+        get(code, local);
+        if add != 0 {
+            i32_const(code, add);
+            binop(code, BinaryOp::I32Add);
+        }
+        self.private.store(code, Width::Word, self.address);
+    }
+
+    /// Moves the code of a function into a block, out of which all ways lead to its end.
+    fn body(
+        self,
+        function: &mut LocalFunction,
+        types: &mut ModuleTypes,
+        saved: LocalId,
+    ) -> (Instr, InstrLocId) {
+        let entry = function.entry_block();
+        let results = types.results(function.ty()).to_vec();
+        let ty = InstrSeqType::new(types, &[], &results);
+        let code = std::mem::take(&mut function.block_mut(entry).instrs);
+        let body = sequence(function, ty, code);
+        function.block_mut(body).end = function.block(entry).end;
+        let mut retarget = Retarget { from: entry, to: body };
+        dfs_pre_order_mut(&mut retarget, function, body);
+        rewrite(function, body, |instr, code| {
+            if matches!(instr, Instr::ReturnCall(_) | Instr::ReturnCallIndirect(_) | Instr::ReturnCallRef(_))
+            {
+                self.assign(code, saved, 0);
+            }
+        });
+        (Block { seq: body }.into(), InstrLocId::default())
+    }
+
+    fn has_catches(self, function: &LocalFunction) -> bool {
+        let mut found = false;
+        each_instr(function, |instr, _| {
+            found |= matches!(instr, Instr::TryTable(body) if !body.catches.is_empty());
+        });
+        found
+    }
+
+    fn restore_where_caught(
+        self,
+        function: &mut LocalFunction,
+        types: &mut ModuleTypes,
+        saved: LocalId,
+        recursive: bool,
+    ) {
+        let mut loops = std::collections::BTreeSet::new();
+        each_instr(function, |instr, _| {
+            if let Instr::Loop(body) = instr {
+                loops.insert(body.seq);
+            }
+        });
+        for seq in sequences(function) {
+            for index in 0..function.block(seq).instrs.len() {
+                let (Instr::TryTable(body), location) = &function.block(seq).instrs[index] else { continue };
+                let (body, location) = (body.clone(), *location);
+                let mut restore = Code::new();
+                self.assign(&mut restore, saved, u32::from(recursive));
+                let codes = (0..body.catches.len()).map(|clause| (clause, restore.clone())).collect();
+                let is_loop = |label| loops.contains(&label);
+                let wrapped = wrap_catches(function, types, is_loop, body, location, codes);
+                function.block_mut(seq).instrs[index] = (wrapped, location);
+            }
+        }
+    }
+}
+
+/// Calls `before` ahead of each instruction below `start`, to put code there.
+fn rewrite(function: &mut LocalFunction, start: InstrSeqId, before: impl Fn(&Instr, &mut Code)) {
+    struct Before<F>(F);
+    impl<F: Fn(&Instr, &mut Code)> VisitorMut for Before<F> {
+        fn start_instr_seq_mut(&mut self, seq: &mut InstrSeq) {
+            let old = std::mem::take(&mut seq.instrs);
+            for instr in old {
+                (self.0)(&instr.0, &mut seq.instrs);
+                seq.instrs.push(instr);
+            }
+        }
+    }
+    dfs_pre_order_mut(&mut Before(before), function, start);
+}
+
+/// Turns branches to one label, and returns, into branches to another.
+struct Retarget {
+    from: InstrSeqId,
+    to: InstrSeqId,
+}
+
+impl Retarget {
+    fn label(&self, label: &mut InstrSeqId) {
+        if *label == self.from {
+            *label = self.to;
+        }
+    }
+}
+
+impl VisitorMut for Retarget {
+    fn visit_instr_mut(&mut self, instr: &mut Instr, _: &mut InstrLocId) {
+        match instr {
+            Instr::Br(Br { block })
+            | Instr::BrIf(BrIf { block })
+            | Instr::BrOnNull(BrOnNull { block })
+            | Instr::BrOnNonNull(BrOnNonNull { block })
+            | Instr::BrOnCast(BrOnCast { block, .. })
+            | Instr::BrOnCastFail(BrOnCastFail { block, .. }) => self.label(block),
+            Instr::BrTable(table) => {
+                table.blocks.iter_mut().chain([&mut table.default]).for_each(|block| self.label(block));
+            }
+            Instr::TryTable(body) => {
+                for catch in &mut body.catches {
+                    let (TryTableCatch::Catch { label, .. }
+                    | TryTableCatch::CatchRef { label, .. }
+                    | TryTableCatch::CatchAll { label }
+                    | TryTableCatch::CatchAllRef { label }) = catch;
+                    self.label(label);
+                }
+            }
+            Instr::Return(_) => *instr = Br { block: self.to }.into(),
+            _ => {}
+        }
+    }
+}

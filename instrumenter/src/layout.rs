@@ -1,0 +1,127 @@
+//! Where the host finds a module's state.
+
+use anyhow::{Result, ensure};
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
+/// All state of an instrumented module, and how to reach it. Ranges and offsets are in private memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateLayout {
+    /// Export name of private memory; none if nothing needs one.
+    pub private: Option<String>,
+    /// One byte for each edge of the `EdgeMap` ([`Static`](crate::Edges::Static)), or the 65,536 bytes of the
+    /// map ([`Hashed`](crate::Edges::Hashed)). Begins at a multiple of 64, and nothing else stands before the
+    /// next multiple of 64 after its end.
+    pub counters: Range<u32>,
+    /// Bytes that are no edges but must be cleared with them. Ends where `counters` begins.
+    pub resets: Range<u32>,
+    /// An `i32`: what remains of the budget, in units of 256 steps. To be set before each call; negative after
+    /// a trap says that it was spent. It starts at [`BUDGET_INITIAL`](crate::BUDGET_INITIAL), which is what a
+    /// start function has.
+    pub budget: Option<u32>,
+    /// An `i32`: how deep calls are nested in functions that can call themselves. To be set to 0 before each
+    /// call; more than [`Options::depth_max`](crate::Options::depth_max) after a trap says that it was exceeded.
+    pub depth: Option<u32>,
+    /// A byte for each segment that may be dropped, 1 if it was.
+    pub dropped: Range<u32>,
+    /// A byte for each of `tables`, 1 if it was written to.
+    pub table_marks: Range<u32>,
+    /// Every memory of the target, in order of index, imported ones too.
+    pub memories: Vec<MemoryLayout>,
+    /// Every mutable global that can hold different values, imported ones too.
+    pub globals: Vec<GlobalLayout>,
+    /// Every table of function references that the module writes to.
+    pub tables: Vec<TableLayout>,
+    /// Export name of a table with each function that a reference in `globals` and `tables` can stand for;
+    /// there if one of them holds references.
+    pub functions: Option<String>,
+    /// State that cannot be saved and restored; if there is none, all of it can.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// A memory of the target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryLayout {
+    /// Its reserved export name.
+    pub export: String,
+    /// One byte for each page of [`Options::page_bytes`](crate::Options::page_bytes) bytes, not 0 if a write
+    /// began in it; the write may extend to the first 15 bytes of the next page. Empty without
+    /// [`Options::dirty`](crate::Options::dirty).
+    pub dirty: Range<u32>,
+    pub memory64: bool,
+    /// Size at first, in WebAssembly pages of 64 KiB.
+    pub pages_min: u64,
+    /// The largest size it may grow to, where one is declared or [`Options::memory_bytes_max`]
+    /// (crate::Options::memory_bytes_max) sets one.
+    pub pages_max: Option<u64>,
+}
+
+/// A mutable global of the target.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GlobalLayout {
+    /// Its reserved export name.
+    pub export: String,
+    /// Its index in the target.
+    pub index: u32,
+    pub kind: ValueKind,
+}
+
+/// What a global holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ValueKind {
+    I32,
+    I64,
+    F32,
+    F64,
+    V128,
+    /// A reference to a function.
+    Function,
+}
+
+/// A table of the target that it writes to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableLayout {
+    /// Its reserved export name.
+    pub export: String,
+    /// Its index in the target.
+    pub index: u32,
+    pub table64: bool,
+}
+
+/// State that cannot be saved and restored.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Obstacle {
+    /// The operator or item: `table.grow`, `externref global`.
+    pub what: String,
+    /// The name of the function it is in.
+    pub function: Option<String>,
+    /// Its offset in the original file.
+    pub offset: u32,
+}
+
+/// Hands out private memory from its start.
+#[derive(Default)]
+pub(crate) struct Allocator {
+    next: u64,
+}
+
+/// What private memory may hold at most; a dirty map of 4 GiB in pages of 512 bytes is 8 MiB.
+const PRIVATE_MAX: u64 = 1 << 30;
+
+impl Allocator {
+    pub(crate) fn take(&mut self, bytes: u64, align: u64) -> Result<Range<u32>> {
+        let start = self.next.next_multiple_of(align);
+        self.next = start + bytes;
+        ensure!(
+            self.next <= PRIVATE_MAX,
+            "the instrumentation would need more than {PRIVATE_MAX} bytes of memory; \
+             lower `memory_bytes_max` or raise `page_bytes`"
+        );
+        Ok(start as u32..self.next as u32)
+    }
+
+    /// What was handed out, in WebAssembly pages.
+    pub(crate) fn pages(&self) -> u64 {
+        self.next.div_ceil(65536)
+    }
+}

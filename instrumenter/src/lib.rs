@@ -1,0 +1,338 @@
+//! Rewrites a WebAssembly module so that it reports what it does, and all of its state can be saved.
+//!
+//! [`instrument`] takes a module and gives back one that behaves the same, and in addition
+//!
+//! - counts its **edges**: a byte for each transfer of control that does not follow from others;
+//! - marks the pages it writes to as **dirty**;
+//! - ends itself when its **budget** of steps, or its **depth** of calls, is used up;
+//! - **exports** every memory, mutable global and changing table, under names that begin with [`PREFIX`].
+//!
+//! All of that is in one more memory, which the target's own code can neither see nor reach:
+//!
+//! ```wat
+//! (module                                  (module
+//!   (memory 1)                               (memory 1)
+//!                                            (memory $private 1 1)
+//!   (func (export "f") (param i32)           (func (export "f") (param i32)
+//!                                              (local $a i32) (local $v i32)
+//!     (if (local.get 0) (then                  (if (local.get 0) (then
+//!                                                COUNTER[0] += 1
+//!       (i32.store (local.get 0)                 (i32.store (local.tee $a (local.get 0))
+//!         (i32.const 7))))))                       (local.tee $v (i32.const 7)))
+//!                                                DIRTY[$a >> 12] = 1)
+//!                                              (else
+//!                                                COUNTER[1] += 1)))
+//!                                            (export "__spelunk:memory:0" (memory 0))
+//!                                            (export "__spelunk:private" (memory $private)))
+//! ```
+//!
+//! (Whether the function was entered follows from the two counters, so it has none.) One file does one thing:
+//!
+//! | file | what |
+//! |---|---|
+//! | `refuse` | says no, and why |
+//! | `names`, `selection` | what functions are called, and which are counted |
+//! | `calls`, `cycles` | which functions may multiply work |
+//! | `cfg` → `placement` (`classes`) → `weave` | the edges of a function → those to be counted → their code |
+//! | `depth`, `segments`, `marks` | calls, dropped segments, stores |
+//! | `state`, `layout` | what the host can reach, and where |
+//! | `locate` | from instrumented code back to the original |
+//!
+//! The crate does no I/O and knows no engine. The same input gives the same output, to the byte.
+
+mod calls;
+mod cfg;
+mod classes;
+mod code;
+mod cycles;
+mod depth;
+mod edges;
+mod layout;
+mod locate;
+mod marks;
+mod names;
+mod placement;
+mod refuse;
+mod segments;
+mod selection;
+mod state;
+mod weave;
+
+pub use edges::{Edge, EdgeMap};
+pub use layout::{GlobalLayout, MemoryLayout, Obstacle, StateLayout, TableLayout, ValueKind};
+pub use locate::{CodeMap, Location};
+pub use names::FunctionName;
+pub use selection::EXCLUDED;
+
+use anyhow::{Context, Result, ensure};
+use code::Private;
+use layout::Allocator;
+use selection::Selection;
+use serde::{Deserialize, Serialize};
+use walrus::{ConstExpr, DataKind, FunctionId, MemoryId, Module, ModuleConfig};
+
+/// Names that begin with this belong to the instrumentation: exports, and modules of imports.
+pub const PREFIX: &str = "__spelunk";
+
+/// The budget that private memory begins with, and so a start function has: 2^30 steps, in units of 256.
+pub const BUDGET_INITIAL: i32 = 1 << 22;
+
+/// How edges are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Edges {
+    /// Not at all.
+    None,
+    /// Each has a counter of its own, but those that follow from others.
+    #[default]
+    Static,
+    /// As in AFL: blocks have 16-bit locations, and `map[here ^ previous]` is counted at run time.
+    Hashed,
+}
+
+/// What to add to a module.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Options {
+    pub edges: Edges,
+    /// Mark written pages.
+    pub dirty: bool,
+    /// Bound the steps and the depth of calls.
+    pub budget: bool,
+    /// The size of the pages that are marked: a power of two, 512 to 65,536.
+    pub page_bytes: u32,
+    /// Globs over demangled function names: count only these. Where there are none, all but [`EXCLUDED`].
+    pub include: Vec<String>,
+    /// Globs over demangled function names: do not count these.
+    pub exclude: Vec<String>,
+    /// How deep calls may nest in functions that can call themselves.
+    pub depth_max: u32,
+    /// The size to which memories are limited. The limit is written into the module's own memories; an
+    /// imported one must be kept within it by the host.
+    pub memory_bytes_max: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            edges: Edges::Static,
+            dirty: true,
+            budget: true,
+            page_bytes: 4096,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            depth_max: 10_000,
+            memory_bytes_max: 4 << 30,
+        }
+    }
+}
+
+/// An instrumented module and what there is to know about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instrumented {
+    pub wasm: Vec<u8>,
+    pub edges: EdgeMap,
+    pub layout: StateLayout,
+    pub code: CodeMap,
+}
+
+/// Instruments a module in the binary format.
+///
+/// Fails, with a message that says what to do, if the module is not valid WebAssembly 3.0, uses threads, or
+/// already has names that begin with [`PREFIX`]; or if the options make no sense.
+pub fn instrument(wasm: &[u8], options: &Options) -> Result<Instrumented> {
+    options.check()?;
+    let selection = Selection::new(options)?;
+    let offsets = refuse::check(wasm)?;
+    let mut module = parse(wasm)?;
+    let mut names = names::names(&module);
+    let functions: Vec<FunctionId> = module.funcs.iter_local().map(|(id, _)| id).collect();
+    if options.edges != Edges::None {
+        for id in &functions {
+            let name = &mut names[id.index()];
+            name.is_counted = selection.counts(&name.name);
+        }
+    }
+    let (layout, edges) = rewrite(&mut module, options, &names, &functions, &offsets)?;
+    let (wasm, code) = locate::emit(&mut module, &names);
+    wasmparser::Validator::new_with_features(refuse::FEATURES)
+        .validate_all(&wasm)
+        .context("the instrumented module is not valid; this is a fault of Spelunk's, please report it")?;
+    Ok(Instrumented { wasm, edges: EdgeMap { functions: names, edges }, layout, code })
+}
+
+impl Options {
+    fn check(&self) -> Result<()> {
+        ensure!(
+            self.page_bytes.is_power_of_two() && (512..=65536).contains(&self.page_bytes),
+            "`page_bytes` is {}; it must be a power of two from 512 to 65536",
+            self.page_bytes
+        );
+        Ok(())
+    }
+}
+
+/// Debug sections are not parsed, and not kept: their addresses would be wrong. Renaming them in a copy hides
+/// them without moving anything.
+fn parse(wasm: &[u8]) -> Result<Module> {
+    let mut copy = wasm.to_vec();
+    for payload in wasmparser::Parser::new(0).parse_all(wasm).flatten() {
+        if let wasmparser::Payload::CustomSection(section) = payload {
+            if section.name().starts_with(".debug") {
+                let name = section.data_offset() - section.name().len();
+                copy[name] = b'!';
+            }
+        }
+    }
+    let mut module = ModuleConfig::new()
+        .generate_dwarf(false)
+        .legacy_exceptions(false)
+        .preserve_code_transform(true)
+        .parse(&copy)
+        .context("walrus cannot represent this module")?;
+    let is_debug = |name: &str| name.starts_with("!debug");
+    let hidden: Vec<_> =
+        module.customs.iter().filter(|(_, s)| is_debug(s.name())).map(|(id, _)| id).collect();
+    for id in hidden {
+        module.customs.delete(id);
+    }
+    Ok(module)
+}
+
+/// Adds everything, in the order in which one thing needs another.
+fn rewrite(
+    module: &mut Module,
+    options: &Options,
+    names: &[FunctionName],
+    functions: &[FunctionId],
+    offsets: &refuse::Offsets,
+) -> Result<(StateLayout, Vec<Edge>)> {
+    let calls = calls::analyse(module);
+    let survey = state::survey(module, names, offsets);
+    let mut allocator = Allocator::default();
+    let mut layout = small_state(options, &calls, &survey, &mut allocator)?;
+    let targets: Vec<MemoryId> = module.memories.iter().map(|memory| memory.id()).collect();
+    let private = Private(module.memories.add_local(false, false, 0, Some(0), None));
+
+    let edges = count(module, options, names, &calls, functions, private, &mut layout);
+    let counters = match options.edges {
+        Edges::None => 0,
+        Edges::Static => edges.len() as u64,
+        Edges::Hashed => 1 << 16,
+    };
+    layout.counters = allocator.take(counters, 64)?;
+    allocator.take(0, 64)?;
+    if let Some(address) = layout.depth {
+        let depth = depth::Depth { private, address, max: options.depth_max };
+        for id in functions {
+            let function = module.funcs.get_mut(*id).kind.unwrap_local_mut();
+            depth.bound(function, &mut module.types, &mut module.locals, calls.recursive[id.index()]);
+        }
+    }
+    let memories = state::memories(module, options, &targets, &mut allocator)?;
+    let segments = segments::Segments {
+        private,
+        data: state::flags(&survey.data, layout.dropped.start),
+        elements: state::flags(&survey.elements, layout.dropped.start + survey.data.len() as u32),
+    };
+    let marks = marks::Marks {
+        private,
+        page_bits: options.page_bytes.trailing_zeros(),
+        maps: maps(module, options, private, &memories, &survey),
+        tables: state::flags(&survey.tables, layout.table_marks.start),
+    };
+    for id in functions {
+        let function = module.funcs.get_mut(*id).kind.unwrap_local_mut();
+        segments.replace(function, &mut module.locals);
+        marks.mark(function, &mut module.locals);
+    }
+    state::export(module, survey, &calls, &mut layout, &memories);
+    finish_private(module, private, &allocator, &mut layout);
+    Ok((layout, edges))
+}
+
+/// Places all that is not counted in thousands, first in private memory.
+fn small_state(
+    options: &Options,
+    calls: &calls::Calls,
+    survey: &state::Survey,
+    allocator: &mut Allocator,
+) -> Result<StateLayout> {
+    let mut layout = StateLayout::default();
+    if options.budget {
+        layout.budget = Some(allocator.take(4, 4)?.start);
+        if calls.recursive.contains(&true) {
+            layout.depth = Some(allocator.take(4, 4)?.start);
+        }
+    }
+    layout.dropped = allocator.take((survey.data.len() + survey.elements.len()) as u64, 1)?;
+    layout.table_marks = allocator.take(survey.tables.len() as u64, 1)?;
+    let previous = if options.edges == Edges::Hashed { 2 } else { 0 };
+    let shared = u64::from(options.budget) * 2;
+    let resets = allocator.take(previous + shared, 2)?;
+    let end = allocator.take(0, 64)?.start;
+    layout.resets = end - (resets.end - resets.start)..end;
+    Ok(layout)
+}
+
+fn count(
+    module: &mut Module,
+    options: &Options,
+    names: &[FunctionName],
+    calls: &calls::Calls,
+    functions: &[FunctionId],
+    private: Private,
+    layout: &mut StateLayout,
+) -> Vec<Edge> {
+    let counters = layout.resets.end;
+    let places = weave::Places {
+        private,
+        budget: layout.budget.unwrap_or_default(),
+        map: counters,
+        previous: layout.resets.start,
+    };
+    let shared = counters.saturating_sub(1);
+    edges::Counting { options, calls, names, places, counters, shared }.count(module, functions)
+}
+
+/// The dirty map of each memory, with the function that marks ranges of it.
+fn maps(
+    module: &mut Module,
+    options: &Options,
+    private: Private,
+    memories: &[(MemoryId, MemoryLayout)],
+    survey: &state::Survey,
+) -> std::collections::BTreeMap<MemoryId, marks::Map> {
+    let mut maps = std::collections::BTreeMap::new();
+    if options.dirty {
+        for (index, (id, memory)) in memories.iter().enumerate() {
+            let (start, memory64) = (memory.dirty.start, memory.memory64);
+            let bits = options.page_bytes.trailing_zeros();
+            let name = format!("{PREFIX}:mark:{index}");
+            let range = survey
+                .ranges
+                .contains(id)
+                .then(|| marks::range_function(module, private, start, memory64, bits, name));
+            maps.insert(*id, marks::Map { start, memory64, range });
+        }
+    }
+    maps
+}
+
+/// Gives private memory its size, its name and its first contents; or removes it, if nothing is in it.
+fn finish_private(module: &mut Module, private: Private, allocator: &Allocator, layout: &mut StateLayout) {
+    let pages = allocator.pages();
+    if pages == 0 {
+        module.memories.delete(private.0);
+        return;
+    }
+    let memory = module.memories.get_mut(private.0);
+    (memory.initial, memory.maximum) = (pages, Some(pages));
+    let export = format!("{PREFIX}:private");
+    module.exports.add(&export, private.0);
+    layout.private = Some(export);
+    if let Some(budget) = layout.budget {
+        let offset = ConstExpr::Value(walrus::ir::Value::I32(budget as i32));
+        let kind = DataKind::Active { memory: private.0, offset };
+        module.data.add(kind, BUDGET_INITIAL.to_le_bytes().to_vec());
+    }
+}

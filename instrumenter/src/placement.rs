@@ -1,0 +1,179 @@
+//! Which edges get counters.
+//!
+//! As few as determine all: edges that are always taken equally often share one ([`classes`](crate::classes)),
+//! and an edge has none where its count is the *sum* of others, because it is the only way into a block
+//! whose ways out are known, or the only way out of one whose ways in are known. Differences are not used: a
+//! trap ends a run in mid-block, and a difference would then count edges that were never taken; a sum at
+//! worst misses the last block of each frame that was live at the trap.
+//!
+//! ```text
+//!      │ a = b + c   no counter
+//!      2
+//!   b ╱ ╲ c          counted
+//!    3   4
+//!   b ╲ ╱ c          no counter, same class
+//!      5
+//!      │ a           no counter, same class
+//! ```
+//!
+//! A sum has two terms or more that can each be greater than 0, so what depends on it is strictly more often
+//! taken in some run: dependencies cannot form a circle, and the rules may be applied in any order.
+
+use crate::cfg::{Cfg, ENTRY, EXIT, Site};
+use crate::classes::{Neighbours, classes};
+
+/// What must be counted in a function.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    /// Its edges, to report them.
+    pub edges: bool,
+    /// Every cycle, to end it.
+    pub cycles: bool,
+    /// Its calls, to end a recursion.
+    pub entry: bool,
+}
+
+/// An edge that gets a counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Placed {
+    /// Index into [`Cfg::edges`].
+    pub edge: usize,
+    /// Where its code stands: not always the edge's own site, if only this edge leads to its target.
+    pub site: Site,
+    /// It also pays from the budget.
+    pub pays: bool,
+}
+
+/// The edges of a function that get counters, in the order of [`Cfg::edges`].
+pub(crate) fn place(cfg: &Cfg, wanted: Wanted) -> Vec<Placed> {
+    let flow = Flow::new(cfg);
+    let mut pays = vec![false; flow.class.len()];
+    for (edge, class) in cfg.edges.iter().zip(&flow.class) {
+        pays[*class as usize] |= edge.back && wanted.cycles || edge.from == ENTRY && wanted.entry;
+    }
+    let follows = flow.follows(cfg);
+    let counted = |class: usize| pays[class] || wanted.edges && !follows[class];
+    let mut best: Vec<Option<(u8, usize)>> = vec![None; flow.class.len()];
+    for edge in 0..cfg.edges.len() {
+        let class = flow.class[edge] as usize;
+        if let (true, Some(cost)) = (counted(class), cost(flow.site(cfg, edge))) {
+            let candidate = (cost, edge);
+            best[class] = Some(best[class].map_or(candidate, |known| known.min(candidate)));
+        }
+    }
+    let mut placed: Vec<Placed> = (0..flow.class.len())
+        .filter_map(|class| {
+            let (_, edge) = best[class]?;
+            Some(Placed { edge, site: flow.site(cfg, edge), pays: pays[class] })
+        })
+        .collect();
+    placed.sort_unstable_by_key(|placed| placed.edge);
+    placed
+}
+
+/// How dear code at a site is; none where there can be none.
+fn cost(site: Site) -> Option<u8> {
+    match site {
+        Site::Virtual => None,
+        Site::Before(_) => Some(0),
+        Site::Taken(_) => Some(1),
+        Site::Catch(..) => Some(2),
+        Site::Table(..) => Some(3),
+    }
+}
+
+/// The graph closed to a circulation: what leaves the function enters it again.
+struct Flow {
+    /// By edge of the graph, and then of the edges added here: its class.
+    class: Vec<u32>,
+    incoming: Neighbours,
+    outgoing: Neighbours,
+}
+
+impl Flow {
+    fn new(cfg: &Cfg) -> Self {
+        let blocks = cfg.blocks.len();
+        let mut edges: Vec<(u32, u32)> = cfg.edges.iter().map(|edge| (edge.from, edge.to)).collect();
+        edges.push((EXIT, ENTRY));
+        edges.extend(endless(blocks, &edges));
+        let incoming = Neighbours::new(blocks, edges.iter().map(|edge| edge.1));
+        let outgoing = Neighbours::new(blocks, edges.iter().map(|edge| edge.0));
+        Self { class: classes(blocks, &edges), incoming, outgoing }
+    }
+
+    /// The cheapest site of an edge: the head of its target if nothing else leads there.
+    fn site(&self, cfg: &Cfg, edge: usize) -> Site {
+        let site = cfg.edges[edge].site;
+        let to = cfg.edges[edge].to;
+        match (site, cfg.blocks[to as usize].head) {
+            (Site::Taken(_) | Site::Table(..) | Site::Catch(..), Some(head))
+                if self.incoming.of(to).len() == 1 =>
+            {
+                Site::Before(head)
+            }
+            _ => site,
+        }
+    }
+
+    /// By class: whether its count follows from others.
+    fn follows(&self, cfg: &Cfg) -> Vec<bool> {
+        let mut known = vec![false; self.class.len()];
+        for (edge, class) in cfg.edges.iter().zip(&self.class) {
+            known[*class as usize] |= edge.site != Site::Virtual;
+        }
+        let mut follows = vec![false; self.class.len()];
+        for block in 0..cfg.blocks.len() as u32 {
+            let (ins, outs) = self.balance(block);
+            for (one, sum) in [(&ins, &outs), (&outs, &ins)] {
+                let adds_up = !sum.is_empty() && sum.iter().all(|&class| known[class as usize]);
+                if let ([class], true) = (&one[..], adds_up) {
+                    follows[*class as usize] = true;
+                }
+            }
+        }
+        follows
+    }
+
+    /// The classes that enter and leave a block, without those that do both.
+    fn balance(&self, block: u32) -> (Vec<u32>, Vec<u32>) {
+        let of = |edges: &[u32]| {
+            let mut classes: Vec<u32> = edges.iter().map(|&edge| self.class[edge as usize]).collect();
+            classes.sort_unstable();
+            classes
+        };
+        let (ins, outs) = (of(self.incoming.of(block)), of(self.outgoing.of(block)));
+        (without(&ins, &outs), without(&outs, &ins))
+    }
+}
+
+/// Edges to [`EXIT`] from every block that cannot reach it (an endless loop is left by a trap).
+fn endless(blocks: usize, edges: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let incoming = Neighbours::new(blocks, edges.iter().map(|edge| edge.1));
+    let mut leaves = vec![false; blocks];
+    leaves[EXIT as usize] = true;
+    let mut queue = vec![EXIT];
+    while let Some(block) = queue.pop() {
+        for &edge in incoming.of(block) {
+            let from = edges[edge as usize].0;
+            if !std::mem::replace(&mut leaves[from as usize], true) {
+                queue.push(from);
+            }
+        }
+    }
+    (0..blocks as u32)
+        .filter(|&block| block != ENTRY && !leaves[block as usize] && !incoming.of(block).is_empty())
+        .map(|block| (block, EXIT))
+        .collect()
+}
+
+/// The difference of two sorted multisets.
+fn without(all: &[u32], taken: &[u32]) -> Vec<u32> {
+    let mut taken = taken.iter().copied().peekable();
+    all.iter()
+        .copied()
+        .filter(|&item| {
+            while taken.next_if(|&other| other < item).is_some() {}
+            taken.next_if_eq(&item).is_none()
+        })
+        .collect()
+}

@@ -1,0 +1,222 @@
+//! What cannot be instrumented is refused before anything is changed.
+//!
+//! Each message names the item or operator, its offset in the file, and what to do about it.
+
+use crate::PREFIX;
+use anyhow::{Result, bail, ensure};
+use wasmparser::{
+    BinaryReaderError, ElementItems, Encoding, Operator, Parser, Payload, TableInit, TypeRef, Validator,
+    WasmFeatures,
+};
+
+/// The proposals a target may use: WebAssembly 3.0 without threads.
+pub(crate) const FEATURES: WasmFeatures = WasmFeatures::WASM3.difference(WasmFeatures::THREADS);
+
+/// More locals than this in all functions together are refused: each costs memory here, but next to none in
+/// the file.
+const LOCALS_MAX: u64 = 8_000_000;
+
+/// Where items stand in the original file, by index.
+#[derive(Default)]
+pub(crate) struct Offsets {
+    pub globals: Vec<u32>,
+    pub tables: Vec<u32>,
+    pub elements: Vec<u32>,
+}
+
+/// Checks that a module can be instrumented.
+pub(crate) fn check(wasm: &[u8]) -> Result<Offsets> {
+    magic(wasm)?;
+    let offsets = match scan(wasm)? {
+        Ok(offsets) => offsets,
+        Err(error) => bail!(malformed(&error)),
+    };
+    if let Err(error) = Validator::new_with_features(FEATURES).validate_all(wasm) {
+        bail!(invalid(wasm, &error));
+    }
+    Ok(offsets)
+}
+
+fn magic(wasm: &[u8]) -> Result<()> {
+    ensure!(
+        wasm.starts_with(b"\0asm"),
+        "not a WebAssembly module: a module begins with the bytes 00 61 73 6d, this {}",
+        match wasm {
+            [] => "is empty".to_string(),
+            _ => format!("with {}", hex(&wasm[..wasm.len().min(4)])),
+        }
+    );
+    ensure!(
+        !wasm[4..].starts_with(&[0x0d, 0, 1, 0]),
+        "this is a component, not a module; explore the core modules that it is made of \
+         (`wasm-tools component unbundle` takes them out)"
+    );
+    Ok(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Reads the items of a module: those that are refused are errors of the outer kind, what is not WebAssembly
+/// of the inner.
+fn scan(wasm: &[u8]) -> Result<Result<Offsets, BinaryReaderError>> {
+    let mut refusal = None;
+    let read = scan_sections(wasm, &mut refusal);
+    match refusal {
+        Some(refusal) => bail!(refusal),
+        None => Ok(read),
+    }
+}
+
+fn scan_sections(wasm: &[u8], refusal: &mut Option<String>) -> Result<Offsets, BinaryReaderError> {
+    let mut offsets = Offsets::default();
+    let mut memories = 0;
+    let mut locals = 0;
+    let mut parser = Parser::new(0);
+    parser.set_features(WasmFeatures::all());
+    for payload in parser.parse_all(wasm) {
+        match payload? {
+            Payload::Version { encoding: Encoding::Component, .. } => {
+                *refusal = Some("this is a component, not a module; explore its core modules".into());
+            }
+            Payload::ImportSection(section) => {
+                for import in section.into_imports_with_offsets() {
+                    let (offset, import) = import?;
+                    let what = format!("the import `{}` `{}`", import.module, import.name);
+                    reserve(refusal, import.module, &what, offset);
+                    match import.ty {
+                        TypeRef::Memory(memory) => {
+                            share(refusal, memory.shared, &format!("memory {memories}"), offset);
+                            memories += 1;
+                        }
+                        TypeRef::Global(_) => offsets.globals.push(offset as u32),
+                        TypeRef::Table(_) => offsets.tables.push(offset as u32),
+                        _ => {}
+                    }
+                }
+            }
+            Payload::TableSection(section) => {
+                for table in section.into_iter_with_offsets() {
+                    let (offset, table) = table?;
+                    offsets.tables.push(offset as u32);
+                    if let TableInit::Expr(init) = table.init {
+                        init.get_operators_reader().into_iter().try_for_each(|op| op.map(drop))?;
+                    }
+                }
+            }
+            Payload::MemorySection(section) => {
+                for memory in section.into_iter_with_offsets() {
+                    let (offset, memory) = memory?;
+                    share(refusal, memory.shared, &format!("memory {memories}"), offset);
+                    memories += 1;
+                }
+            }
+            Payload::GlobalSection(section) => {
+                for global in section.into_iter_with_offsets() {
+                    offsets.globals.push(global?.0 as u32);
+                }
+            }
+            Payload::ElementSection(section) => {
+                for element in section.into_iter_with_offsets() {
+                    let (offset, element) = element?;
+                    offsets.elements.push(offset as u32);
+                    if let ElementItems::Expressions(_, items) = element.items {
+                        items.into_iter().try_for_each(|item| item.map(drop))?;
+                    }
+                }
+            }
+            Payload::ExportSection(section) => {
+                for export in section.into_iter_with_offsets() {
+                    let (offset, export) = export?;
+                    reserve(refusal, export.name, &format!("the export `{}`", export.name), offset);
+                }
+            }
+            Payload::CodeSectionEntry(body) => {
+                for local in body.get_locals_reader()? {
+                    locals += u64::from(local?.0);
+                }
+                if locals > LOCALS_MAX {
+                    let at = body.range().start;
+                    refuse(refusal, format!("more than {LOCALS_MAX} locals in all functions up to {at:#x}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(offsets)
+}
+
+/// Keeps the first refusal.
+fn refuse(refusal: &mut Option<String>, message: String) {
+    refusal.get_or_insert(message);
+}
+
+fn reserve(refusal: &mut Option<String>, name: &str, what: &str, offset: usize) {
+    if name.starts_with(PREFIX) {
+        refuse(
+            refusal,
+            format!(
+                "{what} at {offset:#x} begins with `{PREFIX}`, which is reserved for the instrumentation; \
+                 rename it, or give the original module if this one is instrumented already"
+            ),
+        );
+    }
+}
+
+fn share(refusal: &mut Option<String>, shared: bool, what: &str, offset: usize) {
+    if shared {
+        refuse(
+            refusal,
+            format!(
+                "{what} at {offset:#x} is shared: a run has one thread, so that it can be repeated; \
+                 compile without threads and atomics"
+            ),
+        );
+    }
+}
+
+fn malformed(error: &BinaryReaderError) -> String {
+    format!("not a valid WebAssembly module: {} at {:#x}", error.message(), error.offset())
+}
+
+/// Tells what needs a proposal that is not supported from what is not valid at all.
+fn invalid(wasm: &[u8], error: &BinaryReaderError) -> String {
+    if Validator::new_with_features(WasmFeatures::all()).validate_all(wasm).is_err() {
+        return malformed(error);
+    }
+    let what = match operator_at(wasm, error.offset()) {
+        Some(operator) => format!("the operator `{operator}`"),
+        None => "an item".to_string(),
+    };
+    format!(
+        "{what} at {:#x} is not supported ({}); compile for WebAssembly 3.0 without threads",
+        error.offset(),
+        error.message()
+    )
+}
+
+/// The name of the operator at an offset.
+fn operator_at(wasm: &[u8], offset: usize) -> Option<String> {
+    let mut parser = Parser::new(0);
+    parser.set_features(WasmFeatures::all());
+    for payload in parser.parse_all(wasm) {
+        let Ok(Payload::CodeSectionEntry(body)) = payload else { continue };
+        if !body.range().contains(&offset) {
+            continue;
+        }
+        for operator in body.get_operators_reader().ok()?.into_iter_with_offsets() {
+            let (operator, at) = operator.ok()?;
+            if at == offset {
+                return Some(name_of(&operator));
+            }
+        }
+    }
+    None
+}
+
+/// `I32AtomicLoad { … }` as `I32AtomicLoad`.
+fn name_of(operator: &Operator) -> String {
+    let text = format!("{operator:?}");
+    text.split([' ', '{', '(']).next().unwrap_or_default().to_string()
+}

@@ -1,0 +1,328 @@
+//! Puts code on edges.
+//!
+//! Most edges have a place of their own in the structured code; the others are given one:
+//!
+//! ```wat
+//! (br_if $l (c))        =>  (if (c) (then COUNT (br $l)))
+//! (br_on_null $l (r))   =>  COUNT (br_on_null $l (r)) UNCOUNT
+//! (br_table $l $m (i))  =>  (local.set $i (i)) (block $x (br_table $x $m (local.get $i))) COUNT (br $l)
+//! (try_table (catch_all $l) …)  =>  (block $after (block $x (br $after (try_table (catch_all $x) …))) COUNT (br $l))
+//! ```
+//!
+//! The type of a reference that `br_on_*` tests is not written in the code, so no local can hold it; counting
+//! first and taking it back when the branch is not taken needs none. A `br_table` whose labels take operands
+//! keeps its place; a second `br_table` before it only counts.
+
+use crate::cfg::{Cfg, Place, Site};
+use crate::code::*;
+use walrus::ir::*;
+use walrus::{LocalFunction, LocalId, ModuleLocals, ModuleTypes, ValType};
+
+/// Code to be put on an edge.
+pub(crate) struct Insert {
+    pub site: Site,
+    pub action: Action,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Action {
+    /// Add one to the byte at `address`; if it `pays`, take one from the budget each time it wraps to 0.
+    Count { address: u32, pays: bool },
+    /// Count the transition from the previous location to this one, as AFL does.
+    Visit { location: u16 },
+}
+
+/// Where the code finds its state in private memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Places {
+    pub private: Private,
+    /// An `i32`; meaningful if any counter pays.
+    pub budget: u32,
+    /// 64 KiB of counters, and the previous location (two bytes); meaningful for [`Action::Visit`].
+    pub map: u32,
+    pub previous: u32,
+}
+
+pub(crate) struct Weaver<'a> {
+    pub function: &'a mut LocalFunction,
+    pub types: &'a mut ModuleTypes,
+    pub locals: &'a mut ModuleLocals,
+    pub places: Places,
+    pub scratch: Scratch,
+}
+
+impl Weaver<'_> {
+    /// Puts all of `inserts` where they belong.
+    pub(crate) fn weave(&mut self, cfg: &Cfg, mut inserts: Vec<Insert>) {
+        let key = |insert: &Insert| {
+            place_of(insert.site).map(|(place, order)| (place.seq.index(), place.index, order))
+        };
+        inserts.sort_by_key(key);
+        let seq_of = |insert: &Insert| place_of(insert.site).map(|(place, _)| place.seq);
+        for group in inserts.chunk_by(|a, b| seq_of(a) == seq_of(b)) {
+            if let Some(seq) = seq_of(&group[0]) {
+                self.sequence(cfg, seq, group);
+            }
+        }
+    }
+
+    fn sequence(&mut self, cfg: &Cfg, seq: InstrSeqId, mut inserts: &[Insert]) {
+        let old = std::mem::take(&mut self.function.block_mut(seq).instrs);
+        let mut code = Code::with_capacity(old.len() + inserts.len() * 6);
+        let mut old = old.into_iter();
+        for index in 0.. {
+            let here =
+                inserts.iter().take_while(|i| place_of(i.site).is_some_and(|at| at.0.index == index)).count();
+            let (now, later) = inserts.split_at(here);
+            inserts = later;
+            let befores = now.iter().take_while(|insert| matches!(insert.site, Site::Before(_))).count();
+            for insert in &now[..befores] {
+                self.act(&mut code, insert.action);
+            }
+            let Some(instr) = old.next() else { break };
+            self.branch(cfg, &mut code, instr, &now[befores..]);
+        }
+        self.function.block_mut(seq).instrs = code;
+    }
+
+    /// Appends `instr`, with `inserts` on its ways out.
+    fn branch(&mut self, cfg: &Cfg, code: &mut Code, instr: (Instr, InstrLocId), inserts: &[Insert]) {
+        let Some(first) = inserts.first() else {
+            code.push(instr);
+            return;
+        };
+        let (instr, location) = instr;
+        match instr {
+            Instr::BrIf(BrIf { block }) => {
+                let carried = label_types(self.types, self.function, block, cfg.is_loop(block)).into_owned();
+                let ty = InstrSeqType::new(self.types, &carried, &carried);
+                let mut taken = Code::new();
+                self.act(&mut taken, first.action);
+                taken.push((Br { block }.into(), location));
+                let consequent = sequence(self.function, ty, taken);
+                let alternative = sequence(self.function, ty, Code::new());
+                code.push((IfElse { consequent, alternative }.into(), location));
+            }
+            Instr::BrTable(table) => self.table(cfg, code, table, location, inserts),
+            Instr::TryTable(body) => {
+                let mut codes = Vec::new();
+                for insert in inserts {
+                    let mut caught = Code::new();
+                    self.act(&mut caught, insert.action);
+                    if let Site::Catch(_, clause) = insert.site {
+                        codes.push((clause as usize, caught));
+                    }
+                }
+                let is_loop = |seq| cfg.is_loop(seq);
+                let wrapped = wrap_catches(self.function, self.types, is_loop, body, location, codes);
+                code.push((wrapped, location));
+            }
+            other => {
+                self.act(code, first.action);
+                code.push((other, location));
+                self.undo(code, first.action);
+            }
+        }
+    }
+
+    fn table(
+        &mut self,
+        cfg: &Cfg,
+        code: &mut Code,
+        mut table: BrTable,
+        location: InstrLocId,
+        inserts: &[Insert],
+    ) {
+        let index = self.scratch.local(self.locals, ValType::I32, 0);
+        let targets: Vec<(InstrSeqId, Action)> = inserts
+            .iter()
+            .filter_map(|insert| match insert.site {
+                Site::Table(_, target) => Some((target, insert.action)),
+                _ => None,
+            })
+            .collect();
+        let default = table.default;
+        if label_types(self.types, self.function, default, cfg.is_loop(default)).is_empty() {
+            set(code, index);
+            let chain = self.chain(&targets, &mut table, index, None);
+            code.extend(chain);
+            return;
+        }
+        tee(code, index);
+        let done = sequence(self.function, None, Code::new());
+        let mut counting = table.clone();
+        let is_counted = |seq: InstrSeqId| targets.iter().any(|&(target, _)| target == seq);
+        for target in counting.blocks.iter_mut().chain([&mut counting.default]) {
+            if !is_counted(*target) {
+                *target = done;
+            }
+        }
+        let chain = self.chain(&targets, &mut counting, index, Some(done));
+        self.function.block_mut(done).instrs = chain;
+        push(code, Block { seq: done });
+        code.push((table.into(), location));
+    }
+
+    /// A `br_table` on `index` inside of one block for each of `targets`, after which it is counted and control
+    /// goes to the target, or to `done` if there is one.
+    fn chain(
+        &mut self,
+        targets: &[(InstrSeqId, Action)],
+        table: &mut BrTable,
+        index: LocalId,
+        done: Option<InstrSeqId>,
+    ) -> Code {
+        let blocks: Vec<InstrSeqId> =
+            targets.iter().map(|_| sequence(self.function, None, Code::new())).collect();
+        for target in table.blocks.iter_mut().chain([&mut table.default]) {
+            if let Ok(found) = targets.binary_search_by_key(target, |&(target, _)| target) {
+                *target = blocks[found];
+            }
+        }
+        let mut code = Code::new();
+        get(&mut code, index);
+        push(&mut code, table.clone());
+        for (block, &(target, action)) in blocks.into_iter().zip(targets) {
+            self.function.block_mut(block).instrs = code;
+            code = Code::new();
+            push(&mut code, Block { seq: block });
+            self.act(&mut code, action);
+            push(&mut code, Br { block: done.unwrap_or(target) });
+        }
+        code
+    }
+
+    fn act(&mut self, code: &mut Code, action: Action) {
+        match action {
+            Action::Count { address, pays } => self.count(code, address, pays),
+            Action::Visit { location } => self.visit(code, location),
+        }
+    }
+
+    /// ```wat
+    /// (i32.store8 $p offset=COUNTER (i32.const 0)
+    ///   (local.tee $t (i32.add (i32.load8_u $p offset=COUNTER (i32.const 0)) (i32.const 1))))
+    /// (if (i32.eq (local.get $t) (i32.const 256)) (then PAY))
+    /// ```
+    fn count(&mut self, code: &mut Code, address: u32, pays: bool) {
+        let private = self.places.private;
+        i32_const(code, 0);
+        private.load_at(code, Width::Byte, address);
+        i32_const(code, 1);
+        binop(code, BinaryOp::I32Add);
+        let sum = pays.then(|| self.scratch.local(self.locals, ValType::I32, 1));
+        if let Some(sum) = sum {
+            tee(code, sum);
+        }
+        private.store(code, Width::Byte, address);
+        if let Some(sum) = sum {
+            get(code, sum);
+            i32_const(code, 256);
+            binop(code, BinaryOp::I32Eq);
+            let payment = self.payment(sum);
+            if_then(self.function, code, payment);
+        }
+    }
+
+    /// ```wat
+    /// (i32.store $p offset=BUDGET (i32.const 0)
+    ///   (local.tee $t (i32.sub (i32.load $p offset=BUDGET (i32.const 0)) (i32.const 1))))
+    /// (if (i32.lt_s (local.get $t) (i32.const 0)) (then (unreachable)))
+    /// ```
+    fn payment(&mut self, scratch: LocalId) -> Code {
+        let (private, budget) = (self.places.private, self.places.budget);
+        let mut code = Code::new();
+        i32_const(&mut code, 0);
+        private.load_at(&mut code, Width::Word, budget);
+        i32_const(&mut code, 1);
+        binop(&mut code, BinaryOp::I32Sub);
+        tee(&mut code, scratch);
+        private.store(&mut code, Width::Word, budget);
+        get(&mut code, scratch);
+        i32_const(&mut code, 0);
+        binop(&mut code, BinaryOp::I32LtS);
+        let mut trap = Code::new();
+        push(&mut trap, Unreachable {});
+        if_then(self.function, &mut code, trap);
+        code
+    }
+
+    /// ```wat
+    /// (local.set $t (i32.xor (i32.load16_u $p offset=PREVIOUS (i32.const 0)) (i32.const HERE)))
+    /// (i32.store8 $p offset=MAP (local.get $t)
+    ///   (i32.add (i32.load8_u $p offset=MAP (local.get $t)) (i32.const 1)))
+    /// (i32.store16 $p offset=PREVIOUS (i32.const 0) (i32.const HERE >> 1))
+    /// ```
+    fn visit(&mut self, code: &mut Code, here: u16) {
+        let Places { private, map, previous, .. } = self.places;
+        let edge = self.scratch.local(self.locals, ValType::I32, 1);
+        private.load_at(code, Width::Half, previous);
+        i32_const(code, here.into());
+        binop(code, BinaryOp::I32Xor);
+        tee(code, edge);
+        get(code, edge);
+        private.load(code, Width::Byte, map);
+        i32_const(code, 1);
+        binop(code, BinaryOp::I32Add);
+        private.store(code, Width::Byte, map);
+        i32_const(code, 0);
+        i32_const(code, u32::from(here >> 1));
+        private.store(code, Width::Half, previous);
+    }
+
+    fn undo(&mut self, code: &mut Code, action: Action) {
+        if let Action::Count { address, .. } = action {
+            i32_const(code, 0);
+            self.places.private.load_at(code, Width::Byte, address);
+            i32_const(code, 1);
+            binop(code, BinaryOp::I32Sub);
+            self.places.private.store(code, Width::Byte, address);
+        }
+    }
+}
+
+fn place_of(site: Site) -> Option<(Place, u32)> {
+    match site {
+        Site::Virtual => None,
+        Site::Before(place) => Some((place, 0)),
+        Site::Taken(place) => Some((place, 1)),
+        Site::Table(place, target) => Some((place, 1 + target.index() as u32)),
+        Site::Catch(place, clause) => Some((place, 1 + clause)),
+    }
+}
+
+/// A block that does what `body` does, and runs `codes[i].1` when its catch clause `codes[i].0` catches.
+pub(crate) fn wrap_catches(
+    function: &mut LocalFunction,
+    types: &mut ModuleTypes,
+    is_loop: impl Fn(InstrSeqId) -> bool,
+    mut body: TryTable,
+    location: InstrLocId,
+    codes: Vec<(usize, Code)>,
+) -> Instr {
+    let ty = function.block(body.seq).ty;
+    let parameters = parameter_types(types, ty);
+    let after = sequence(function, ty, Code::new());
+    let mut wrappers = Vec::new();
+    for (clause, caught) in codes {
+        let (TryTableCatch::Catch { label, .. }
+        | TryTableCatch::CatchRef { label, .. }
+        | TryTableCatch::CatchAll { label }
+        | TryTableCatch::CatchAllRef { label }) = &mut body.catches[clause];
+        let carried = label_types(types, function, *label, is_loop(*label)).into_owned();
+        let ty = InstrSeqType::new(types, &parameters, &carried);
+        let wrapper = sequence(function, ty, Code::new());
+        wrappers.push((wrapper, std::mem::replace(label, wrapper), caught));
+    }
+    let mut code = vec![(body.into(), location)];
+    push(&mut code, Br { block: after });
+    for (wrapper, label, caught) in wrappers {
+        function.block_mut(wrapper).instrs = code;
+        code = Code::new();
+        push(&mut code, Block { seq: wrapper });
+        code.extend(caught);
+        push(&mut code, Br { block: label });
+    }
+    function.block_mut(after).instrs = code;
+    Block { seq: after }.into()
+}

@@ -1,0 +1,67 @@
+(module
+  (type (;0;) (func (param funcref i32)))
+  (memory (;0;) 1 1)
+  (export "f" (func $f))
+  (export "__spelunk:private" (memory 0))
+  (func $f (;0;) (type 0) (param funcref i32)
+    block ;; label = @1
+      local.get 1
+      if ;; label = @2
+        i32.const 0
+        i32.const 0
+        i32.load8_u
+        i32.const 1
+        i32.add
+        i32.store8
+        br 1 (;@1;)
+      else
+      end
+      local.get 0
+      i32.const 0
+      i32.const 0
+      i32.load8_u offset=1
+      i32.const 1
+      i32.add
+      i32.store8 offset=1
+      br_on_null 0 (;@1;)
+      i32.const 0
+      i32.const 0
+      i32.load8_u offset=1
+      i32.const 1
+      i32.sub
+      i32.store8 offset=1
+      i32.const 0
+      i32.const 0
+      i32.load8_u offset=2
+      i32.const 1
+      i32.add
+      i32.store8 offset=2
+      drop
+      ref.null func
+      i32.const 1
+      call $f
+    end
+  )
+  (@producers
+    (processed-by "walrus" "0.28.0")
+  )
+)
+;; StateLayout {
+;;     private: Some(
+;;         "__spelunk:private",
+;;     ),
+;;     counters: 0..3,
+;;     resets: 0..0,
+;;     budget: None,
+;;     depth: None,
+;;     dropped: 0..0,
+;;     table_marks: 0..0,
+;;     memories: [],
+;;     globals: [],
+;;     tables: [],
+;;     functions: None,
+;;     obstacles: [],
+;; }
+;; edge 0: f 0x24 -> 0x32, hash 2e774581
+;; edge 1: f 0x28 -> 0x32, hash 465da781
+;; edge 2: f 0x28 -> 0x2a, hash 879630c2

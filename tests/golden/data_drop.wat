@@ -1,0 +1,15 @@
+;; options:
+(module
+  (memory 1)
+  (table 3 funcref)
+  (data $d "hello")
+  (data $kept "world")
+  (data $active (i32.const 0) "!")
+  (elem $e func $f)
+  (func $f (export "f")
+    (memory.init $d (i32.const 0) (i32.const 0) (i32.const 5))
+    (memory.init $kept (i32.const 0) (i32.const 0) (i32.const 5))
+    (data.drop $d)
+    (data.drop $active)
+    (table.init $e (i32.const 0) (i32.const 0) (i32.const 1))
+    (elem.drop $e)))

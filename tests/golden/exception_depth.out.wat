@@ -1,0 +1,112 @@
+(module
+  (type (;0;) (func))
+  (type (;1;) (func (param i32)))
+  (memory (;0;) 1 1)
+  (tag $e (;0;) (type 0))
+  (export "catch" (func $catch))
+  (export "__spelunk:private" (memory 0))
+  (func $dive (;0;) (type 1) (param i32)
+    (local i32 i32 i32)
+    i32.const 0
+    i32.const 0
+    i32.load offset=4
+    local.tee 2
+    i32.const 1
+    i32.add
+    local.tee 3
+    i32.store offset=4
+    local.get 3
+    i32.const 100
+    i32.gt_u
+    if ;; label = @1
+      unreachable
+    else
+    end
+    block ;; label = @1
+      i32.const 0
+      i32.const 0
+      i32.load8_u offset=63
+      i32.const 1
+      i32.add
+      local.tee 1
+      i32.store8 offset=63
+      local.get 1
+      i32.const 256
+      i32.eq
+      if ;; label = @2
+        i32.const 0
+        i32.const 0
+        i32.load
+        i32.const 1
+        i32.sub
+        local.tee 1
+        i32.store
+        local.get 1
+        i32.const 0
+        i32.lt_s
+        if ;; label = @3
+          unreachable
+        else
+        end
+      else
+      end
+      local.get 0
+      if ;; label = @2
+        local.get 0
+        i32.const 1
+        i32.sub
+        call $dive
+      else
+      end
+      throw $e
+    end
+    i32.const 0
+    local.get 2
+    i32.store offset=4
+  )
+  (func $catch (;1;) (type 1) (param i32)
+    (local i32)
+    i32.const 0
+    i32.load offset=4
+    local.set 1
+    block ;; label = @1
+      block ;; label = @2
+        block ;; label = @3
+          try_table (catch_all 0 (;@3;)) ;; label = @4
+            local.get 0
+            call $dive
+          end
+          br 1 (;@2;)
+        end
+        i32.const 0
+        local.get 1
+        i32.store offset=4
+        br 1 (;@1;)
+      end
+    end
+  )
+  (data (;0;) (i32.const 0) "\00\00@\00")
+  (@producers
+    (processed-by "walrus" "0.28.0")
+  )
+)
+;; StateLayout {
+;;     private: Some(
+;;         "__spelunk:private",
+;;     ),
+;;     counters: 64..64,
+;;     resets: 62..64,
+;;     budget: Some(
+;;         0,
+;;     ),
+;;     depth: Some(
+;;         4,
+;;     ),
+;;     dropped: 8..8,
+;;     table_marks: 8..8,
+;;     memories: [],
+;;     globals: [],
+;;     tables: [],
+;;     functions: None,
+;;     obstacles: [],
+;; }

@@ -1,0 +1,155 @@
+(module
+  (type (;0;) (func (param i32) (result i32)))
+  (memory (;0;) 1 1)
+  (export "even" (func $even))
+  (export "__spelunk:private" (memory 0))
+  (func $odd (;0;) (type 0) (param i32) (result i32)
+    (local i32 i32 i32)
+    i32.const 0
+    i32.const 0
+    i32.load offset=4
+    local.tee 2
+    i32.const 1
+    i32.add
+    local.tee 3
+    i32.store offset=4
+    local.get 3
+    i32.const 100
+    i32.gt_u
+    if ;; label = @1
+      unreachable
+    else
+    end
+    block (result i32) ;; label = @1
+      i32.const 0
+      i32.const 0
+      i32.load8_u offset=63
+      i32.const 1
+      i32.add
+      local.tee 1
+      i32.store8 offset=63
+      local.get 1
+      i32.const 256
+      i32.eq
+      if ;; label = @2
+        i32.const 0
+        i32.const 0
+        i32.load
+        i32.const 1
+        i32.sub
+        local.tee 1
+        i32.store
+        local.get 1
+        i32.const 0
+        i32.lt_s
+        if ;; label = @3
+          unreachable
+        else
+        end
+      else
+      end
+      local.get 0
+      i32.eqz
+      if ;; label = @2
+        i32.const 0
+        br 1 (;@1;)
+      else
+      end
+      local.get 0
+      i32.const 1
+      i32.sub
+      i32.const 0
+      local.get 2
+      i32.store offset=4
+      return_call $even
+    end
+    i32.const 0
+    local.get 2
+    i32.store offset=4
+  )
+  (func $even (;1;) (type 0) (param i32) (result i32)
+    (local i32 i32 i32)
+    i32.const 0
+    i32.const 0
+    i32.load offset=4
+    local.tee 2
+    i32.const 1
+    i32.add
+    local.tee 3
+    i32.store offset=4
+    local.get 3
+    i32.const 100
+    i32.gt_u
+    if ;; label = @1
+      unreachable
+    else
+    end
+    block (result i32) ;; label = @1
+      i32.const 0
+      i32.const 0
+      i32.load8_u offset=63
+      i32.const 1
+      i32.add
+      local.tee 1
+      i32.store8 offset=63
+      local.get 1
+      i32.const 256
+      i32.eq
+      if ;; label = @2
+        i32.const 0
+        i32.const 0
+        i32.load
+        i32.const 1
+        i32.sub
+        local.tee 1
+        i32.store
+        local.get 1
+        i32.const 0
+        i32.lt_s
+        if ;; label = @3
+          unreachable
+        else
+        end
+      else
+      end
+      local.get 0
+      i32.eqz
+      if ;; label = @2
+        i32.const 1
+        br 1 (;@1;)
+      else
+      end
+      local.get 0
+      i32.const 1
+      i32.sub
+      call $odd
+    end
+    i32.const 0
+    local.get 2
+    i32.store offset=4
+  )
+  (data (;0;) (i32.const 0) "\00\00@\00")
+  (@producers
+    (processed-by "walrus" "0.28.0")
+  )
+)
+;; StateLayout {
+;;     private: Some(
+;;         "__spelunk:private",
+;;     ),
+;;     counters: 64..64,
+;;     resets: 62..64,
+;;     budget: Some(
+;;         0,
+;;     ),
+;;     depth: Some(
+;;         4,
+;;     ),
+;;     dropped: 8..8,
+;;     table_marks: 8..8,
+;;     memories: [],
+;;     globals: [],
+;;     tables: [],
+;;     functions: None,
+;;     obstacles: [],
+;; }

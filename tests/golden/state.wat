@@ -1,0 +1,15 @@
+;; options:
+(module
+  (import "host" "g" (global $imported (mut i64)))
+  (import "host" "m" (memory 1 2))
+  (global $constant i32 (i32.const 1))
+  (global $counter (mut i32) (i32.const 0))
+  (global $callee (mut funcref) (ref.func $f))
+  (global $object (mut externref) (ref.null extern))
+  (table $calls 2 funcref)
+  (table $fixed 2 funcref)
+  (func $f (export "f")
+    (table.set $calls (i32.const 0) (ref.func $g))
+    (drop (table.grow $calls (ref.null func) (i32.const 1))))
+  (elem declare func $g)
+  (func $g))
