@@ -88,6 +88,8 @@ impl Drop for History {
 pub struct Checkpoint<S> {
     /// The state; `None` where it is reached by replaying the history.
     pub snapshot: Option<S>,
+    /// The hash of what of the state can still matter. No two checkpoints have the same.
+    pub state: u128,
     /// How it was reached.
     pub history: Arc<History>,
     /// How promising it is.
@@ -139,6 +141,11 @@ impl<S> Checkpoints<S> {
     /// The checkpoint with this index.
     pub fn get(&self, index: usize) -> &Checkpoint<S> {
         &self.list[index]
+    }
+
+    /// Whether this state is that of a checkpoint.
+    pub fn holds(&self, state: u128) -> bool {
+        self.list.iter().any(|checkpoint| checkpoint.state == state)
     }
 
     /// Saves a checkpoint with the energy of a new one. Where there are too many, the one with the lowest
@@ -208,7 +215,7 @@ mod tests {
 
     fn checkpoint() -> Checkpoint<()> {
         let history = Arc::new(History { parent: None, steps: Trace::default() });
-        Checkpoint { snapshot: Some(()), history, energy: 0.0, new_edges: 1, step: 1, run: 1, selected: 0 }
+        Checkpoint { snapshot: Some(()), state: 0, history, energy: 0.0, new_edges: 1, step: 1, run: 1, selected: 0 }
     }
 
     #[test]

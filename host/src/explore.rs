@@ -99,6 +99,8 @@ pub struct Explorer<'t, T: Target> {
     progress: Progress,
     /// The state after a setup that made no choice: setup always leads there, and need not run again.
     base: Option<T::Snapshot>,
+    /// The hash of the state that fresh runs start from, where it is always the same.
+    base_state: Option<u128>,
     /// Per rule, the choices that found an edge.
     productive: Vec<Vec<Vec<Value>>>,
     run: Run,
@@ -144,6 +146,7 @@ impl<'t, T: Target> Explorer<'t, T> {
             found: Vec::new(),
             progress: Progress::default(),
             base: None,
+            base_state: None,
             productive: vec![Vec::new(); target.rules().len()],
             run: Run {
                 rng: Xoshiro256PlusPlus::seed_from_u64(options.seed),
@@ -290,10 +293,12 @@ impl<'t, T: Target> Explorer<'t, T> {
         }
         self.target.reset();
         if !self.target.has_setup() {
+            self.base_state.get_or_insert_with(|| self.target.live_state());
             return Flow::GoOn;
         }
         let flow = self.step(Action::Setup);
         if flow == Flow::GoOn && !self.run.drew {
+            self.base_state.get_or_insert_with(|| self.target.live_state());
             self.base = self.target.snapshot();
         }
         flow
@@ -414,13 +419,19 @@ impl<'t, T: Target> Explorer<'t, T> {
         }
     }
 
+    /// Saves a checkpoint, but where the state is known: starting from it again would lead to nothing new.
     fn save(&mut self, new_edges: u32) {
+        let state = self.target.live_state();
+        if Some(state) == self.base_state || self.checkpoints.holds(state) {
+            return;
+        }
         let steps = self.run.trace.clone();
         self.run.trace.clear();
         let history = Arc::new(History { parent: Some(self.run.history.clone()), steps });
         self.run.history = history.clone();
         let checkpoint = Checkpoint {
             snapshot: self.target.snapshot(),
+            state,
             history,
             energy: 0.0,
             new_edges,

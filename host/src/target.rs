@@ -49,6 +49,11 @@ pub trait Target {
     fn coverage(&mut self, seen: &mut EdgeSet) -> u32;
     /// A hash of the whole state.
     fn state(&mut self) -> u128;
+    /// A hash of that of the state that can still matter: equal where two states behave alike for all that
+    /// is known.
+    fn live_state(&mut self) -> u128 {
+        self.state()
+    }
 }
 
 /// Performs one step and appends it, with the choices it really made, to `trace`. The answers are taken from

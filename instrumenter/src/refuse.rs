@@ -12,6 +12,8 @@ use wasmparser::{
 /// The proposals a target may use: WebAssembly 3.0 without threads.
 pub(crate) const FEATURES: WasmFeatures = WasmFeatures::WASM3.difference(WasmFeatures::THREADS);
 
+const HINT: &str = "compile for WebAssembly 3.0 without threads";
+
 /// More locals than this in all functions together are refused: each costs memory here, but next to none in
 /// the file.
 const LOCALS_MAX: u64 = 8_000_000;
@@ -92,6 +94,10 @@ fn scan_sections(wasm: &[u8], refusal: &mut Option<String>) -> Result<Offsets, B
                         }
                         TypeRef::Global(_) => offsets.globals.push(offset as u32),
                         TypeRef::Table(_) => offsets.tables.push(offset as u32),
+                        TypeRef::FuncExact(_) => refuse(
+                            refusal,
+                            format!("{what} at {offset:#x} has an exact type, of the custom-descriptors proposal; {HINT}"),
+                        ),
                         _ => {}
                     }
                 }
@@ -190,7 +196,7 @@ fn invalid(wasm: &[u8], error: &BinaryReaderError) -> String {
         None => "an item".to_string(),
     };
     format!(
-        "{what} at {:#x} is not supported ({}); compile for WebAssembly 3.0 without threads",
+        "{what} at {:#x} is not supported ({}); {HINT}",
         error.offset(),
         error.message()
     )

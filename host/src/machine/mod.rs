@@ -10,6 +10,7 @@ mod failure;
 mod imports;
 mod memory;
 mod pages;
+mod stack;
 mod state;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use exports::Exports;
 use failure::Phase;
 use imports::{Host, Limiter};
 use memory::Memories;
+use stack::ShadowStack;
 use state::State;
 
 pub use spelunk_instrumenter::Edges;
@@ -105,6 +107,7 @@ pub struct Program {
     instrumented: Instrumented,
     exports: Exports,
     properties: Properties,
+    stack: Option<ShadowStack>,
     limits: Limits,
     hash: u128,
 }
@@ -120,7 +123,7 @@ impl Program {
         let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
         let module = Module::from_binary(&engine, &instrumented.wasm).map_err(engine_error)?;
         let exports = Exports::of(&module)?;
-        let properties = properties_of(wasm);
+        let (properties, stack) = (properties_of(wasm), ShadowStack::of(wasm));
         Ok(Program {
             engine,
             module,
@@ -128,6 +131,7 @@ impl Program {
             instrumented,
             exports,
             properties,
+            stack,
             limits,
             hash: xxh3_128(wasm),
         })
@@ -554,5 +558,9 @@ impl Target for Machine {
 
     fn state(&mut self) -> u128 {
         self.state.save(&mut self.store).hash()
+    }
+
+    fn live_state(&mut self) -> u128 {
+        self.state.live_hash(&mut self.store, self.program.stack)
     }
 }

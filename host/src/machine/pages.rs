@@ -4,6 +4,7 @@
 //! which table is resident in the memory, so going to any other table copies the pages that were written
 //! since and those in which the two tables differ, and nothing else.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
@@ -115,19 +116,35 @@ impl PageTable {
     }
 
     /// The sum of the pages' hashes, each of which covers the page's place: which pages were hashed before
-    /// does not matter, and a page of zeros counts nothing.
-    pub(crate) fn hash(&self, memory: usize) -> u128 {
+    /// does not matter, and a page of zeros counts nothing. The bytes in `dead` count as zeros.
+    pub(crate) fn hash(&self, memory: usize, dead: &Range<usize>) -> u128 {
         let mut sum = xxh3_128_with_seed(&(self.size as u64).to_le_bytes(), !(memory as u64));
         for (leaf, pages) in self.leaves.iter().enumerate() {
             for (slot, page) in pages.iter().flat_map(|leaf| leaf.iter()).enumerate() {
                 let Some(page) = page else { continue };
-                let place = (memory as u64) << 40 | (leaf * LEAF + slot) as u64;
-                let hash = page.hash.get_or_init(|| xxh3_128_with_seed(&page.bytes, place));
-                sum = sum.wrapping_add(*hash);
+                let index = leaf * LEAF + slot;
+                let place = (memory as u64) << 40 | index as u64;
+                let hash = match within(dead, index) {
+                    within if within.is_empty() => {
+                        *page.hash.get_or_init(|| xxh3_128_with_seed(&page.bytes, place))
+                    }
+                    within => {
+                        let mut bytes = page.bytes;
+                        bytes[within].fill(0);
+                        if bytes == [0; PAGE] { 0 } else { xxh3_128_with_seed(&bytes, place) }
+                    }
+                };
+                sum = sum.wrapping_add(hash);
             }
         }
         sum
     }
+}
+
+/// The part of `range` that lies on a page, relative to it.
+fn within(range: &Range<usize>, page: usize) -> Range<usize> {
+    let clamp = |at: usize| at.clamp(page * PAGE, (page + 1) * PAGE) - page * PAGE;
+    clamp(range.start)..clamp(range.end)
 }
 
 /// Lists the pages of `memory` that may differ from `resident`, in order, and clears the marks.
@@ -220,10 +237,31 @@ mod tests {
             for (table, copy) in &saved {
                 let mut fresh = PageTable::zeros(0);
                 fresh.save(copy, &(0..(copy.len() / PAGE) as u32).collect::<Vec<_>>());
-                assert_eq!(table.hash(0), fresh.hash(0));
-                assert_ne!(table.hash(0), fresh.hash(1));
+                assert_eq!(table.hash(0, &(0..0)), fresh.hash(0, &(0..0)));
+                assert_ne!(table.hash(0, &(0..0)), fresh.hash(1, &(0..0)));
             }
         }
+    }
+
+    #[test]
+    fn dead_bytes_count_as_zeros() {
+        let mut memory = vec![0u8; 65536];
+        memory[3 * PAGE..5 * PAGE].fill(9);
+        let hash = |memory: &[u8], dead: Range<usize>| {
+            let mut table = PageTable::zeros(memory.len());
+            table.save(memory, &(0..16).collect::<Vec<_>>());
+            table.hash(0, &dead)
+        };
+        let dead = 100..4 * PAGE + 7;
+        let before = hash(&memory, dead.clone());
+        memory[4 * PAGE + 6] = 1;
+        memory[PAGE] = 1;
+        assert_eq!(hash(&memory, dead.clone()), before);
+        memory[4 * PAGE + 7] = 1;
+        assert_ne!(hash(&memory, dead.clone()), before);
+        memory[4 * PAGE + 7] = 9;
+        memory[dead.clone()].fill(0);
+        assert_eq!(hash(&memory, 0..0), before);
     }
 
     #[test]

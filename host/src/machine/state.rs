@@ -13,6 +13,7 @@ use super::Limits;
 use super::imports::Host;
 use super::memory::{Memories, View};
 use super::pages::{self, PageTable};
+use super::stack::ShadowStack;
 use crate::coverage::EdgeSet;
 
 /// A saved state. Cloning is cheap, and so is saving one: it shares all pages that did not change with the
@@ -48,10 +49,16 @@ type Reference = Option<u32>;
 impl Snapshot {
     /// A hash of the whole state. Addresses do not enter it, so it is the same on every machine.
     pub fn hash(&self) -> u128 {
+        self.hash_without(&(0..0))
+    }
+
+    /// The hash where the bytes of memory 0 in `dead` count as zeros.
+    fn hash_without(&self, dead: &Range<usize>) -> u128 {
         let saved = &*self.0;
         let mut hasher = Xxh3::new();
         for (index, memory) in saved.memories.iter().enumerate() {
-            hasher.update(&memory.hash(index).to_le_bytes());
+            let dead = if index == 0 { dead } else { &(0..0) };
+            hasher.update(&memory.hash(index, dead).to_le_bytes());
         }
         for global in &saved.globals {
             let (tag, bits): (u8, u128) = match *global {
@@ -201,6 +208,19 @@ impl State {
             private.bytes()[memory.marks.clone()].fill(1);
         }
         private.bytes()[range(&self.layout.table_marks)].fill(1);
+    }
+
+    /// A hash of what of the state can still matter: all but what is left over on the shadow stack.
+    pub(super) fn live_hash(&mut self, store: &mut Store<Host>, stack: Option<ShadowStack>) -> u128 {
+        let snapshot = self.save(store);
+        let pointer = stack.and_then(|stack| {
+            let global = self.layout.globals.iter().position(|global| global.index == stack.global)?;
+            match snapshot.0.globals[global] {
+                GlobalValue::I32(pointer) => Some(stack.low as usize..pointer as u32 as usize),
+                _ => None,
+            }
+        });
+        snapshot.hash_without(&pointer.unwrap_or(0..0))
     }
 
     /// Readies the counters and budgets for a step.
