@@ -231,7 +231,7 @@ impl<'t, T: Target> Explorer<'t, T> {
         if !from_checkpoint {
             return len;
         }
-        let cap = f64::from(max).powf(self.run.rng.random::<f64>()).ceil() as u32;
+        let cap = f64::from(max).powf(self.run.rng.random::<f64>().powi(2)).ceil() as u32;
         len.min(cap.max(1))
     }
 

@@ -297,6 +297,13 @@ impl Machine {
         &self.store.data().properties
     }
 
+    /// The hash that [`Target::state`] gives, computed from all of memory without trusting that every page
+    /// that was written is marked.
+    pub fn state_from_scratch(&mut self) -> u128 {
+        self.state.mark_everything();
+        self.state()
+    }
+
     /// Performs a step as [`Target::step`] does, and has the guest say what it does. The state afterwards is
     /// not the one that the step leads to: go back to a snapshot.
     pub fn tell(&mut self, action: Action, chooser: &mut Chooser) -> Told {

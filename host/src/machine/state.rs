@@ -202,7 +202,8 @@ impl State {
         Snapshot(Arc::new(self.resident.clone()))
     }
 
-    fn mark_everything(&mut self) {
+    /// Has the next save or restore look at all of the state, trusting no mark.
+    pub(super) fn mark_everything(&mut self) {
         let Some(private) = &mut self.private else { return };
         for memory in &self.memories {
             private.bytes()[memory.marks.clone()].fill(1);
