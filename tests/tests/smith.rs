@@ -191,7 +191,7 @@ fn show(value: &Val) -> String {
 }
 
 fn check(seed: u64, options: &Options, tally: &mut Tally) {
-    let wasm = generate(seed);
+    eprintln!("seed {seed}"); let wasm = generate(seed); eprintln!("size {}", wasm.len());
     let done = instrument(&wasm, options).unwrap_or_else(|error| panic!("seed {seed}: {error:#}"));
     tally.modules += 1;
     let engine = engine();

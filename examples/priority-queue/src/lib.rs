@@ -27,7 +27,11 @@ impl Harness {
 
     #[rule]
     #[precondition(!self.model.is_empty())]
-    fn change_priority(&mut self, #[draw(sampled_from(&self.model))] item: char, #[draw(0..=9)] priority: u8) {
+    fn change_priority(
+        &mut self,
+        #[draw(sampled_from(&self.model))] item: char,
+        #[draw(0..=9)] priority: u8,
+    ) {
         let before = self.queue.change_priority(&item, priority);
         assert_eq!(before, self.model.insert(item, priority));
     }
