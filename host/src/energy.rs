@@ -86,6 +86,10 @@ impl Drop for History {
 /// A saved state from which runs start.
 #[derive(Debug)]
 pub struct Checkpoint<S> {
+    /// Its number, from 1 in the order in which checkpoints were saved.
+    pub id: u64,
+    /// The checkpoint that the run was at before.
+    pub parent: Option<u64>,
     /// The state; `None` where it is reached by replaying the history.
     pub snapshot: Option<S>,
     /// The hash of what of the state can still matter. No two checkpoints have the same.
@@ -136,6 +140,11 @@ impl<S> Checkpoints<S> {
     /// How many were saved in all.
     pub fn saved(&self) -> u64 {
         self.saved
+    }
+
+    /// The checkpoints kept, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Checkpoint<S>> {
+        self.list.iter()
     }
 
     /// The checkpoint with this index.
@@ -215,7 +224,7 @@ mod tests {
 
     fn checkpoint() -> Checkpoint<()> {
         let history = Arc::new(History { parent: None, steps: Trace::default() });
-        Checkpoint { snapshot: Some(()), state: 0, history, energy: 0.0, new_edges: 1, step: 1, run: 1, selected: 0 }
+        Checkpoint { id: 1, parent: None, snapshot: Some(()), state: 0, history, energy: 0.0, new_edges: 1, step: 1, run: 1, selected: 0 }
     }
 
     #[test]

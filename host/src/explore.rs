@@ -120,6 +120,8 @@ struct Run {
     new_edges: u32,
     /// The index of the checkpoint that the run started from, while it is kept.
     checkpoint: Option<usize>,
+    /// The number of the checkpoint that the run started from, or saved last.
+    parent: Option<u64>,
     /// Rules that are left out.
     left_out: Vec<u16>,
     faults: Vec<bool>,
@@ -155,6 +157,7 @@ impl<'t, T: Target> Explorer<'t, T> {
                 depth: 0,
                 new_edges: 0,
                 checkpoint: None,
+                parent: None,
                 left_out: Vec::new(),
                 faults: vec![false; target.faults().len()],
                 recorded: Vec::new(),
@@ -255,6 +258,7 @@ impl<'t, T: Target> Explorer<'t, T> {
         let checkpoint = self.checkpoints.get(index);
         let history = checkpoint.history.clone();
         self.run.depth = checkpoint.step;
+        self.run.parent = Some(checkpoint.id);
         match &checkpoint.snapshot {
             Some(snapshot) => self.target.restore(snapshot),
             None => self.replay(&history),
@@ -282,6 +286,7 @@ impl<'t, T: Target> Explorer<'t, T> {
     fn start_fresh(&mut self) -> Flow {
         self.run.faults.fill(false);
         self.run.depth = 0;
+        self.run.parent = None;
         self.run.history = Arc::new(History { parent: None, steps: Trace::default() });
         if let Some(snapshot) = &self.base {
             self.target.restore(snapshot);
@@ -429,7 +434,10 @@ impl<'t, T: Target> Explorer<'t, T> {
         self.run.trace.clear();
         let history = Arc::new(History { parent: Some(self.run.history.clone()), steps });
         self.run.history = history.clone();
+        let id = self.checkpoints.saved() + 1;
         let checkpoint = Checkpoint {
+            id,
+            parent: self.run.parent.replace(id),
             snapshot: self.target.snapshot(),
             state,
             history,

@@ -88,7 +88,7 @@ impl Report {
             json!({
                 "kind": kind, "subject": subject, "message": message, "place": place,
                 "id": finding.failure.id(), "run": finding.run,
-                "steps": finding.story.iter().map(step_json).collect::<Vec<_>>(),
+                "steps": told(&finding.story).map(step_json).collect::<Vec<_>>(),
                 "trace": finding.trace, "reproduce": finding.reproduce, "minimal": finding.is_minimal,
             }),
         )?;
@@ -116,8 +116,9 @@ impl Report {
             }),
         )?;
         let mut text = format!(
-            "{} findings in {} runs and {} steps; {} of {edges} edges, {} checkpoints",
-            progress.findings, progress.runs, progress.steps, progress.edges, progress.checkpoints
+            "{} in {} runs and {} steps; {} of {edges} edges, {} checkpoints",
+            if progress.findings == 1 { "1 finding".to_string() } else { format!("{} findings", progress.findings) },
+            progress.runs, progress.steps, progress.edges, progress.checkpoints
         );
         for property in unmet {
             let Property { kind, name, .. } = property;
@@ -138,19 +139,17 @@ fn told(story: &[Line]) -> impl Iterator<Item = &Line> {
     story.iter().enumerate().filter(|(index, _)| is_told(story, *index)).map(|(_, line)| line)
 }
 
-/// `{"rule": …, "args": …}`, or `{"fault": …, "on": …}`, or `{"phase": …}`.
+/// `{"rule": …, "args": …}`, with notes where there are some. A fault is the rule `fault NAME` with the
+/// argument `on`.
 fn step_json(line: &Line) -> Json {
-    let args: Map<String, Json> =
-        line.told.args.iter().map(|(name, value)| (name.clone(), value_json(value))).collect();
-    let mut step = match line.action {
-        Action::Rule(_) => json!({ "rule": line.name, "args": args }),
-        Action::Fault(_, on) => {
-            let name =
-                line.name.trim_start_matches("fault ").trim_end_matches(if on { " on" } else { " off" });
-            json!({ "fault": name, "on": on })
-        }
-        Action::Setup | Action::Teardown => json!({ "phase": line.name, "args": args }),
-    };
+    let value = |(name, value): &(String, String)| (name.clone(), value_json(value));
+    let mut args: Map<String, Json> = line.told.args.iter().map(value).collect();
+    let mut name = line.name.as_str();
+    if let Action::Fault(_, on) = line.action {
+        name = name.trim_end_matches(if on { " on" } else { " off" });
+        args.insert("on".to_string(), Json::Bool(on));
+    }
+    let mut step = json!({ "rule": name, "args": args });
     if !line.told.notes.is_empty() {
         step["notes"] = json!(line.told.notes);
     }
@@ -246,10 +245,10 @@ mod tests {
 
 Reproduce:  spelunk replay 'my bank' t.json"#;
         assert_eq!(finding_text(&finding, false), expected);
-        let steps: Vec<Json> = finding.story.iter().map(step_json).collect();
+        let steps: Vec<Json> = told(&finding.story).map(step_json).collect();
         assert_eq!(
             serde_json::to_string(&steps).unwrap(),
-            r#"[{"args":{},"phase":"setup"},{"args":{"amount":100,"name":"a"},"rule":"open"},{"fault":"disk_full","on":true},{"args":{"amount":10,"from":"a","to":"b"},"rule":"transfer"}]"#
+            r#"[{"args":{"amount":100,"name":"a"},"rule":"open"},{"args":{"on":true},"rule":"fault disk_full"},{"args":{"amount":10,"from":"a","to":"b"},"rule":"transfer"}]"#
         );
     }
 }

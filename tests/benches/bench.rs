@@ -66,12 +66,26 @@ fn restores() -> Result<()> {
         let from: Vec<Vec<u8>> = (0..pages).map(|_| vec![1u8; PAGE]).collect();
         let mut to = vec![0u8; pages * PAGE];
         let copy = median(|| {
-            timed(|| to.chunks_mut(PAGE).zip(&from).for_each(|(to, from)| to.copy_from_slice(std::hint::black_box(from))))
+            timed(|| {
+                to.chunks_mut(PAGE)
+                    .zip(&from)
+                    .for_each(|(to, from)| to.copy_from_slice(std::hint::black_box(from)))
+            })
         });
         let ns = |d: Duration| d.saturating_sub(clock).as_nanos() as f64;
         let beside = format!("{:.0} ns copying them", ns(copy));
-        row(&format!("restore, {pages} dirty pages"), &format!("{:.0} ns", ns(restore)), &beside, ns(restore) / ns(copy));
-        row(&format!("checkpoint, {pages} dirty pages"), &format!("{:.0} ns", ns(save)), &beside, ns(save) / ns(copy));
+        row(
+            &format!("restore, {pages} dirty pages"),
+            &format!("{:.0} ns", ns(restore)),
+            &beside,
+            ns(restore) / ns(copy),
+        );
+        row(
+            &format!("checkpoint, {pages} dirty pages"),
+            &format!("{:.0} ns", ns(save)),
+            &beside,
+            ns(save) / ns(copy),
+        );
     }
     Ok(())
 }
@@ -86,13 +100,19 @@ fn programs() -> Result<()> {
         let mut plain = call(&wasm, name)?;
         let mut counted = call(&instrumented.wasm, name)?;
         // Taken in turns, so that both see the same machine.
-        let mut pairs: Vec<(Duration, Duration)> = (0..501).map(|_| (timed(&mut plain), timed(&mut counted))).collect();
+        let mut pairs: Vec<(Duration, Duration)> =
+            (0..501).map(|_| (timed(&mut plain), timed(&mut counted))).collect();
         pairs.sort_unstable_by_key(|(plain, _)| *plain);
         let plain = pairs[250].0.as_nanos() as f64;
         pairs.sort_unstable_by_key(|(_, counted)| *counted);
         let counted = pairs[250].1.as_nanos() as f64;
         product *= counted / plain;
-        row(&format!("{name}, instrumented"), &format!("{counted:.0} ns"), &format!("{plain:.0} ns plain"), counted / plain);
+        row(
+            &format!("{name}, instrumented"),
+            &format!("{counted:.0} ns"),
+            &format!("{plain:.0} ns plain"),
+            counted / plain,
+        );
     }
     row("instrumented, geometric mean", "", "", product.powf(1.0 / names.len() as f64));
     Ok(())

@@ -1,1 +1,88 @@
+//! What tests of the explorer share: guests as machines, explorations, and stories as text.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use spelunk::explore::{Explorer, Finding, Options, Progress};
+use spelunk::load::load;
+use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::outcome::Failure;
+use spelunk::replay::{Replayed, replay};
+use spelunk::shrink::{Shrunk, shrink};
+use spelunk::story;
+use spelunk::trace::{Action, Trace};
+
+/// The bytes of the example at `path` below `examples/`, built with these features.
+///
+/// One at a time: builds of one package with different features end in the same file.
+pub fn wasm(path: &str, features: &[&str]) -> Arc<[u8]> {
+    type Built = BTreeMap<(String, Vec<String>), Arc<[u8]>>;
+    static BUILT: Mutex<Built> = Mutex::new(Built::new());
+    let features: Vec<String> = features.iter().map(|feature| feature.to_string()).collect();
+    let mut built = BUILT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let build = || {
+        let examples = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples"));
+        let bytes = load(&examples.join(path), &features, &mut |_, _| {});
+        bytes.unwrap_or_else(|error| panic!("{path}: {error:#}")).into()
+    };
+    built.entry((path.to_string(), features.clone())).or_insert_with(build).clone()
+}
+
+/// The program that an example is.
+pub fn program(path: &str, features: &[&str]) -> Arc<Program> {
+    let program = Program::load(&wasm(path, features), Limits::default(), Selection::default());
+    Arc::new(program.unwrap_or_else(|error| panic!("{path}: {error:#}")))
+}
+
+/// A machine of its own for this program.
+pub fn machine(program: &Arc<Program>) -> Machine {
+    Machine::new(program.clone()).unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// Explores until the first finding, or until these many runs are over.
+pub fn explore(machine: &mut Machine, options: Options, runs_max: u64) -> (Option<Finding>, Progress) {
+    let mut explorer = Explorer::new(machine, options);
+    explorer.explore(|progress| progress.findings == 0 && progress.runs < runs_max);
+    (explorer.findings().next().cloned(), explorer.progress())
+}
+
+/// The default options with this seed.
+pub fn seeded(seed: u64) -> Options {
+    Options { seed, ..Options::default() }
+}
+
+/// Shrinks a finding to where no pass helps.
+pub fn shrunk(machine: &mut Machine, finding: &Finding) -> Shrunk {
+    let shrunk = shrink(machine, &finding.trace, &finding.failure, u64::MAX, |_, _| {});
+    shrunk.unwrap_or_else(|not| panic!("{}: {not:?}", finding.failure))
+}
+
+/// Replays a trace on a new machine. Panics unless it ends in the same failure.
+pub fn check_replays(program: &Arc<Program>, trace: &Trace, failure: &Failure) {
+    match replay(&mut machine(program), trace, true) {
+        (Replayed::Failed(found), _) if found.is_same(failure) => {}
+        (other, _) => panic!("{failure}: the replay came to {other:?}"),
+    }
+}
+
+/// What a trace does, a line a step: `transfer from="a" to="b" amount=10`. Setup and teardown are left out.
+pub fn story(machine: &mut Machine, trace: &Trace) -> String {
+    let lines = story::tell(machine, trace).into_iter();
+    let lines = lines.filter(|line| !matches!(line.action, Action::Setup | Action::Teardown)).map(|line| {
+        let args = line.told.args.iter().map(|(name, value)| format!(" {name}={value}"));
+        format!("{}{}", line.name, args.collect::<String>())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Steps of a trace without setup and teardown.
+pub fn steps_of(trace: &Trace) -> usize {
+    trace.steps().iter().filter(|step| !matches!(step.action, Action::Setup | Action::Teardown)).count()
+}
+
+/// The middle one.
+pub fn median(mut values: Vec<u64>) -> u64 {
+    values.sort_unstable();
+    values[values.len() / 2]
+}

@@ -68,7 +68,8 @@ fn what_passes_plain_passes_instrumented() {
     assert!(tally.differences.is_empty(), "{}", tally.differences.join("\n"));
     assert_eq!(tally.plain, tally.instrumented + tally.lost);
     assert!(tally.plain > 140_000, "{}", tally.plain);
-    let refused: Vec<(&str, usize)> = tally.refused.iter().map(|(reason, &count)| (&reason[..], count)).collect();
+    let refused: Vec<(&str, usize)> =
+        tally.refused.iter().map(|(reason, &count)| (&reason[..], count)).collect();
     assert_eq!(refused, REFUSED);
     assert_eq!(tally.lost, 290);
 }

@@ -1,0 +1,55 @@
+//! The report of an exploration: coverage by function, the lineage of checkpoints, properties, findings.
+
+use serde_json::{Value, json};
+use spelunk::explore::Explorer;
+use spelunk::machine::Machine;
+use spelunk::report::Finding;
+
+/// The report as JSON.
+pub(super) fn report(explorer: &mut Explorer<'_, Machine>, findings: &[Finding], seed: u64) -> String {
+    let progress = explorer.progress();
+    let checkpoints: Vec<Value> = explorer
+        .checkpoints()
+        .iter()
+        .map(|c| {
+            json!({
+                "id": c.id, "parent": c.parent, "run": c.run, "step": c.step, "new_edges": c.new_edges,
+                "energy": c.energy, "selected": c.selected,
+            })
+        })
+        .collect();
+    let findings: Vec<Value> = findings
+        .iter()
+        .map(|f| json!({ "id": f.failure.id(), "failure": f.failure, "run": f.run, "trace": f.trace }))
+        .collect();
+    let functions = functions(explorer);
+    let report = json!({
+        "seed": seed,
+        "runs": progress.runs,
+        "steps": progress.steps,
+        "edges": explorer.target().program().edges().edges.len(),
+        "edges_hit": progress.edges,
+        "functions": functions,
+        "checkpoints": { "saved": progress.checkpoints, "kept": checkpoints },
+        "properties": explorer.target().properties().iter().collect::<Vec<_>>(),
+        "findings": findings,
+    });
+    format!("{report:#}\n")
+}
+
+/// Edges and edges seen of each function that has some.
+fn functions(explorer: &mut Explorer<'_, Machine>) -> Vec<Value> {
+    let program = explorer.target().program().clone();
+    let map = program.edges();
+    let mut counts = std::collections::BTreeMap::<u32, (u32, u32)>::new();
+    for (slot, edge) in (0..).zip(&map.edges) {
+        let count = counts.entry(edge.function).or_default();
+        count.0 += 1;
+        count.1 += u32::from(explorer.seen().contains(slot));
+    }
+    let name = |function: u32| map.functions.get(function as usize).map(|f| &f.name);
+    counts
+        .into_iter()
+        .map(|(function, (edges, hit))| json!({ "function": name(function), "edges": edges, "hit": hit }))
+        .collect()
+}

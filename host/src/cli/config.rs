@@ -1,0 +1,145 @@
+//! Settings from a file and from the environment: each stands for a flag, and a flag given by hand wins over
+//! the environment, which wins over the file.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{ArgAction, Command};
+
+/// The file that is read where it exists.
+const FILE: &str = "spelunk.toml";
+
+/// The arguments with those of the file and the environment put before the ones given by hand.
+///
+/// The file has a table for each verb, whose keys are the verb's long flags:
+///
+/// ```toml
+/// [explore]
+/// runs = 1_000_000
+/// guest-features = ["bug"]
+/// no-snapshots = true
+/// ```
+///
+/// # Errors
+/// A file that cannot be read or is not TOML; a table or key that is no verb or flag.
+pub(crate) fn complete(args: Vec<OsString>, command: &Command) -> Result<Vec<OsString>> {
+    let verb = args.iter().position(|arg| command.get_subcommands().any(|verb| verb.get_name() == arg));
+    let Some(at) = verb else { return Ok(args) };
+    let Some(verb) = command.find_subcommand(&args[at]) else { return Ok(args) };
+    let mut added = match config_path(&args) {
+        Some(path) => of_file(&path, verb, command).with_context(|| format!("in `{}`", path.display()))?,
+        None => Vec::new(),
+    };
+    added.extend(of_environment(verb));
+    let mut all = args;
+    all.splice(at + 1..at + 1, added);
+    Ok(all)
+}
+
+/// The file that `--config` names, or the usual one where it exists.
+fn config_path(args: &[OsString]) -> Option<PathBuf> {
+    let mut named = None;
+    for (index, arg) in args.iter().enumerate() {
+        let text = arg.to_string_lossy();
+        if text == "--config" {
+            named = args.get(index + 1).map(PathBuf::from);
+        } else if let Some(path) = text.strip_prefix("--config=") {
+            named = Some(PathBuf::from(path));
+        }
+    }
+    named.or_else(|| Path::new(FILE).is_file().then(|| PathBuf::from(FILE)))
+}
+
+fn of_file(path: &Path, verb: &Command, command: &Command) -> Result<Vec<OsString>> {
+    let text = std::fs::read_to_string(path).context("it cannot be read")?;
+    let tables: toml::Table = text.parse()?;
+    for table in tables.keys() {
+        let is_verb = command.get_subcommands().any(|verb| verb.get_name() == table);
+        ensure!(is_verb, "`[{table}]` is no verb of spelunk");
+    }
+    let mut flags = Vec::new();
+    let Some(table) = tables.get(verb.get_name()) else { return Ok(flags) };
+    let Some(table) = table.as_table() else { bail!("`{}` must be a table", verb.get_name()) };
+    for (key, value) in table {
+        let flag = long_flags(verb).find(|(flag, _)| flag == key);
+        let Some((_, takes_value)) = flag else {
+            bail!("`{key}` is no flag of `spelunk {}`; its --help lists them", verb.get_name());
+        };
+        match value {
+            toml::Value::Boolean(on) if !takes_value => flags.extend(on.then(|| format!("--{key}").into())),
+            toml::Value::Array(values) => {
+                for value in values {
+                    flags.push(format!("--{key}={}", plain(value)?).into());
+                }
+            }
+            value => flags.push(format!("--{key}={}", plain(value)?).into()),
+        }
+    }
+    Ok(flags)
+}
+
+fn plain(value: &toml::Value) -> Result<String> {
+    Ok(match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Integer(_) | toml::Value::Float(_) | toml::Value::Boolean(_) => value.to_string(),
+        other => bail!("`{other}` is neither text nor a number"),
+    })
+}
+
+/// `SPELUNK_SEED=3` is `--seed=3`; of a flag without a value any text but `0` and none turns it on.
+fn of_environment(verb: &Command) -> Vec<OsString> {
+    let mut flags = Vec::new();
+    for (flag, takes_value) in long_flags(verb) {
+        let variable = format!("SPELUNK_{}", flag.to_uppercase().replace('-', "_"));
+        let Some(value) = std::env::var_os(variable) else { continue };
+        if takes_value {
+            let mut text = OsString::from(format!("--{flag}="));
+            text.push(value);
+            flags.push(text);
+        } else if value != "0" && !value.is_empty() {
+            flags.push(format!("--{flag}").into());
+        }
+    }
+    flags
+}
+
+/// The verb's long flags, and whether each takes a value.
+fn long_flags(verb: &Command) -> impl Iterator<Item = (String, bool)> {
+    let of_arg = |arg: &clap::Arg| Some((arg.get_long()?.to_string(), !matches!(arg.get_action(), ArgAction::SetTrue)));
+    verb.get_arguments().filter_map(of_arg).collect::<Vec<_>>().into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn check(text: &str, expected: &str) {
+        let folder = std::env::temp_dir().join(format!("spelunk-config-{}-{:p}", std::process::id(), text));
+        std::fs::write(&folder, text).unwrap();
+        let args = ["spelunk", "--config", &folder.display().to_string(), "explore", "x.wat", "--seed", "4"];
+        let found = complete(args.iter().map(OsString::from).collect(), &crate::cli::Cli::command());
+        std::fs::remove_file(&folder).unwrap();
+        let found = match found {
+            Ok(args) => args[3..].iter().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" "),
+            Err(error) => error.root_cause().to_string(),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn keys_are_flags_and_flags_by_hand_come_later() {
+        check("[explore]\nruns = 5\nseed = 3\n", "explore --runs=5 --seed=3 x.wat --seed 4");
+        check("[explore]\nguest-features = ['a', 'b']\n", "explore --guest-features=a --guest-features=b x.wat --seed 4");
+        check("[explore]\nno-snapshots = true\nstub-imports = false\n", "explore --no-snapshots x.wat --seed 4");
+        check("[replay]\ntimes = 2\n", "explore x.wat --seed 4");
+    }
+
+    #[test]
+    fn unknown_keys_are_refused() {
+        check("[explore]\nsed = 3\n", "`sed` is no flag of `spelunk explore`; its --help lists them");
+        check("[explor]\n", "`[explor]` is no verb of spelunk");
+        check("[explore]\nseed = {}\n", "`{}` is neither text nor a number");
+    }
+}

@@ -1,0 +1,243 @@
+//! `spelunk explore`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use serde_json::json;
+use spelunk::energy::{Energies, Strategy};
+use spelunk::explore::{self, Explorer, Options};
+use spelunk::file::Hex;
+use spelunk::machine::Machine;
+use spelunk::report::Finding;
+use spelunk::shrink::NotReproduced;
+use spelunk::target::Target;
+use spelunk::{load, story};
+
+use super::campaign;
+use super::saved::{Fate, Saved, describe, replay_saved, save, steps_of};
+use super::shrink::shrunk;
+use super::{Edges, FOUND, Guest, GuestLimits, INTERRUPTED, NONDETERMINISM, Output, PASSED};
+
+#[derive(Args)]
+pub(super) struct Explore {
+    #[command(flatten)]
+    guest: Guest,
+    /// Decides every draw: one seed and number of runs give one result.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Runs, at most. [default: 100000, or none with --time]
+    #[arg(long)]
+    runs: Option<u64>,
+    /// Time, at most, such as 90s or 5m.
+    #[arg(long, value_parser = humantime::parse_duration)]
+    time: Option<Duration>,
+    /// Stop after this many different failures; 0 is never.
+    #[arg(long, default_value_t = 1)]
+    max_findings: usize,
+    /// What runs start from.
+    #[arg(long, value_enum, default_value_t = Options::default().strategy)]
+    strategy: Strategy,
+    /// Steps in a run, at most.
+    #[arg(long, default_value_t = Options::default().steps_max)]
+    steps_per_run: u32,
+    /// How often a run starts from a checkpoint, where there is one.
+    #[arg(long, value_parser = rate, default_value_t = Options::default().checkpoint_rate)]
+    checkpoint_rate: f64,
+    /// How often a step toggles a fault, where there is one.
+    #[arg(long, value_parser = rate, default_value_t = Options::default().fault_rate)]
+    fault_rate: f64,
+    /// How often a rule gets a changed copy of arguments that once found an edge.
+    #[arg(long, value_parser = rate, default_value_t = Options::default().mutation_rate)]
+    mutation_rate: f64,
+    /// How often a run leaves out some of the rules.
+    #[arg(long, value_parser = rate, default_value_t = Options::default().swarm_rate)]
+    swarm_rate: f64,
+    /// Checkpoints kept, at most.
+    #[arg(long, default_value_t = Options::default().checkpoints_max)]
+    max_checkpoints: usize,
+    /// Energy added to a checkpoint for each new edge that a run from it found.
+    #[arg(long, default_value_t = Energies::default().reward)]
+    energy_reward: f64,
+    /// What the energy of a checkpoint is multiplied by after a run that found none.
+    #[arg(long, value_parser = rate, default_value_t = Energies::default().decay)]
+    energy_decay: f64,
+    /// Candidates that shrinking a finding may try; 0 leaves findings as they are.
+    #[arg(long, default_value_t = 100_000)]
+    shrink_budget: u64,
+    /// Replay every run from the start instead of restoring snapshots. Slower; the results are the same.
+    #[arg(long)]
+    no_snapshots: bool,
+    #[command(flatten)]
+    edges: Edges,
+    #[command(flatten)]
+    limits: GuestLimits,
+    /// The folder that findings are saved in, below one named after the target.
+    #[arg(long, default_value = ".spelunk")]
+    out: PathBuf,
+    /// Write a report of coverage, checkpoints, properties and findings to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+impl Explore {
+    fn options(&self) -> Options {
+        Options {
+            seed: self.seed,
+            strategy: self.strategy,
+            steps_max: self.steps_per_run,
+            checkpoint_rate: self.checkpoint_rate,
+            fault_rate: self.fault_rate,
+            mutation_rate: self.mutation_rate,
+            swarm_rate: self.swarm_rate,
+            checkpoints_max: self.max_checkpoints,
+            energies: Energies {
+                reward: self.energy_reward,
+                decay: self.energy_decay,
+                ..Energies::default()
+            },
+        }
+    }
+
+    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
+        ensure!(self.steps_per_run > 0, "--steps-per-run must be at least 1");
+        ensure!(self.max_checkpoints > 0, "--max-checkpoints must be at least 1");
+        let interrupted = catch_interrupts()?;
+        let mut machine = self.guest.machine((&self.limits).into(), (&self.edges).into(), &output.console)?;
+        if self.no_snapshots {
+            machine.set_uses_snapshots(false)?;
+        }
+        if let Some(obstacle) = machine.program().obstacles().first() {
+            let inside = obstacle.function.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
+            output.console.warning(&format!(
+                "no snapshot can hold what {}{inside} at {:#x} changes; runs are replayed from the start instead",
+                obstacle.what, obstacle.offset
+            ));
+        }
+        let edges = machine.program().edges().edges.len();
+        let rules: Vec<&str> = machine.rules().iter().map(|rule| rule.name.as_str()).collect();
+        output.report.event(
+            "begin",
+            json!({
+                "target": self.guest.target, "seed": self.seed, "edges": edges, "rules": rules,
+                "faults": machine.faults(), "module": String::from(Hex(machine.program().hash())),
+            }),
+        )?;
+        let saved = self.replay_saved(&mut machine, output)?;
+        let started = Instant::now();
+        let runs_max = self.runs.or(self.time.is_none().then_some(100_000)).unwrap_or(u64::MAX);
+        let mut explorer = Explorer::new(&mut machine, self.options());
+        let mut reported: Vec<Finding> = Vec::new();
+        let mut redrawn = started;
+        loop {
+            explorer.explore(|progress| {
+                let now = Instant::now();
+                if now - redrawn > Duration::from_millis(100) {
+                    redrawn = now;
+                    output.console.progress(progress, edges);
+                }
+                let is_over = progress.runs >= runs_max
+                    || self.time.is_some_and(|time| now - started >= time)
+                    || interrupted.load(Ordering::Relaxed);
+                progress.findings == reported.len() && !is_over
+            });
+            let Some(finding) = explorer.findings().nth(reported.len()).cloned() else { break };
+            match self.told(explorer.target(), &finding, output)? {
+                Some(finding) => reported.push(finding),
+                None => return Ok(NONDETERMINISM),
+            }
+            if self.max_findings == reported.len() {
+                break;
+            }
+        }
+        output.console.clear();
+        let exit = if interrupted.load(Ordering::Relaxed) {
+            INTERRUPTED
+        } else if reported.is_empty() && !saved.iter().any(|saved| saved.still_fails()) {
+            PASSED
+        } else {
+            FOUND
+        };
+        if let Some(path) = &self.report {
+            let campaign = campaign::report(&mut explorer, &reported, self.seed);
+            std::fs::write(path, campaign).with_context(|| format!("cannot write the report `{}`", path.display()))?;
+        }
+        let progress = explorer.progress();
+        let unmet: Vec<_> = machine.properties().iter().filter(|property| property.is_unmet()).collect();
+        output.report.end(&progress, edges, started.elapsed().as_secs_f64(), exit, &unmet)?;
+        Ok(exit)
+    }
+
+    /// The folder of the target's findings.
+    fn findings(&self) -> PathBuf {
+        self.out.join(load::name_of(&self.guest.target)).join("findings")
+    }
+
+    /// Replays what was found before, and says what became of it.
+    fn replay_saved(&self, machine: &mut Machine, output: &mut Output) -> Result<Vec<Saved>> {
+        let saved = replay_saved(machine, &self.findings())?;
+        for Saved { path, fate } in &saved {
+            let path = path.display();
+            match fate {
+                Fate::StillFails(failure) => output.console.status("Saved", &format!("{path} still fails: {failure}")),
+                Fate::Fixed => output.console.status("Saved", &format!("{path} passes now: it is fixed")),
+                Fate::Stale(why) => output.console.status("Saved", &format!("{path} is stale: {why}")),
+            }
+        }
+        Ok(saved)
+    }
+
+    /// Shrinks, saves and tells a finding; nothing where it does not happen again.
+    fn told(&self, machine: &mut Machine, finding: &explore::Finding, output: &mut Output) -> Result<Option<Finding>> {
+        let explore::Finding { failure, run, trace } = finding;
+        let shrunk = shrunk(machine, trace, failure, self.shrink_budget, &mut output.console);
+        let path = self.findings().join(format!("{}.json", failure.id()));
+        let shrunk = match shrunk {
+            Ok(shrunk) => shrunk,
+            Err(NotReproduced(replayed)) => {
+                save(machine, trace, failure, &path)?;
+                let why = describe(machine, trace, &replayed);
+                output
+                    .report
+                    .text(&format!("FLAKY  {failure}\n  the same steps did not fail the same way: {why}"))?;
+                output
+                    .report
+                    .event("flaky", json!({ "message": failure.message, "why": why, "trace": path }))?;
+                return Ok(None);
+            }
+        };
+        save(machine, &shrunk.trace, &shrunk.failure, &path)?;
+        output.console.clear();
+        let finding = Finding {
+            story: story::tell(machine, &shrunk.trace),
+            failure: shrunk.failure,
+            run: *run,
+            steps_before: steps_of(trace),
+            reproduce: self.guest.replay_command(&path),
+            trace: path,
+            is_minimal: shrunk.is_minimal,
+        };
+        output.report.finding(&finding)?;
+        Ok(Some(finding))
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+    if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(format!("{value} is not in 0..=1")) }
+}
+
+/// The first Ctrl-C asks to finish and report; the second ends the program at once.
+fn catch_interrupts() -> Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let flag = interrupted.clone();
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+    })?;
+    Ok(interrupted)
+}

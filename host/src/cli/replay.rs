@@ -1,0 +1,106 @@
+//! `spelunk replay`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use serde_json::json;
+use spelunk::file::{Hex, TraceFile};
+use spelunk::machine::Selection;
+use spelunk::replay::{Replayed, replay};
+use spelunk::report::Finding;
+use spelunk::story;
+use spelunk::trace::Trace;
+
+use super::saved::{describe, steps_of};
+use super::{FOUND, Guest, NONDETERMINISM, Output, PASSED};
+
+#[derive(Args)]
+pub(super) struct Replay {
+    #[command(flatten)]
+    guest: Guest,
+    /// The saved trace.
+    trace: PathBuf,
+    /// Replay this many times, and compare the states of all.
+    #[arg(long, default_value_t = 1)]
+    times: u64,
+}
+
+impl Replay {
+    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
+        ensure!(self.times > 0, "--times must be at least 1");
+        let file = TraceFile::read(&self.trace)?;
+        let mut machine = self.guest.machine((&file.limits).into(), Selection::default(), &output.console)?;
+        let is_same_build = machine.program().hash() == file.module.0;
+        if !is_same_build {
+            output.console.warning(
+                "the trace was recorded on another build of this target; its steps are replayed, and states are \
+                 not compared",
+            );
+        }
+        let trace = file.trace(&machine).with_context(|| {
+            format!("the trace `{}` does not fit `{}`", self.trace.display(), self.guest.target.display())
+        })?;
+        let (replayed, again) = replay(&mut machine, &trace, is_same_build);
+        for _ in 1..self.times {
+            let (other, states) = replay(&mut machine, &again, true);
+            if let Some(why) = difference(&replayed, &other, &again, &states) {
+                return self.diverged(output, &why);
+            }
+        }
+        let state = again.steps().last().and_then(|step| step.state).map(|state| String::from(Hex(state)));
+        let data = |outcome: &str| json!({ "outcome": outcome, "times": self.times, "state": state });
+        match replayed {
+            Replayed::Failed(failure) => {
+                if !failure.is_same(&file.failure) {
+                    if is_same_build {
+                        return self.diverged(
+                            output,
+                            &format!("it fails with {failure}, recorded was {}", file.failure),
+                        );
+                    }
+                    output
+                        .console
+                        .warning(&format!("another failure than recorded, which was {}", file.failure));
+                }
+                output.report.event("replay", data("failed"))?;
+                output.report.finding(&Finding {
+                    failure: *failure,
+                    run: 0,
+                    steps_before: steps_of(&trace),
+                    story: story::tell(&mut machine, &trace),
+                    trace: self.trace.clone(),
+                    reproduce: self.guest.replay_command(&self.trace),
+                    is_minimal: true,
+                })?;
+                Ok(FOUND)
+            }
+            Replayed::Passed => {
+                output.report.event("replay", data("passed"))?;
+                output.report.text(&format!("It did not reproduce: all {} steps pass.", trace.len()))?;
+                // The same module did fail here once.
+                Ok(PASSED)
+            }
+            diverged => {
+                let why = describe(&machine, &trace, &diverged);
+                self.diverged(output, &why)
+            }
+        }
+    }
+
+    fn diverged(&self, output: &mut Output, why: &str) -> Result<u8> {
+        output.report.event("replay", json!({ "outcome": "diverged", "why": why }))?;
+        output.report.text(&format!("The run does not go as recorded: {why}"))?;
+        Ok(NONDETERMINISM)
+    }
+}
+
+/// How a second replay differs from the first.
+fn difference(first: &Replayed, second: &Replayed, states: &Trace, others: &Trace) -> Option<String> {
+    let differs = states.steps().iter().zip(others.steps()).position(|(a, b)| a.state != b.state);
+    match differs {
+        Some(step) => Some(format!("step {} leads to another state from one replay to the next", step + 1)),
+        None => (first != second).then(|| "one replay ends differently from the next".to_string()),
+    }
+}
+

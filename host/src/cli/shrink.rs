@@ -1,0 +1,84 @@
+//! `spelunk shrink`.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use spelunk::console::Console;
+use spelunk::file::TraceFile;
+use spelunk::machine::{Machine, Selection};
+use spelunk::outcome::Failure;
+use spelunk::replay::Replayed;
+use spelunk::report::Finding;
+use spelunk::shrink::{NotReproduced, Shrunk, shrink};
+use spelunk::story;
+use spelunk::trace::Trace;
+
+use super::saved::{describe, save, steps_of};
+use super::{FOUND, Guest, NONDETERMINISM, Output, PASSED};
+
+#[derive(Args)]
+pub(super) struct Shrink {
+    #[command(flatten)]
+    guest: Guest,
+    /// The saved trace.
+    trace: PathBuf,
+    /// Where to write the result. [default: the trace itself]
+    #[arg(long, short)]
+    output: Option<PathBuf>,
+    /// Candidates that may be tried.
+    #[arg(long, default_value_t = 1_000_000)]
+    shrink_budget: u64,
+}
+
+impl Shrink {
+    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
+        let file = TraceFile::read(&self.trace)?;
+        let mut machine = self.guest.machine((&file.limits).into(), Selection::default(), &output.console)?;
+        let trace = file.trace(&machine).with_context(|| {
+            format!("the trace `{}` does not fit `{}`", self.trace.display(), self.guest.target.display())
+        })?;
+        let shrunk =
+            match shrunk(&mut machine, &trace, &file.failure, self.shrink_budget, &mut output.console) {
+                Ok(shrunk) => shrunk,
+                Err(NotReproduced(replayed)) => {
+                    let why = describe(&machine, &trace, &replayed);
+                    output
+                        .report
+                        .text(&format!("It cannot be shrunk, since it does not fail as recorded: {why}"))?;
+                    return Ok(if replayed == Replayed::Passed { PASSED } else { NONDETERMINISM });
+                }
+            };
+        let path = self.output.as_ref().unwrap_or(&self.trace);
+        save(&machine, &shrunk.trace, &shrunk.failure, path)?;
+        output.console.clear();
+        output.report.finding(&Finding {
+            story: story::tell(&mut machine, &shrunk.trace),
+            failure: shrunk.failure,
+            run: 0,
+            steps_before: steps_of(&trace),
+            reproduce: self.guest.replay_command(path),
+            trace: path.clone(),
+            is_minimal: shrunk.is_minimal,
+        })?;
+        Ok(FOUND)
+    }
+}
+
+/// Shrinks, and shows how far it is.
+pub(super) fn shrunk(
+    machine: &mut Machine,
+    trace: &Trace,
+    failure: &Failure,
+    budget: u64,
+    console: &mut Console,
+) -> Result<Shrunk, NotReproduced> {
+    let mut redrawn = Instant::now();
+    shrink(machine, trace, failure, budget, |executions, steps| {
+        if redrawn.elapsed() > Duration::from_millis(100) {
+            redrawn = Instant::now();
+            console.shrinking(executions, steps);
+        }
+    })
+}

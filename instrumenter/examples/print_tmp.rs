@@ -1,0 +1,1 @@
+fn main(){ println!("{}", wasmprinter::print_file(std::env::args().nth(1).unwrap()).unwrap()); }

@@ -1,0 +1,245 @@
+//! The examples do what their READMEs say, and what holds of every exploration holds of theirs.
+
+use std::sync::Arc;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use spelunk::choice::Chooser;
+use spelunk::energy::Strategy;
+use spelunk::explore::{Explorer, Finding, Options, Progress};
+use spelunk::machine::{Edges, Limits, Machine, Program, Selection, instrument};
+use spelunk::outcome::Outcome;
+use spelunk::replay::{Replayed, replay};
+use spelunk::target::{Target, attempt};
+use spelunk::trace::{Action, Trace};
+use spelunk_tests::{
+    check_replays, explore, machine, median, program, seeded, shrunk, steps_of, story, wasm,
+};
+
+const COUNTER: &str = "counter/counter.wat";
+
+/// The story that the first finding of this seed shrinks to. Before and after, it replays.
+fn check_story(path: &str, features: &[&str], seed: u64, expected: &str) {
+    let program = program(path, features);
+    let mut machine = machine(&program);
+    let (finding, _) = explore(&mut machine, seeded(seed), 100_000);
+    let finding = finding.expect("there is a bug");
+    check_replays(&program, &finding.trace, &finding.failure);
+    let shrunk = shrunk(&mut machine, &finding);
+    check_replays(&program, &shrunk.trace, &shrunk.failure);
+    assert_eq!(format!("{}\n{}", shrunk.failure, story(&mut machine, &shrunk.trace)), expected);
+}
+
+/// Nothing is found in this many runs, and every property was met but these.
+fn check_clean(path: &str, options: Options, runs: u64, unmet: &[&str]) {
+    let mut machine = machine(&program(path, &[]));
+    let (finding, progress) = explore(&mut machine, options, runs);
+    assert_eq!(finding, None);
+    assert_eq!(progress.runs, runs);
+    let not_met = machine.properties().iter().filter(|property| property.is_unmet());
+    assert_eq!(not_met.map(|property| property.name.as_str()).collect::<Vec<_>>(), unmet);
+}
+
+#[test]
+fn bank_loses_money_when_the_disk_is_full() {
+    let expected = r#"invariant conserved: total is 90, expected 100
+open name="a" amount=100
+fault disk_full on
+transfer from="a" to="b" amount=10"#;
+    check_story("bank", &[], 1, expected);
+}
+
+#[test]
+fn bank_needs_the_fault() {
+    check_clean("bank", Options { fault_rate: 0.0, ..seeded(1) }, 20_000, &["the disk is full"]);
+}
+
+#[test]
+fn counter_forgets_to_forget() {
+    let expected = "trap: wasm `unreachable` instruction executed\nadd arg0=1\nundo\nreset\nredo";
+    for seed in 1..=20 {
+        check_story(COUNTER, &[], seed, expected);
+    }
+}
+
+#[test]
+fn kv_is_clean_and_reaches_everything() {
+    check_clean("kv", seeded(1), 50_000, &[]);
+}
+
+#[test]
+fn kv_with_its_bug_brings_a_deleted_key_back() {
+    let expected = r#"invariant equals_model: the store holds {"a": 0}, expected {}
+put key="a" value=0
+reopen
+delete key="a"
+compact from=1 to=1
+reopen"#;
+    check_story("kv", &["bug"], 1, expected);
+}
+
+#[test]
+fn lock_opens_with_its_combination() {
+    let expected = "panic: the lock is open\n\
+        press key=7\npress key=2\npress key=9\npress key=0\npress key=4\npress key=1\npress key=8\npress key=3";
+    check_story("lock", &[], 1, expected);
+}
+
+/// Runs and steps until the lock is open, the medians over 20 seeds. Every finding replays.
+fn lock_medians(features: &[&str], runs_max: u64) -> (u64, u64) {
+    let program = program("lock", features);
+    let mut machine = machine(&program);
+    let found = (1..=20).map(|seed| {
+        let (finding, progress) = explore(&mut machine, seeded(seed), runs_max);
+        let Some(finding) = finding else { return (u64::MAX, u64::MAX) };
+        check_replays(&program, &finding.trace, &finding.failure);
+        (progress.runs, progress.steps)
+    });
+    let (runs, steps) = found.unzip();
+    (median(runs), median(steps))
+}
+
+#[test]
+fn eight_keys_are_found_in_500_runs() {
+    let (runs, steps) = lock_medians(&[], 10_000);
+    assert!(runs <= 500 && steps <= 5_000, "the medians are {runs} runs and {steps} steps");
+}
+
+#[test]
+fn thirty_two_keys_are_found_in_20_000_steps() {
+    let (_, steps) = lock_medians(&["n32"], 20_000);
+    assert!(steps <= 20_000, "the median is {steps} steps");
+}
+
+#[test]
+fn eight_keys_are_not_found_without_guidance() {
+    check_clean("lock", Options { strategy: Strategy::Random, ..seeded(1) }, 100_000, &[]);
+}
+
+/// The fewest steps known to show the bug in the crate are ten.
+#[test]
+fn priority_queue_pops_an_item_that_is_not_the_largest() {
+    let program = program("priority-queue", &[]);
+    let mut machine = machine(&program);
+    let mut shortest = usize::MAX;
+    for seed in 1..=20 {
+        let (finding, _) = explore(&mut machine, seeded(seed), 100_000);
+        let finding = finding.unwrap_or_else(|| panic!("nothing is found with seed {seed}"));
+        check_replays(&program, &finding.trace, &finding.failure);
+        let shrunk = shrunk(&mut machine, &finding);
+        check_replays(&program, &shrunk.trace, &shrunk.failure);
+        shortest = shortest.min(steps_of(&shrunk.trace));
+    }
+    assert_eq!(shortest, 10);
+}
+
+#[test]
+fn priority_queue_is_clean_where_it_is_fixed() {
+    check_clean("priority-queue/fixed", seeded(1), 100_000, &[]);
+}
+
+#[test]
+fn a_thousand_replays_end_in_one_state() {
+    let mut machine = machine(&program("bank", &[]));
+    let finding = explore(&mut machine, seeded(1), 1_000).0.expect("there is a bug");
+    let first = replay(&mut machine, &finding.trace, false);
+    assert!(matches!(first.0, Replayed::Failed(_)));
+    for _ in 1..1_000 {
+        assert_eq!(replay(&mut machine, &first.1, true), first);
+    }
+}
+
+/// Where an exploration is after these runs, and what it found; then what that shrinks to.
+fn explored(
+    program: &Arc<Program>,
+    uses_snapshots: bool,
+    runs: u64,
+) -> (Progress, Vec<Finding>, Vec<(Trace, u64)>) {
+    let mut machine = machine(program);
+    machine.set_uses_snapshots(uses_snapshots).unwrap();
+    let mut explorer = Explorer::new(&mut machine, seeded(1));
+    explorer.explore(|progress| progress.runs < runs);
+    let (progress, findings) = (explorer.progress(), explorer.findings().cloned().collect::<Vec<_>>());
+    let shrunk = findings.iter().map(|finding| shrunk(&mut machine, finding));
+    let shrunk = shrunk.map(|shrunk| (shrunk.trace, shrunk.executions)).collect();
+    (progress, findings, shrunk)
+}
+
+#[test]
+fn snapshots_change_no_result() {
+    for path in ["bank", COUNTER] {
+        let program = program(path, &[]);
+        let with = explored(&program, true, 5_000);
+        assert!(!with.1.is_empty());
+        assert_eq!(with, explored(&program, false, 5_000), "{path}");
+    }
+}
+
+#[test]
+fn instrumenting_twice_gives_the_same_bytes() {
+    for path in ["bank", "lock", "kv", "priority-queue", COUNTER] {
+        for edges in [Edges::Static, Edges::Hashed] {
+            let selection = Selection { edges, ..Selection::default() };
+            let wasm = wasm(path, &[]);
+            let instrumented = || instrument(&wasm, &Limits::default(), &selection).unwrap();
+            let (first, second) = (instrumented(), instrumented());
+            assert!(first.wasm == second.wasm, "{path}");
+            assert_eq!(
+                serde_json::to_value(&first.edges).unwrap(),
+                serde_json::to_value(&second.edges).unwrap()
+            );
+        }
+    }
+}
+
+/// Takes random steps, of which `seed` decides every draw; the state after each.
+fn walk(machine: &mut Machine, seed: u64, steps: u32) -> Vec<u128> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let (mut chooser, mut trace) = (Chooser::default(), Trace::default());
+    let (mut enabled, mut states) = (Vec::new(), Vec::new());
+    for _ in 0..steps {
+        let action = if rng.random_bool(0.2) {
+            Action::Fault(rng.random_range(0..machine.faults().len() as u16), rng.random())
+        } else {
+            machine.enabled(&mut enabled).expect("no precondition fails");
+            Action::Rule(enabled[rng.random_range(0..enabled.len())])
+        };
+        let outcome = attempt(machine, &mut chooser, &mut enabled, (action, rng.random()), [], &mut trace);
+        assert_eq!(outcome, Outcome::Pass);
+        states.push(machine.state());
+    }
+    states
+}
+
+/// To the state after setup.
+fn start(machine: &mut Machine) {
+    machine.reset();
+    let setup = (Action::Setup, 0);
+    let outcome =
+        attempt(machine, &mut Chooser::default(), &mut Vec::new(), setup, [], &mut Trace::default());
+    assert_eq!(outcome, Outcome::Pass);
+}
+
+#[test]
+fn a_run_may_be_cut_anywhere() {
+    let program = program("kv", &[]);
+    let (mut whole, mut cut) = (machine(&program), machine(&program));
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+    for seed in 0..100 {
+        let (before, elsewhere, after) =
+            (rng.random_range(0..60), rng.random_range(0..60), rng.random_range(1..60));
+        start(&mut whole);
+        walk(&mut whole, 3 * seed, before);
+        let expected = walk(&mut whole, 3 * seed + 1, after);
+
+        start(&mut cut);
+        walk(&mut cut, 3 * seed, before);
+        let snapshot = cut.snapshot().expect("kv has snapshots");
+        start(&mut cut);
+        walk(&mut cut, 3 * seed + 2, elsewhere);
+        for _ in 0..2 {
+            cut.restore(&snapshot);
+            assert_eq!(walk(&mut cut, 3 * seed + 1, after), expected, "seed {seed}");
+        }
+    }
+}
