@@ -94,6 +94,8 @@ pub struct Checkpoint<S> {
     pub snapshot: Option<S>,
     /// The hash of what of the state can still matter. No two checkpoints have the same.
     pub state: u128,
+    /// Which faults are on.
+    pub faults: Vec<bool>,
     /// How it was reached.
     pub history: Arc<History>,
     /// How promising it is.
@@ -224,7 +226,7 @@ mod tests {
 
     fn checkpoint() -> Checkpoint<()> {
         let history = Arc::new(History { parent: None, steps: Trace::default() });
-        Checkpoint { id: 1, parent: None, snapshot: Some(()), state: 0, history, energy: 0.0, new_edges: 1, step: 1, run: 1, selected: 0 }
+        Checkpoint { id: 1, parent: None, snapshot: Some(()), state: 0, faults: Vec::new(), history, energy: 0.0, new_edges: 1, step: 1, run: 1, selected: 0 }
     }
 
     #[test]

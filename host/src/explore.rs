@@ -101,6 +101,8 @@ pub struct Explorer<'t, T: Target> {
     base: Option<T::Snapshot>,
     /// The hash of the state that fresh runs start from, where it is always the same.
     base_state: Option<u128>,
+    /// The history of a run that starts fresh.
+    start: Arc<History>,
     /// Per rule, the choices that found an edge.
     productive: Vec<Vec<Vec<Value>>>,
     run: Run,
@@ -149,6 +151,7 @@ impl<'t, T: Target> Explorer<'t, T> {
             progress: Progress::default(),
             base: None,
             base_state: None,
+            start: start.clone(),
             productive: vec![Vec::new(); target.rules().len()],
             run: Run {
                 rng: Xoshiro256PlusPlus::seed_from_u64(options.seed),
@@ -259,12 +262,12 @@ impl<'t, T: Target> Explorer<'t, T> {
         let history = checkpoint.history.clone();
         self.run.depth = checkpoint.step;
         self.run.parent = Some(checkpoint.id);
+        self.run.faults.copy_from_slice(&checkpoint.faults);
         match &checkpoint.snapshot {
             Some(snapshot) => self.target.restore(snapshot),
             None => self.replay(&history),
         }
         self.run.history = history;
-        self.read_faults();
         Flow::GoOn
     }
 
@@ -287,7 +290,7 @@ impl<'t, T: Target> Explorer<'t, T> {
         self.run.faults.fill(false);
         self.run.depth = 0;
         self.run.parent = None;
-        self.run.history = Arc::new(History { parent: None, steps: Trace::default() });
+        self.run.history = self.start.clone();
         if let Some(snapshot) = &self.base {
             self.target.restore(snapshot);
             let seed = self.run.rng.random();
@@ -307,23 +310,6 @@ impl<'t, T: Target> Explorer<'t, T> {
             self.base = self.target.snapshot();
         }
         flow
-    }
-
-    /// Which faults are on follows from the history.
-    fn read_faults(&mut self) {
-        self.run.faults.fill(false);
-        let mut history = Some(&self.run.history);
-        let mut known = vec![false; self.run.faults.len()];
-        while let Some(here) = history {
-            for step in here.steps.steps().iter().rev() {
-                if let Action::Fault(fault, on) = step.action
-                    && !std::mem::replace(&mut known[usize::from(fault)], true)
-                {
-                    self.run.faults[usize::from(fault)] = on;
-                }
-            }
-            history = here.parent.as_ref();
-        }
     }
 
     fn leave_out_rules(&mut self) {
@@ -440,6 +426,7 @@ impl<'t, T: Target> Explorer<'t, T> {
             parent: self.run.parent.replace(id),
             snapshot: self.target.snapshot(),
             state,
+            faults: self.run.faults.clone(),
             history,
             energy: 0.0,
             new_edges,

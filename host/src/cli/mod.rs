@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
@@ -125,7 +126,7 @@ const PASSED: u8 = 0;
 const FOUND: u8 = 1;
 pub(crate) const COULD_NOT: u8 = 2;
 const NONDETERMINISM: u8 = 4;
-const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 impl From<&GuestLimits> for Limits {
     fn from(args: &GuestLimits) -> Limits {
@@ -163,8 +164,8 @@ pub(crate) fn arguments() -> Result<Vec<OsString>> {
 }
 
 impl Cli {
-    /// Does the job; the exit code.
-    pub(crate) fn run(self) -> u8 {
+    /// Does the job; the exit code. Once `interrupted`, it finishes and reports.
+    pub(crate) fn run(self, interrupted: &AtomicBool) -> u8 {
         let colors = match self.color {
             Color::Auto => None,
             Color::Always => Some(true),
@@ -172,7 +173,7 @@ impl Cli {
         };
         let mut output = Output { console: Console::new(colors), report: Report::new(self.json, colors) };
         let done = match &self.verb {
-            Verb::Explore(args) => args.run(&mut output),
+            Verb::Explore(args) => args.run(&mut output, interrupted),
             Verb::Replay(args) => args.run(&mut output),
             Verb::Shrink(args) => args.run(&mut output),
             Verb::Instrument(args) => args.run(&mut output),

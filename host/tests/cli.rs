@@ -1,0 +1,151 @@
+//! The command line does what the files in `tests/cli` say.
+//!
+//! In these a line that begins with `$ ` is a command for the shell, and the lines below it are what it
+//! prints to stdout. Below `--- stderr` stands what it prints there, if anything, and below `--- exit` its
+//! exit code, if not 0. A paragraph that begins with `# ` is a comment. The commands of a file run one after
+//! the other in an empty folder that holds copies of `tests/cli/guests`.
+//!
+//! `BLESS=1` writes what commands print into the files.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A command, the comment above it, and what is printed.
+#[derive(PartialEq)]
+struct Case {
+    comment: String,
+    command: String,
+    printed: String,
+}
+
+#[test]
+fn commands_print_what_the_files_say() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cli");
+    let mut paths = files(&cases);
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
+    assert!(!paths.is_empty());
+    let is_blessed = std::env::var_os("BLESS").is_some();
+    let mut wrong = String::new();
+    for path in paths {
+        let name = path.file_stem().expect("it is a file").to_string_lossy().into_owned();
+        let expected = parse(&std::fs::read_to_string(&path).unwrap());
+        let folder = fresh_folder(&name, &cases.join("guests"));
+        let printed = expected.iter().map(|case| Case {
+            comment: case.comment.clone(),
+            command: case.command.clone(),
+            printed: run(&case.command, &folder),
+        });
+        let printed: Vec<Case> = printed.collect();
+        if is_blessed {
+            std::fs::write(&path, text(&printed)).unwrap();
+            continue;
+        }
+        for (expected, printed) in expected.iter().zip(&printed).filter(|(a, b)| a != b) {
+            let command = &expected.command;
+            writeln!(
+                wrong,
+                "{name}: $ {command}\nexpected:\n{}\nprinted:\n{}",
+                expected.printed, printed.printed
+            )
+            .expect("writing to a string works");
+        }
+    }
+    assert!(wrong.is_empty(), "run again with BLESS=1 if this is right:\n\n{wrong}");
+}
+
+/// The files in a folder, by name.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut files: Vec<PathBuf> =
+        entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).collect();
+    files.sort();
+    files
+}
+
+fn fresh_folder(name: &str, guests: &Path) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli").join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+    std::fs::create_dir_all(&folder).unwrap();
+    for guest in files(guests) {
+        std::fs::copy(&guest, folder.join(guest.file_name().expect("it is a file"))).unwrap();
+    }
+    folder
+}
+
+fn parse(text: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    let (mut comment, mut is_comment) = (String::new(), true);
+    for line in text.lines() {
+        if let Some(command) = line.strip_prefix("$ ") {
+            let comment = std::mem::take(&mut comment);
+            cases.push(Case { comment, command: command.to_string(), printed: String::new() });
+            is_comment = false;
+            continue;
+        }
+        is_comment |= line.starts_with("# ");
+        let to = match cases.last_mut() {
+            Some(case) if !is_comment => &mut case.printed,
+            _ => &mut comment,
+        };
+        *to += line;
+        to.push('\n');
+    }
+    assert!(comment.is_empty(), "the last comment has no command");
+    for case in &mut cases {
+        case.printed.truncate(case.printed.trim_end().len());
+    }
+    cases
+}
+
+fn text(cases: &[Case]) -> String {
+    let paragraphs = cases.iter().map(|Case { comment, command, printed }| {
+        let end = if printed.is_empty() { "" } else { "\n" };
+        format!("{comment}$ {command}\n{printed}{end}")
+    });
+    paragraphs.collect::<Vec<_>>().join("\n")
+}
+
+/// What a command prints, in the form of the files.
+fn run(command: &str, folder: &Path) -> String {
+    let binary = Path::new(env!("CARGO_BIN_EXE_spelunk"));
+    let mut path = binary.parent().expect("it lies in a folder").as_os_str().to_owned();
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(folder).env("PATH", path).env_remove("CARGO_TARGET_DIR");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SPELUNK_")) {
+        shell.env_remove(name);
+    }
+    let output = shell.output().expect("there is a shell");
+    let stream = |bytes: &[u8]| normal(&String::from_utf8_lossy(bytes), folder);
+    let mut printed = stream(&output.stdout);
+    let stderr = stream(&output.stderr);
+    if !stderr.is_empty() {
+        printed += &format!("--- stderr\n{stderr}");
+    }
+    match output.status.code() {
+        Some(0) => {}
+        Some(code) => printed += &format!("--- exit\n{code}\n"),
+        None => printed += "--- exit\nby a signal\n",
+    }
+    printed.truncate(printed.trim_end().len());
+    printed
+}
+
+/// Without what differs from one execution to the next: paths, times, and progress, which depends on them.
+fn normal(text: &str, folder: &Path) -> String {
+    let text = text.replace(&folder.display().to_string(), "FOLDER");
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("Progress "));
+    lines.map(|line| without_seconds(line) + "\n").collect()
+}
+
+/// `"seconds":0.0123` as `"seconds":0`.
+fn without_seconds(line: &str) -> String {
+    const KEY: &str = "\"seconds\":";
+    let Some((before, after)) = line.split_once(KEY) else { return line.to_string() };
+    let after = after.trim_start_matches(|c: char| c.is_ascii_digit() || ".e-".contains(c));
+    format!("{before}{KEY}0{after}")
+}

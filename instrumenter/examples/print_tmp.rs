@@ -1,1 +1,0 @@
-fn main(){ println!("{}", wasmprinter::print_file(std::env::args().nth(1).unwrap()).unwrap()); }

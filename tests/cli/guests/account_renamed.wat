@@ -1,0 +1,8 @@
+;; As account.wat, with another name for a rule.
+(module
+  (global $balance (mut i32) (i32.const 0))
+  (func (export "rule:pay_in") (param $amount i32)
+    (if (i32.gt_u (local.get $amount) (i32.const 100)) (then (return)))
+    (global.set $balance (i32.add (global.get $balance) (local.get $amount))))
+  (func (export "invariant:fits") (result i32)
+    (i32.lt_u (global.get $balance) (i32.const 150))))

@@ -1,0 +1,1 @@
+(module (func $spin (export "rule:spin") (loop (br 0))))

@@ -1,0 +1,1 @@
+(module (func $descend (export "rule:descend") (call $descend)))

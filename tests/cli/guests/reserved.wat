@@ -1,0 +1,1 @@
+(module (func (export "__spelunk_run")) (func (export "rule:rest")))

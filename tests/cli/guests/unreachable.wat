@@ -1,0 +1,1 @@
+(module (func $fall (export "rule:fall") unreachable))
