@@ -5,7 +5,7 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 use wasmtime::{
-    Caller, Error, ExternType, FuncType, ImportType, Linker, Memory, Module, ResourceLimiter, Store, Trap,
+    Caller, Error, ExternType, FuncType, ImportType, Instance, Linker, Memory, Module, ResourceLimiter, Store, Trap,
 };
 
 use crate::choice::{Chooser, Kind, Value};
@@ -124,9 +124,25 @@ pub(crate) fn link(
             unknown.join(", ")
         );
     }
-    linker
-        .define_unknown_imports_as_default_values(store, module)
+    stub_memories(linker, store, module)
+        .and_then(|()| linker.define_unknown_imports_as_default_values(store, module))
         .map_err(|e| anyhow::anyhow!("an import cannot be stubbed: {e:#}"))
+}
+
+/// Imported memories are those of a module made for them, since only a module's own memories can be saved.
+fn stub_memories(linker: &mut Linker<Host>, store: &mut Store<Host>, module: &Module) -> wasmtime::Result<()> {
+    for import in module.imports() {
+        let ExternType::Memory(ty) = import.ty() else { continue };
+        let index = if ty.is_64() { "i64" } else { "" };
+        let max = ty.maximum().map(|max| max.to_string()).unwrap_or_default();
+        let text = format!(r#"(module (memory (export "") {index} {} {max}))"#, ty.minimum());
+        let maker = Module::new(module.engine(), wat::parse_str(text).map_err(Error::from)?)?;
+        let memory = Instance::new(&mut *store, &maker, &[])?.get_memory(&mut *store, "");
+        if let Some(memory) = memory {
+            linker.define(&*store, import.module(), import.name(), memory)?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether the ABI has this import, with this type.

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail};
 use spelunk_instrumenter::{EdgeMap, Instrumented, Obstacle, Options};
 use wasmtime::{
-    Collector, Config, Engine, Func, Instance, InstancePre, Linker, Module, Store, TypedFunc, Val,
+    Collector, Config, Engine, Func, Instance, Linker, Module, Store, TypedFunc, Val,
 };
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -224,18 +224,22 @@ enum Call {
     General { func: Func, args: Vec<Val>, results: Vec<Val> },
 }
 
-/// A running guest.
-pub struct Machine {
-    program: Arc<Program>,
-    pre: InstancePre<Host>,
-    store: Store<Host>,
-    state: State,
+/// What a machine calls, in the order of [`Exports`].
+struct Calls {
     setup: Vec<Call>,
     teardown: Option<Call>,
     rules: Vec<Call>,
     faults: Vec<Call>,
     preconditions: Vec<(u16, Call)>,
     invariants: Vec<Call>,
+}
+
+/// A running guest.
+pub struct Machine {
+    program: Arc<Program>,
+    store: Store<Host>,
+    state: State,
+    calls: Calls,
     /// The state before setup.
     root: Snapshot,
     uses_snapshots: bool,
@@ -247,25 +251,9 @@ impl Machine {
     /// # Errors
     /// Imports that are not provided; a module that traps while it is instantiated.
     pub fn new(program: Arc<Program>) -> Result<Machine> {
-        let mut store = new_store(&program);
-        let mut linker = Linker::new(&program.engine);
-        imports::link(&mut linker, &mut store, &program.module, program.limits.stub_imports)?;
-        let pre = linker.instantiate_pre(&program.module).map_err(engine_error)?;
-        let (state, calls) = instantiate(&program, &pre, &mut store)?;
-        let mut machine = Machine {
-            uses_snapshots: program.obstacles().is_empty(),
-            root: state.nothing(),
-            program,
-            pre,
-            store,
-            state,
-            setup: calls.setup,
-            teardown: calls.teardown,
-            rules: calls.rules,
-            faults: calls.faults,
-            preconditions: calls.preconditions,
-            invariants: calls.invariants,
-        };
+        let Fresh { store, state, calls } = Fresh::new(&program)?;
+        let uses_snapshots = program.obstacles().is_empty();
+        let mut machine = Machine { root: state.nothing(), program, store, state, calls, uses_snapshots };
         machine.store.data_mut().properties = machine.program.properties.clone();
         machine.root = machine.state.save(&mut machine.store);
         Ok(machine)
@@ -325,13 +313,13 @@ impl Machine {
         self.state.begin(&self.program.limits);
         let store = &mut self.store;
         let result = match action {
-            Action::Setup => self.setup.iter_mut().try_for_each(|call| call.call(store, 0).map(drop)),
-            Action::Rule(rule) => self.rules[usize::from(rule)].call(store, 0).map(drop),
+            Action::Setup => self.calls.setup.iter_mut().try_for_each(|call| call.call(store, 0).map(drop)),
+            Action::Rule(rule) => self.calls.rules[usize::from(rule)].call(store, 0).map(drop),
             Action::Fault(fault, on) => {
                 store.data_mut().faults[usize::from(fault)] = on;
-                self.faults[usize::from(fault)].call(store, on.into()).map(drop)
+                self.calls.faults[usize::from(fault)].call(store, on.into()).map(drop)
             }
-            Action::Teardown => match &mut self.teardown {
+            Action::Teardown => match &mut self.calls.teardown {
                 Some(call) => call.call(store, 0).map(drop),
                 None => Ok(()),
             },
@@ -344,8 +332,8 @@ impl Machine {
     }
 
     fn check_invariants(&mut self) -> Outcome {
-        for index in 0..self.invariants.len() {
-            match self.invariants[index].call(&mut self.store, 0) {
+        for index in 0..self.calls.invariants.len() {
+            match self.calls.invariants[index].call(&mut self.store, 0) {
                 Ok(Some(0)) => {
                     return Outcome::Fail(Box::new(failure::invariant_is_false(&self.program, index)));
                 }
@@ -382,41 +370,43 @@ fn new_store(program: &Program) -> Store<Host> {
     store
 }
 
-/// What a machine calls, in the order of [`Exports`].
-struct Calls {
-    setup: Vec<Call>,
-    teardown: Option<Call>,
-    rules: Vec<Call>,
-    faults: Vec<Call>,
-    preconditions: Vec<(u16, Call)>,
-    invariants: Vec<Call>,
+/// A guest that was just instantiated.
+struct Fresh {
+    store: Store<Host>,
+    state: State,
+    calls: Calls,
 }
 
-fn instantiate(
-    program: &Program,
-    pre: &InstancePre<Host>,
-    store: &mut Store<Host>,
-) -> Result<(State, Calls)> {
-    store.data_mut().may_choose = false;
-    let needed = STACK_BYTES + STACK_MARGIN;
-    let instance = stacker::maybe_grow(needed, needed + STACK_MARGIN, || pre.instantiate(&mut *store))
-        .map_err(|e| anyhow!("the module cannot be instantiated: {e:#}"))?;
-    let state = State::of(&program.instrumented.layout, &program.memories, instance, store)?;
-    let exports = &program.exports;
-    let mut call = |name: &String| Call::new(&instance, store, name);
-    let calls = Calls {
-        setup: exports.setup.iter().map(&mut call).collect::<Result<_>>()?,
-        teardown: exports.teardown.iter().map(&mut call).next().transpose()?,
-        rules: exports.rule_exports.iter().map(&mut call).collect::<Result<_>>()?,
-        faults: exports.fault_exports.iter().map(&mut call).collect::<Result<_>>()?,
-        preconditions: exports
-            .preconditions
-            .iter()
-            .map(|(rule, name)| Ok((*rule, call(name)?)))
-            .collect::<Result<_>>()?,
-        invariants: exports.invariants.iter().map(|(_, name)| call(name)).collect::<Result<_>>()?,
-    };
-    Ok((state, calls))
+impl Fresh {
+    fn new(program: &Program) -> Result<Fresh> {
+        let mut store = new_store(program);
+        let mut linker = Linker::new(&program.engine);
+        imports::link(&mut linker, &mut store, &program.module, program.limits.stub_imports)?;
+        let needed = STACK_BYTES + STACK_MARGIN;
+        let instance = stacker::maybe_grow(needed, needed + STACK_MARGIN, || linker.instantiate(&mut store, &program.module))
+            .map_err(|e| anyhow!("the module cannot be instantiated: {}", e.root_cause()))?;
+        let state = State::of(&program.instrumented.layout, &program.memories, instance, &mut store)?;
+        let calls = Calls::of(&program.exports, instance, &mut store)?;
+        Ok(Fresh { store, state, calls })
+    }
+}
+
+impl Calls {
+    fn of(exports: &Exports, instance: Instance, store: &mut Store<Host>) -> Result<Calls> {
+        let mut call = |name: &String| Call::new(&instance, store, name);
+        let mut guards = Vec::new();
+        for (rule, name) in &exports.preconditions {
+            guards.push((*rule, call(name)?));
+        }
+        Ok(Calls {
+            setup: exports.setup.iter().map(&mut call).collect::<Result<_>>()?,
+            teardown: exports.teardown.iter().map(&mut call).next().transpose()?,
+            rules: exports.rule_exports.iter().map(&mut call).collect::<Result<_>>()?,
+            faults: exports.fault_exports.iter().map(&mut call).collect::<Result<_>>()?,
+            preconditions: guards,
+            invariants: exports.invariants.iter().map(|(_, name)| call(name)).collect::<Result<_>>()?,
+        })
+    }
 }
 
 impl Call {
@@ -500,34 +490,23 @@ impl Target for Machine {
             let root = self.root.clone();
             return self.restore(&root);
         }
-        let mut store = new_store(&self.program);
         let properties = std::mem::take(&mut self.store.data_mut().properties);
-        let (state, calls) = instantiate(&self.program, &self.pre, &mut store)
-            .expect("a module that was instantiated once is instantiated again");
-        store.data_mut().properties = properties;
-        self.store = store;
-        self.state = state;
-        Calls {
-            setup: self.setup,
-            teardown: self.teardown,
-            rules: self.rules,
-            faults: self.faults,
-            preconditions: self.preconditions,
-            invariants: self.invariants,
-        } = calls;
+        let fresh = Fresh::new(&self.program).expect("a module that was instantiated once is instantiated again");
+        Fresh { store: self.store, state: self.state, calls: self.calls } = fresh;
+        self.store.data_mut().properties = properties;
     }
 
     fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Box<Failure>> {
         rules.clear();
-        rules.extend(0..self.rules.len() as u16);
-        if self.preconditions.is_empty() {
+        rules.extend(0..self.calls.rules.len() as u16);
+        if self.calls.preconditions.is_empty() {
             return Ok(());
         }
         self.on_guest_stack(|machine| {
             machine.state.begin(&machine.program.limits);
             machine.store.data_mut().may_choose = false;
-            for index in 0..machine.preconditions.len() {
-                let (rule, call) = &mut machine.preconditions[index];
+            for index in 0..machine.calls.preconditions.len() {
+                let (rule, call) = &mut machine.calls.preconditions[index];
                 let rule = *rule;
                 match call.call(&mut machine.store, 0) {
                     Ok(Some(0)) => rules.retain(|enabled| *enabled != rule),

@@ -1,0 +1,1 @@
+(module (func $begin (export "setup") unreachable) (func (export "rule:rest")))

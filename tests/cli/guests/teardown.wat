@@ -1,0 +1,1 @@
+(module (func $end (export "teardown") unreachable) (func (export "rule:rest")))
