@@ -63,6 +63,12 @@ impl Console {
         }
     }
 
+    /// Starts to count time anew: what was done before is not part of the rate.
+    pub fn restart(&mut self) {
+        self.started = Instant::now();
+        self.next_line = Duration::from_secs(1);
+    }
+
     /// Shows how far an exploration is.
     pub fn progress(&mut self, progress: &Progress, edges: usize) {
         let elapsed = self.started.elapsed();

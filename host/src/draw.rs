@@ -50,7 +50,8 @@ fn integer(min: i128, max: i128, simplest: i128, rng: &mut impl Rng) -> i128 {
             if (min..=max).contains(&special) { special } else { uniform(rng) }
         }
         2..6 => {
-            let bits = rng.random_range(1..=64u32);
+            let width = 128 - ((max - min) as u128).leading_zeros();
+            let bits = rng.random_range(1..=width.min(64));
             let distance = i128::from(rng.random::<u64>() >> (64 - bits));
             let near = if rng.random() { simplest + distance } else { simplest - distance };
             let near = if (min..=max).contains(&near) { near } else { 2 * simplest - near };

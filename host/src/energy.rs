@@ -226,7 +226,19 @@ mod tests {
 
     fn checkpoint() -> Checkpoint<()> {
         let history = Arc::new(History { parent: None, steps: Trace::default() });
-        Checkpoint { id: 1, parent: None, snapshot: Some(()), state: 0, faults: Vec::new(), history, energy: 0.0, new_edges: 1, step: 1, run: 1, selected: 0 }
+        Checkpoint {
+            id: 1,
+            parent: None,
+            snapshot: Some(()),
+            state: 0,
+            faults: Vec::new(),
+            history,
+            energy: 0.0,
+            new_edges: 1,
+            step: 1,
+            run: 1,
+            selected: 0,
+        }
     }
 
     #[test]

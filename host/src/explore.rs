@@ -63,8 +63,12 @@ impl Default for Options {
 pub struct Progress {
     /// Runs that ended.
     pub runs: u64,
+    /// Runs that the guest rejected.
+    pub rejected: u64,
     /// Steps performed, setup and teardown included.
     pub steps: u64,
+    /// Rules called.
+    pub rules: u64,
     /// Edges seen.
     pub edges: u32,
     /// Checkpoints saved, the evicted ones included.
@@ -354,8 +358,10 @@ impl<'t, T: Target> Explorer<'t, T> {
         self.run.drew = self.run.trace.last_drew();
         self.run.depth += 1;
         self.progress.steps += 1;
-        if let Action::Fault(fault, on) = action {
-            self.run.faults[usize::from(fault)] = on;
+        match action {
+            Action::Fault(fault, on) => self.run.faults[usize::from(fault)] = on,
+            Action::Rule(_) => self.progress.rules += 1,
+            Action::Setup | Action::Teardown => {}
         }
         let new_edges = self.target.coverage(&mut self.seen);
         self.progress.edges = self.seen.len();
@@ -365,7 +371,10 @@ impl<'t, T: Target> Explorer<'t, T> {
                 self.found(*failure);
                 return Flow::End;
             }
-            Outcome::Reject(_) => return Flow::End,
+            Outcome::Reject(_) => {
+                self.progress.rejected += 1;
+                return Flow::End;
+            }
             Outcome::Pass => {}
         }
         if new_edges > 0 && self.options.strategy != Strategy::Random {

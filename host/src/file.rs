@@ -270,7 +270,12 @@ impl TraceFile {
     pub fn read(path: &Path) -> Result<TraceFile> {
         let text =
             std::fs::read(path).with_context(|| format!("cannot read the trace `{}`", path.display()))?;
-        TraceFile::parse(&text).with_context(|| format!("`{}` is not a trace", path.display()))
+        TraceFile::parse(&text).with_context(|| {
+            format!(
+                "`{}` is not a trace that can be read (explorations save them below .spelunk/TARGET/findings)",
+                path.display()
+            )
+        })
     }
 
     /// Parses the text of a file.
@@ -285,7 +290,9 @@ impl TraceFile {
         // The version first: a newer file may have fields that this version does not know.
         let Header { spelunk } = serde_json::from_slice(text)?;
         if spelunk == 0 || spelunk > VERSION {
-            bail!("it has version {spelunk}, this Spelunk reads up to {VERSION}: use a newer one");
+            bail!(
+                "it has version {spelunk} of the format, and this Spelunk reads up to {VERSION}: use a newer Spelunk"
+            );
         }
         Ok(serde_json::from_slice(text)?)
     }
@@ -383,7 +390,10 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_named() {
-        check(|file| file.spelunk = 2, "it has version 2, this Spelunk reads up to 1: use a newer one");
+        check(
+            |file| file.spelunk = 2,
+            "it has version 2 of the format, and this Spelunk reads up to 1: use a newer Spelunk",
+        );
         check(
             |file| file.steps[1].step = "rule opened".into(),
             "step 2 (`rule opened`): the target has no rule `opened`",

@@ -25,7 +25,8 @@ pub fn load(path: &Path, guest_features: &[String], status: &mut dyn FnMut(&str,
         "--guest-features are those of a package, and `{shown}` is not a folder with a Cargo.toml"
     );
     let bytes = std::fs::read(path).with_context(|| format!("cannot read the target `{shown}`"))?;
-    if path.extension().is_some_and(|extension| extension == "wat") {
+    let is_named_text = path.extension().is_some_and(|extension| extension == "wat");
+    if is_named_text || bytes.trim_ascii_start().starts_with(b"(") {
         // wat's error shows the place in the text.
         return Ok(wat::Parser::new().parse_bytes(Some(path), &bytes)?.into_owned());
     }
@@ -66,8 +67,12 @@ fn build(folder: &Path, features: &[String], status: &mut dyn FnMut(&str, &str))
         package.with_context(|| format!("`{shown}` is a workspace; name the folder of one package in it"))?;
     install_target(status)?;
     status("Building", &format!("{} ({shown}) for {RUST_TARGET}", package.name));
-    // Apart from the user's own builds, since the profile differs.
-    let target_dir = metadata.target_directory.join("spelunk");
+    // Apart from the user's own builds, since the profile differs, and from builds with other features, which
+    // would end in the same file.
+    let mut target_dir = metadata.target_directory.join("spelunk");
+    if !features.is_empty() {
+        target_dir = target_dir.join(format!("features-{}", features.join("-").replace('/', "_")));
+    }
     let mut command = Command::new(cargo());
     command
         .args([

@@ -26,8 +26,5 @@ fn main() -> ExitCode {
         }
     });
     handler.expect("no other handler is set");
-    // A guest may use more stack than a main thread has everywhere.
-    let thread = std::thread::Builder::new().stack_size(spelunk::machine::THREAD_STACK_BYTES);
-    let job = thread.spawn(move || cli.run(&INTERRUPTED)).expect("a thread can be started");
-    ExitCode::from(job.join().unwrap_or(101))
+    ExitCode::from(spelunk::machine::on_guest_stack(|| cli.run(&INTERRUPTED)))
 }

@@ -116,9 +116,13 @@ impl Report {
             }),
         )?;
         let mut text = format!(
-            "{} in {} runs and {} steps; {} of {edges} edges, {} checkpoints",
-            if progress.findings == 1 { "1 finding".to_string() } else { format!("{} findings", progress.findings) },
-            progress.runs, progress.steps, progress.edges, progress.checkpoints
+            "{} in {} and {}; {} of {}, {}",
+            counted(progress.findings as u64, "finding"),
+            counted(progress.runs, "run"),
+            counted(progress.steps, "step"),
+            progress.edges,
+            counted(edges as u64, "edge"),
+            counted(progress.checkpoints, "checkpoint")
         );
         for property in unmet {
             let Property { kind, name, .. } = property;
@@ -164,14 +168,13 @@ fn value_json(value: &str) -> Json {
 /// The finding as text.
 fn finding_text(finding: &Finding, colors: bool) -> String {
     let lines: Vec<&Line> = told(&finding.story).collect();
-    let steps =
-        finding.story.iter().filter(|line| !matches!(line.action, Action::Setup | Action::Teardown)).count();
+    let steps = counted(lines.len() as u64, "step");
     let label = if colors { "\x1b[1;31mFAIL\x1b[0m" } else { "FAIL" };
-    let shrunk = match (finding.is_minimal, finding.steps_before > steps) {
-        (true, true) => format!("   (shrunk: {} → {steps} steps)", finding.steps_before),
+    let shrunk = match (finding.is_minimal, finding.steps_before > lines.len()) {
+        (true, true) => format!("   (shrunk: {} → {steps})", finding.steps_before),
         (true, false) => String::new(),
         (false, _) => {
-            format!("   (shrunk: {} → {steps} steps, perhaps not all the way)", finding.steps_before)
+            format!("   (shrunk: {} → {steps}, perhaps not all the way)", finding.steps_before)
         }
     };
     let mut text = format!("{label}  {}{shrunk}\n", finding.failure);
@@ -197,6 +200,11 @@ fn finding_text(finding: &Finding, colors: bool) -> String {
     }
     text += &format!("\nReproduce:  {}", finding.reproduce);
     text
+}
+
+/// `1 run`, `2 runs`.
+fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A command line that a shell reads as these words.

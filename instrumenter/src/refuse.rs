@@ -96,7 +96,9 @@ fn scan_sections(wasm: &[u8], refusal: &mut Option<String>) -> Result<Offsets, B
                         TypeRef::Table(_) => offsets.tables.push(offset as u32),
                         TypeRef::FuncExact(_) => refuse(
                             refusal,
-                            format!("{what} at {offset:#x} has an exact type, of the custom-descriptors proposal; {HINT}"),
+                            format!(
+                                "{what} at {offset:#x} has an exact type, of the custom-descriptors proposal; {HINT}"
+                            ),
                         ),
                         _ => {}
                     }
@@ -195,11 +197,7 @@ fn invalid(wasm: &[u8], error: &BinaryReaderError) -> String {
         Some(operator) => format!("the operator `{operator}`"),
         None => "an item".to_string(),
     };
-    format!(
-        "{what} at {:#x} is not supported ({}); {HINT}",
-        error.offset(),
-        error.message()
-    )
+    format!("{what} at {:#x} is not supported ({}); {HINT}", error.offset(), error.message())
 }
 
 /// The name of the operator at an offset.

@@ -32,7 +32,10 @@ fn what_is_not_a_module_is_refused() {
 #[test]
 fn a_malformed_module_is_refused_with_the_place() {
     let wasm = wat::parse_str("(module (func (result i32) (i32.const 7)))").unwrap();
-    check_bytes_refused(&wasm[..wasm.len() - 1], "not a valid WebAssembly module: unexpected end-of-file at 0x17");
+    check_bytes_refused(
+        &wasm[..wasm.len() - 1],
+        "not a valid WebAssembly module: unexpected end-of-file at 0x17",
+    );
     let mut mistyped = wasm.clone();
     let constant = mistyped.iter().rposition(|&byte| byte == 0x41).unwrap();
     mistyped[constant] = 0x42;
@@ -168,7 +171,8 @@ fn custom_sections_start_and_exports_are_kept() {
             _ => {}
         }
     }
-    let expected = ["main", "same", "__spelunk:global:0", "__spelunk:private", "start 0", "name", "producers"];
+    let expected =
+        ["main", "same", "__spelunk:global:0", "__spelunk:private", "start 0", "name", "producers"];
     assert_eq!(found, [&expected[..], &["spelunk:properties"]].concat());
 }
 
@@ -188,7 +192,10 @@ fn check_obstacles(source: &str, expected: &[(&str, Option<&str>, u32)]) {
 #[test]
 fn state_that_cannot_be_saved_is_named() {
     check_obstacles("(module (memory 1) (global (mut i32) (i32.const 0)) (table 1 funcref))", &[]);
-    check_obstacles("(module (global (mut externref) (ref.null extern)))", &[("externref global", None, 0xb)]);
+    check_obstacles(
+        "(module (global (mut externref) (ref.null extern)))",
+        &[("externref global", None, 0xb)],
+    );
     check_obstacles("(module (global (mut nullref) (ref.null none)))", &[]);
     check_obstacles("(module (table 1 externref))", &[("externref table", None, 0xb)]);
     check_obstacles(
@@ -224,7 +231,9 @@ fn code_is_found_again_in_the_original() {
     let original = |function: u32, wanted: &str| {
         before.iter().find(|(f, name, _)| *f == function && name == wanted).unwrap().2
     };
-    for (name, function, label) in [("Call", 1, "large"), ("I32Store", 0, "small"), ("Unreachable", 1, "large")] {
+    for (name, function, label) in
+        [("Call", 1, "large"), ("I32Store", 0, "small"), ("Unreachable", 1, "large")]
+    {
         let expected = original(function, name);
         let found = located.iter().filter(|(found, _)| found == name).filter_map(|(_, at)| at.as_ref());
         let mut found = found.filter(|at| at.offset == expected);

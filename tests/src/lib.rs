@@ -6,26 +6,15 @@ use std::sync::{Arc, Mutex};
 
 use spelunk::explore::{Explorer, Finding, Options, Progress};
 use spelunk::load::load;
-use spelunk::machine::{Limits, Machine, Program, Selection, THREAD_STACK_BYTES};
+pub use spelunk::machine::on_guest_stack;
+use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::outcome::Failure;
 use spelunk::replay::{Replayed, replay};
 use spelunk::shrink::{Shrunk, shrink};
 use spelunk::story;
 use spelunk::trace::{Action, Trace};
 
-/// Runs a test on a thread that has the stack which guests may use. On another the machine gets one for every
-/// step, which takes most of the time.
-pub fn on_guest_stack<T: Send>(test: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(THREAD_STACK_BYTES).spawn_scoped(scope, test);
-        let result = thread.expect("a thread can be started").join();
-        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
-}
-
 /// The bytes of the example at `path` below `examples/`, built with these features.
-///
-/// One at a time: builds of one package with different features end in the same file.
 pub fn wasm(path: &str, features: &[&str]) -> Arc<[u8]> {
     type Built = BTreeMap<(String, Vec<String>), Arc<[u8]>>;
     static BUILT: Mutex<Built> = Mutex::new(Built::new());

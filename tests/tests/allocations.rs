@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use spelunk::explore::{Explorer, Options};
-use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::machine::{Limits, Machine, Program, Selection, on_guest_stack};
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
@@ -49,18 +49,15 @@ const GUEST: &str = r#"(module
 
 #[test]
 fn a_run_allocates_nothing() {
-    let program = Program::load(&wat::parse_str(GUEST).unwrap(), Limits::default(), Selection::default()).unwrap();
+    let program =
+        Program::load(&wat::parse_str(GUEST).unwrap(), Limits::default(), Selection::default()).unwrap();
     let mut machine = Machine::new(Arc::new(program)).unwrap();
     let mut explorer = Explorer::new(&mut machine, Options { seed: 1, ..Options::default() });
-    let on_big_stack = std::thread::Builder::new().stack_size(spelunk::machine::THREAD_STACK_BYTES);
-    let allocated = std::thread::scope(|scope| {
-        let job = on_big_stack.spawn_scoped(scope, || {
-            explorer.explore(|progress| progress.runs < 5_000);
-            let before = ALLOCATIONS.load(Ordering::Relaxed);
-            explorer.explore(|progress| progress.runs < 10_000);
-            ALLOCATIONS.load(Ordering::Relaxed) - before
-        });
-        job.unwrap().join().unwrap()
+    let allocated = on_guest_stack(|| {
+        explorer.explore(|progress| progress.runs < 5_000);
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        explorer.explore(|progress| progress.runs < 10_000);
+        ALLOCATIONS.load(Ordering::Relaxed) - before
     });
     assert!(explorer.progress().steps > 10_000 && explorer.progress().checkpoints > 3);
     assert_eq!(allocated, 0);

@@ -96,9 +96,8 @@ fn loops_that_end_in_time_return() {
 /// Each of 30 functions calls the next one twice.
 #[test]
 fn exponential_work_without_a_loop_hangs() {
-    let functions: String = (0..30)
-        .map(|n| format!("(func $f{n} (call $f{next}) (call $f{next}))", next = n + 1))
-        .collect();
+    let functions: String =
+        (0..30).map(|n| format!("(func $f{n} (call $f{next}) (call $f{next}))", next = n + 1)).collect();
     let source = format!("(module {functions} (func $f30) (func (export \"run\") (param i32) (call $f0)))");
     check(&source, 0, End::Hang);
 }

@@ -70,7 +70,8 @@ fn every_write_is_marked_and_undone() {
 fn writers() -> String {
     let mut functions = String::new();
     let mut add = |params: &str, body: String| {
-        functions.push_str(&format!("  (func (export \"{}\") (param {params}) {body})\n", body.replace('"', "")));
+        functions
+            .push_str(&format!("  (func (export \"{}\") (param {params}) {body})\n", body.replace('"', "")));
     };
     for (memory, address) in [("$small", "i32"), ("$large", "i64")] {
         for offset in [0, 1, 511, 4093, 65530] {
@@ -90,7 +91,8 @@ fn writers() -> String {
                 add(&format!("{address} {ty}"), body);
             }
             for lane in [8, 16, 32, 64] {
-                let body = format!("(v128.store{lane}_lane {memory} offset={offset} 1 (local.get 0) (local.get 1))");
+                let body =
+                    format!("(v128.store{lane}_lane {memory} offset={offset} 1 (local.get 0) (local.get 1))");
                 add(&format!("{address} v128"), body);
             }
         }
@@ -114,7 +116,10 @@ fn writers() -> String {
             let body = format!("(table.init {table} {segment} (local.get 0) (local.get 1) (local.get 2))");
             add(&format!("{address} i32 i32"), body);
         }
-        add(&format!("{address} {address} {address}"), format!("(table.copy {table} {table} (local.get 0) (local.get 1) (local.get 2))"));
+        add(
+            &format!("{address} {address} {address}"),
+            format!("(table.copy {table} {table} (local.get 0) (local.get 1) (local.get 2))"),
+        );
     }
     add("", "(data.drop $d)".into());
     add("", "(elem.drop $s)".into());

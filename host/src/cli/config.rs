@@ -106,7 +106,9 @@ fn of_environment(verb: &Command) -> Vec<OsString> {
 
 /// The verb's long flags, and whether each takes a value.
 fn long_flags(verb: &Command) -> impl Iterator<Item = (String, bool)> {
-    let of_arg = |arg: &clap::Arg| Some((arg.get_long()?.to_string(), !matches!(arg.get_action(), ArgAction::SetTrue)));
+    let of_arg = |arg: &clap::Arg| {
+        Some((arg.get_long()?.to_string(), !matches!(arg.get_action(), ArgAction::SetTrue)))
+    };
     verb.get_arguments().filter_map(of_arg).collect::<Vec<_>>().into_iter()
 }
 
@@ -131,8 +133,14 @@ mod tests {
     #[test]
     fn keys_are_flags_and_flags_by_hand_come_later() {
         check("[explore]\nruns = 5\nseed = 3\n", "explore --runs=5 --seed=3 x.wat --seed 4");
-        check("[explore]\nguest-features = ['a', 'b']\n", "explore --guest-features=a --guest-features=b x.wat --seed 4");
-        check("[explore]\nno-snapshots = true\nstub-imports = false\n", "explore --no-snapshots x.wat --seed 4");
+        check(
+            "[explore]\nguest-features = ['a', 'b']\n",
+            "explore --guest-features=a --guest-features=b x.wat --seed 4",
+        );
+        check(
+            "[explore]\nno-snapshots = true\nstub-imports = false\n",
+            "explore --no-snapshots x.wat --seed 4",
+        );
         check("[replay]\ntimes = 2\n", "explore x.wat --seed 4");
     }
 

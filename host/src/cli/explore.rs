@@ -1,6 +1,6 @@
 //! `spelunk explore`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -111,7 +111,7 @@ impl Explore {
         if let Some(obstacle) = machine.program().obstacles().first() {
             let inside = obstacle.function.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
             output.console.warning(&format!(
-                "no snapshot can hold what {}{inside} at {:#x} changes; runs are replayed from the start instead",
+                "runs are replayed from the start, since snapshots cannot hold this: {}{inside} at {:#x}",
                 obstacle.what, obstacle.offset
             ));
         }
@@ -124,7 +124,16 @@ impl Explore {
                 "faults": machine.faults(), "module": String::from(Hex(machine.program().hash())),
             }),
         )?;
+        if edges == 0 && self.strategy != Strategy::Random {
+            output
+                .console
+                .warning("no edge is counted, so nothing guides the search: see --include and --exclude");
+        }
+        if let Some(path) = &self.report {
+            write_report(path, "")?;
+        }
         let saved = self.replay_saved(&mut machine, output)?;
+        output.console.restart();
         let started = Instant::now();
         let runs_max = self.runs.or(self.time.is_none().then_some(100_000)).unwrap_or(u64::MAX);
         let mut explorer = Explorer::new(&mut machine, self.options());
@@ -160,11 +169,15 @@ impl Explore {
             FOUND
         };
         if let Some(path) = &self.report {
-            let campaign = campaign::report(&mut explorer, &reported, self.seed);
-            std::fs::write(path, campaign).with_context(|| format!("cannot write the report `{}`", path.display()))?;
+            write_report(path, &campaign::report(&mut explorer, &reported, self.seed))?;
         }
         let progress = explorer.progress();
         let unmet: Vec<_> = machine.properties().iter().filter(|property| property.is_unmet()).collect();
+        hint(&progress, output);
+        for saved in saved.iter().filter(|saved| saved.still_fails()) {
+            let command = self.guest.replay_command(&saved.path);
+            output.report.text(&format!("A finding saved before still fails.  Reproduce:  {command}"))?;
+        }
         output.report.end(&progress, edges, started.elapsed().as_secs_f64(), exit, &unmet)?;
         Ok(exit)
     }
@@ -180,7 +193,9 @@ impl Explore {
         for Saved { path, fate } in &saved {
             let path = path.display();
             match fate {
-                Fate::StillFails(failure) => output.console.status("Saved", &format!("{path} still fails: {failure}")),
+                Fate::StillFails(failure) => {
+                    output.console.status("Saved", &format!("{path} still fails: {failure}"))
+                }
                 Fate::Fixed => output.console.status("Saved", &format!("{path} passes now: it is fixed")),
                 Fate::Stale(why) => output.console.status("Saved", &format!("{path} is stale: {why}")),
             }
@@ -189,7 +204,12 @@ impl Explore {
     }
 
     /// Shrinks, saves and tells a finding; nothing where it does not happen again.
-    fn told(&self, machine: &mut Machine, finding: &explore::Finding, output: &mut Output) -> Result<Option<Finding>> {
+    fn told(
+        &self,
+        machine: &mut Machine,
+        finding: &explore::Finding,
+        output: &mut Output,
+    ) -> Result<Option<Finding>> {
         let explore::Finding { failure, run, trace } = finding;
         let shrunk = shrunk(machine, trace, failure, self.shrink_budget, &mut output.console);
         let path = self.findings().join(format!("{}.json", failure.id()));
@@ -207,7 +227,7 @@ impl Explore {
                 return Ok(None);
             }
         };
-        save(machine, &shrunk.trace, &shrunk.failure, &path)?;
+        let saved = save(machine, &shrunk.trace, &shrunk.failure, &path);
         output.console.clear();
         let finding = Finding {
             story: story::tell(machine, &shrunk.trace),
@@ -218,7 +238,9 @@ impl Explore {
             trace: path,
             is_minimal: shrunk.is_minimal,
         };
+        // Told first: what was found must not be lost where it cannot be saved.
         output.report.finding(&finding)?;
+        saved?;
         Ok(Some(finding))
     }
 }
@@ -226,4 +248,20 @@ impl Explore {
 fn rate(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
     if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(format!("{value} is not in 0..=1")) }
+}
+
+fn write_report(path: &Path, text: &str) -> Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write the report `{}`", path.display()))
+}
+
+/// Says so where an exploration cannot have found much.
+fn hint(progress: &explore::Progress, output: &Output) {
+    if progress.findings > 0 || progress.runs == 0 {
+        return;
+    }
+    if progress.rejected == progress.runs {
+        output.console.warning("the guest rejected every run: what it assumes never holds");
+    } else if progress.rules == 0 {
+        output.console.warning("no rule was ever called: no precondition holds after setup");
+    }
 }

@@ -214,4 +214,3 @@ impl Guest {
         command_line(words)
     }
 }
-

@@ -103,4 +103,3 @@ fn difference(first: &Replayed, second: &Replayed, states: &Trace, others: &Trac
         None => (first != second).then(|| "one replay ends differently from the next".to_string()),
     }
 }
-

@@ -66,7 +66,8 @@ pub(super) fn replay_saved(machine: &mut Machine, folder: &Path) -> Result<Vec<S
     let cannot = || format!("cannot read the findings in `{}`", folder.display());
     let entries: std::io::Result<Vec<_>> = std::fs::read_dir(folder).with_context(cannot)?.collect();
     let paths = entries.with_context(cannot)?.into_iter().map(|entry| entry.path());
-    let mut paths: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "json")).collect();
+    let mut paths: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|e| e == "json")).collect();
     paths.sort();
     Ok(paths.into_iter().map(|path| Saved { fate: fate(machine, &path), path }).collect())
 }
@@ -77,7 +78,8 @@ fn fate(machine: &mut Machine, path: &Path) -> Fate {
         Ok(read) => read,
         Err(error) => return Fate::Stale(format!("{error:#}")),
     };
-    let is_same = file.module.0 == machine.program().hash() && file.limits == machine.program().limits().into();
+    let is_same =
+        file.module.0 == machine.program().hash() && file.limits == machine.program().limits().into();
     match replay(machine, &trace, is_same).0 {
         Replayed::Failed(failure) => Fate::StillFails(*failure),
         Replayed::Passed => Fate::Fixed,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use serde_json::json;
 use spelunk::console::Console;
 use spelunk::file::TraceFile;
 use spelunk::machine::{Machine, Selection};
@@ -36,6 +37,9 @@ impl Shrink {
     pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
         let file = TraceFile::read(&self.trace)?;
         let mut machine = self.guest.machine((&file.limits).into(), Selection::default(), &output.console)?;
+        if machine.program().hash() != file.module.0 {
+            output.console.warning("the trace was recorded on another build of this target");
+        }
         let trace = file.trace(&machine).with_context(|| {
             format!("the trace `{}` does not fit `{}`", self.trace.display(), self.guest.target.display())
         })?;
@@ -44,6 +48,7 @@ impl Shrink {
                 Ok(shrunk) => shrunk,
                 Err(NotReproduced(replayed)) => {
                     let why = describe(&machine, &trace, &replayed);
+                    output.report.event("shrink", json!({ "outcome": "not reproduced", "why": why }))?;
                     output
                         .report
                         .text(&format!("It cannot be shrunk, since it does not fail as recorded: {why}"))?;

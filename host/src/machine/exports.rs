@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use wasmtime::{ExternType, FuncType, Module, ValType};
 
+use super::imports::shown;
 use crate::choice::Kind;
 use crate::target::Rule;
 
@@ -104,7 +105,7 @@ fn classify<'a>(export: &'a str, ty: &FuncType) -> Result<Option<(&'static str, 
     let nullary = ty.params().len() == 0 && ty.results().len() == 0;
     match export {
         "setup" | "teardown" | "_initialize" if !nullary => {
-            bail!("the export `{export}` has the type {ty}; it must take and return nothing")
+            bail!("the export `{export}` has the type {}; it must take and return nothing", shown(ty))
         }
         "setup" => return Ok(Some(("setup", ""))),
         "teardown" => return Ok(Some(("teardown", ""))),
@@ -124,7 +125,7 @@ fn classify<'a>(export: &'a str, ty: &FuncType) -> Result<Option<(&'static str, 
                 "invariant" => "() or () -> i32",
                 _ => "(i32) -> ()",
             };
-            bail!("the export `{export}` has the type {ty}; a {kind} has {wanted}");
+            bail!("the export `{export}` has the type {}; a {kind} has {wanted}", shown(ty));
         }
     }
     Ok(None)
@@ -217,11 +218,11 @@ mod tests {
         );
         check(
             r#"(func (export "rule:a")) (func (export "fault:f"))"#,
-            "the export `fault:f` has the type (type (func)); a fault has (i32) -> ()",
+            "the export `fault:f` has the type () -> (); a fault has (i32) -> ()",
         );
         check(
             r#"(func (export "setup") (param i32))"#,
-            "the export `setup` has the type (type (func (param i32))); it must take and return nothing",
+            "the export `setup` has the type (i32) -> (); it must take and return nothing",
         );
     }
 }

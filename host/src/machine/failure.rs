@@ -47,10 +47,11 @@ fn trapped(program: &Program, state: &mut State, error: &Error, phase: Phase) ->
     let at = place(program, error);
     // Where a budget runs out or a stack ends is chance; the call that led there names the failure.
     let (kind, message, place) = if state.is_out_of_budget() {
-        let message = format!("the step did not end within its budget{}", inside(&at));
+        let message = format!("the step did not end within its budget (--step-budget){}", inside(&at));
         (FailureKind::Hang, message, entry(program, phase))
     } else if trap == Some(&Trap::StackOverflow) || state.is_too_deep(&program.limits) {
-        let message = format!("calls nest deeper than {}{}", program.limits.depth_max, inside(&at));
+        let message =
+            format!("calls nest deeper than {} (--depth-max){}", program.limits.depth_max, inside(&at));
         (FailureKind::StackOverflow, message, entry(program, phase))
     } else {
         let message = trap.map_or_else(|| error.root_cause().to_string(), |trap| trap_text(*trap));
@@ -68,14 +69,16 @@ fn inside(place: &Option<String>) -> String {
     place.as_ref().map(|place| format!(", in {place}")).unwrap_or_default()
 }
 
-/// `function+offset` of the innermost guest frame, as the original module has it.
-fn place(program: &Program, error: &Error) -> Option<String> {
+/// `function+offset` of the innermost guest frame, as the original module has it; the offset is that within
+/// the function's body, which changes elsewhere do not move.
+pub(super) fn place(program: &Program, error: &Error) -> Option<String> {
     let frames = error.downcast_ref::<WasmBacktrace>()?.frames();
     frames.iter().find_map(|frame| {
         let offset = frame.module_offset().unwrap_or(0);
         let at = program.instrumented.code.locate(frame.func_index(), offset as u32)?;
         let name = at.name.unwrap_or_else(|| format!("func[{}]", at.function));
-        Some(format!("{name}+{:#x}", at.offset))
+        let start = program.bodies.get(at.function as usize).copied().flatten().unwrap_or(0);
+        Some(format!("{name}+{:#x}", at.offset.saturating_sub(start)))
     })
 }
 

@@ -5,7 +5,8 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 use wasmtime::{
-    Caller, Error, ExternType, FuncType, ImportType, Instance, Linker, Memory, Module, ResourceLimiter, Store, Trap,
+    Caller, Error, ExternType, FuncType, ImportType, Instance, Linker, Memory, Module, ResourceLimiter,
+    Store, Trap,
 };
 
 use crate::choice::{Chooser, Kind, Value};
@@ -110,9 +111,22 @@ pub(crate) fn link(
         if is_provided(linker, store, &import) {
             continue;
         }
-        let hint = if import.module() == MODULE { known_type(linker, store, import.name()) } else { None };
-        let hint = hint.map(|hint| format!(" (it is {hint})")).unwrap_or_default();
-        unknown.push(format!("`{}` from `{}`{hint}", import.name(), import.module()));
+        let name = import.name();
+        if import.module() != MODULE {
+            unknown.push(format!("`{name}` from `{}`", import.module()));
+            continue;
+        }
+        match (known_type(linker, store, name), import.ty()) {
+            (Some(known), ExternType::Func(ty)) => {
+                bail!(
+                    "the module imports `{name}` from `{MODULE}` as {}; it is {}",
+                    shown(&ty),
+                    shown(&known)
+                )
+            }
+            (Some(known), _) => bail!("`{name}` from `{MODULE}` is a function, {}", shown(&known)),
+            (None, _) => bail!("the module imports `{name}` from `{MODULE}`, which has nothing of that name"),
+        }
     }
     if unknown.is_empty() {
         return Ok(());
@@ -130,7 +144,11 @@ pub(crate) fn link(
 }
 
 /// Imported memories are those of a module made for them, since only a module's own memories can be saved.
-fn stub_memories(linker: &mut Linker<Host>, store: &mut Store<Host>, module: &Module) -> wasmtime::Result<()> {
+fn stub_memories(
+    linker: &mut Linker<Host>,
+    store: &mut Store<Host>,
+    module: &Module,
+) -> wasmtime::Result<()> {
     for import in module.imports() {
         let ExternType::Memory(ty) = import.ty() else { continue };
         let index = if ty.is_64() { "i64" } else { "" };
@@ -155,9 +173,19 @@ fn is_provided(linker: &Linker<Host>, store: &mut Store<Host>, import: &ImportTy
 }
 
 /// The type that the ABI gives the import `name`, where it has one.
-fn known_type(linker: &Linker<Host>, store: &mut Store<Host>, name: &str) -> Option<String> {
+fn known_type(linker: &Linker<Host>, store: &mut Store<Host>, name: &str) -> Option<FuncType> {
     let func = linker.get(&mut *store, MODULE, name).ok()?.into_func()?;
-    Some(func.ty(&*store).to_string())
+    Some(func.ty(&*store))
+}
+
+/// A function type as `(i32, i32) -> i64`.
+pub(super) fn shown(ty: &FuncType) -> String {
+    let list = |types: Vec<String>| match &types[..] {
+        [one] => one.clone(),
+        many => format!("({})", many.join(", ")),
+    };
+    let params: Vec<String> = ty.params().map(|ty| ty.to_string()).collect();
+    format!("({}) -> {}", params.join(", "), list(ty.results().map(|ty| ty.to_string()).collect()))
 }
 
 fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {

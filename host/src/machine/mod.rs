@@ -17,9 +17,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use spelunk_instrumenter::{EdgeMap, Instrumented, Obstacle, Options};
-use wasmtime::{
-    Collector, Config, Engine, Func, Instance, Linker, Module, Store, TypedFunc, Val,
-};
+use wasmtime::{Collector, Config, Engine, Func, Instance, Linker, Module, Store, TypedFunc, Val};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::choice::{Chooser, Kind, Value};
@@ -47,7 +45,7 @@ const STACK_BYTES: usize = 32 << 20;
 /// Bytes of stack that the host keeps for itself around a guest's.
 const STACK_MARGIN: usize = 2 << 20;
 /// The stack of a thread on which a guest runs without the machine having to switch to another.
-pub const THREAD_STACK_BYTES: usize = STACK_BYTES + 4 * STACK_MARGIN;
+const THREAD_STACK_BYTES: usize = STACK_BYTES + 4 * STACK_MARGIN;
 
 /// What a guest may use, and how it is instrumented. A run depends on these, so a trace records them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,6 +106,8 @@ pub struct Program {
     exports: Exports,
     properties: Properties,
     stack: Option<ShadowStack>,
+    /// Where the body of each function begins in the module as it came; those that are imported have none.
+    bodies: Vec<Option<u32>>,
     limits: Limits,
     hash: u128,
 }
@@ -132,6 +132,7 @@ impl Program {
             exports,
             properties,
             stack,
+            bodies: bodies_of(wasm),
             limits,
             hash: xxh3_128(wasm),
         })
@@ -214,6 +215,35 @@ fn properties_of(wasm: &[u8]) -> Properties {
         .flatten()
         .collect();
     Properties::parse(&declared)
+}
+
+/// Where the body of each function begins.
+fn bodies_of(wasm: &[u8]) -> Vec<Option<u32>> {
+    let mut bodies = Vec::new();
+    for payload in wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok) {
+        match payload {
+            wasmparser::Payload::ImportSection(imports) => {
+                let is_function = |import: &wasmparser::Import<'_>| {
+                    matches!(import.ty, wasmparser::TypeRef::Func(_) | wasmparser::TypeRef::FuncExact(_))
+                };
+                let functions = imports.into_imports().filter_map(Result::ok).filter(is_function);
+                bodies.extend(functions.map(|_| None));
+            }
+            wasmparser::Payload::CodeSectionEntry(body) => bodies.push(Some(body.range().start as u32)),
+            _ => {}
+        }
+    }
+    bodies
+}
+
+/// Runs `f` on a thread that has the stack which guests may use. On another thread a machine works too, but
+/// makes itself a stack for every step, which takes most of the time.
+pub fn on_guest_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(THREAD_STACK_BYTES).spawn_scoped(scope, f);
+        let result = thread.expect("a thread can be started").join();
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// A function of the guest, prepared to be called.
@@ -383,8 +413,13 @@ impl Fresh {
         let mut linker = Linker::new(&program.engine);
         imports::link(&mut linker, &mut store, &program.module, program.limits.stub_imports)?;
         let needed = STACK_BYTES + STACK_MARGIN;
-        let instance = stacker::maybe_grow(needed, needed + STACK_MARGIN, || linker.instantiate(&mut store, &program.module))
-            .map_err(|e| anyhow!("the module cannot be instantiated: {}", e.root_cause()))?;
+        let instance = stacker::maybe_grow(needed, needed + STACK_MARGIN, || {
+            linker.instantiate(&mut store, &program.module)
+        })
+        .map_err(|e| {
+            let at = failure::place(program, &e).map(|place| format!(", at {place}")).unwrap_or_default();
+            anyhow!("the module cannot be instantiated: {}{at}", e.root_cause())
+        })?;
         let state = State::of(&program.instrumented.layout, &program.memories, instance, &mut store)?;
         let calls = Calls::of(&program.exports, instance, &mut store)?;
         Ok(Fresh { store, state, calls })
@@ -491,7 +526,8 @@ impl Target for Machine {
             return self.restore(&root);
         }
         let properties = std::mem::take(&mut self.store.data_mut().properties);
-        let fresh = Fresh::new(&self.program).expect("a module that was instantiated once is instantiated again");
+        let fresh =
+            Fresh::new(&self.program).expect("a module that was instantiated once is instantiated again");
         Fresh { store: self.store, state: self.state, calls: self.calls } = fresh;
         self.store.data_mut().properties = properties;
     }

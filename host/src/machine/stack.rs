@@ -62,8 +62,12 @@ impl Found {
             Payload::ExportSection(exports) => {
                 for export in exports.into_iter().filter_map(Result::ok) {
                     match export.name {
-                        "__stack_pointer" if export.kind == ExternalKind::Global => self.global = Some(export.index),
-                        "__data_end" if export.kind == ExternalKind::Global => self.data_end = Some(export.index),
+                        "__stack_pointer" if export.kind == ExternalKind::Global => {
+                            self.global = Some(export.index)
+                        }
+                        "__data_end" if export.kind == ExternalKind::Global => {
+                            self.data_end = Some(export.index)
+                        }
                         _ => {}
                     }
                 }
@@ -115,7 +119,8 @@ mod tests {
         assert_eq!(ShadowStack::of(&wasm).map(|stack| (stack.global, stack.low)), expected, "{wat}");
     }
 
-    const POINTER: &str = "(global $other i32 (i32.const 1)) (global $__stack_pointer (mut i32) (i32.const 65536))";
+    const POINTER: &str =
+        "(global $other i32 (i32.const 1)) (global $__stack_pointer (mut i32) (i32.const 65536))";
 
     #[test]
     fn it_is_found_where_the_layout_is_known() {
