@@ -96,6 +96,8 @@ pub struct Explorer<'t, T: Target> {
     target: &'t mut T,
     options: Options,
     seen: EdgeSet,
+    /// The highest score of each label.
+    best_scores: Vec<f64>,
     checkpoints: Checkpoints<T::Snapshot>,
     findings: BTreeMap<String, Finding>,
     /// The ids of `findings` in the order in which they were found.
@@ -149,6 +151,7 @@ impl<'t, T: Target> Explorer<'t, T> {
         let start = Arc::new(History { parent: None, steps: Trace::default() });
         Explorer {
             seen: EdgeSet::default(),
+            best_scores: Vec::new(),
             checkpoints: Checkpoints::new(options.checkpoints_max, options.energies.clone()),
             findings: BTreeMap::new(),
             found: Vec::new(),
@@ -363,7 +366,7 @@ impl<'t, T: Target> Explorer<'t, T> {
             Action::Rule(_) => self.progress.rules += 1,
             Action::Setup | Action::Teardown => {}
         }
-        let new_edges = self.target.coverage(&mut self.seen);
+        let new_edges = self.target.coverage(&mut self.seen) + self.target.scores(&mut self.best_scores);
         self.progress.edges = self.seen.len();
         self.run.new_edges += new_edges;
         match outcome {

@@ -47,6 +47,11 @@ pub trait Target {
     fn restore(&mut self, snapshot: &Self::Snapshot);
     /// Adds the edges that the steps since the last call went through to `seen`; returns how many are new.
     fn coverage(&mut self, seen: &mut EdgeSet) -> u32;
+    /// Raises the best score of each label to what the last step scored; returns how many rose.
+    fn scores(&mut self, best: &mut Vec<f64>) -> u32 {
+        let _ = best;
+        0
+    }
     /// A hash of the whole state.
     fn state(&mut self) -> u128;
     /// A hash of that of the state that can still matter: equal where two states behave alike for all that

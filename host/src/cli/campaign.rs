@@ -32,6 +32,7 @@ pub(super) fn report(explorer: &mut Explorer<'_, Machine>, findings: &[Finding],
         "functions": functions,
         "checkpoints": { "saved": progress.checkpoints, "kept": checkpoints },
         "properties": explorer.target().properties().iter().collect::<Vec<_>>(),
+        "events": explorer.target().events(),
         "findings": findings,
     });
     format!("{report:#}\n")

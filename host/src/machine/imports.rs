@@ -1,6 +1,6 @@
 //! The functions that a guest may import from `spelunk`. `guest-sdk/ABI.md` is their specification.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use anyhow::{Result, bail};
@@ -30,6 +30,12 @@ pub(crate) struct Host {
     pub(crate) faults: Vec<bool>,
     pub(crate) fault_names: Vec<String>,
     pub(crate) properties: Properties,
+    /// How often each event happened.
+    pub(crate) events: BTreeMap<String, u64>,
+    /// The labels of scores in the order in which they were first given.
+    pub(crate) labels: Vec<String>,
+    /// The scores given since they were last looked at: label and score.
+    pub(crate) scores: Vec<(usize, f64)>,
     /// Where a property's name stands in guest memory, and which property it is.
     pub(crate) property_at: HashMap<(u32, u32), usize>,
     /// The export of memory 0.
@@ -193,6 +199,8 @@ fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     define_spans(linker)?;
     define_outcomes(linker)?;
     define_properties(linker)?;
+    linker.func_wrap(MODULE, "target", target)?;
+    linker.func_wrap(MODULE, "event", event)?;
     linker.func_wrap(MODULE, "fault", fault)?;
     linker.func_wrap(MODULE, "verbose", |caller: Caller<'_, Host>| i32::from(caller.data().is_verbose))?;
     linker.func_wrap(
@@ -392,6 +400,35 @@ fn property(caller: &mut Caller<'_, Host>, kind: PropertyKind, name: &str, holds
     let index = properties.declare(kind, name);
     properties.at(index).count(holds);
     index
+}
+
+fn target(mut caller: Caller<'_, Host>, score: f64, label: u32, len: u32) -> Answer<()> {
+    let memory = memory_of(&mut caller)?;
+    let (data, host) = memory.data_and_store_mut(&mut caller);
+    let label = slice(data, label, len)?;
+    if score.is_nan() {
+        return Ok(());
+    }
+    let known = host.labels.iter().position(|known| known.as_bytes() == label);
+    let index = known.unwrap_or_else(|| {
+        host.labels.push(String::from_utf8_lossy(label).into_owned());
+        host.labels.len() - 1
+    });
+    host.scores.push((index, score));
+    Ok(())
+}
+
+fn event(mut caller: Caller<'_, Host>, text: u32, len: u32) -> Answer<()> {
+    let memory = memory_of(&mut caller)?;
+    let (data, host) = memory.data_and_store_mut(&mut caller);
+    let name = slice(data, text, len)?;
+    match std::str::from_utf8(name).ok().and_then(|name| host.events.get_mut(name)) {
+        Some(count) => *count += 1,
+        None => {
+            host.events.insert(String::from_utf8_lossy(name).into_owned(), 1);
+        }
+    }
+    Ok(())
 }
 
 fn fault(mut caller: Caller<'_, Host>, name: u32, len: u32) -> Answer<i32> {

@@ -13,6 +13,7 @@ mod pages;
 mod stack;
 mod state;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
@@ -322,6 +323,11 @@ impl Machine {
         self.state()
     }
 
+    /// How often each event happened.
+    pub fn events(&self) -> &BTreeMap<String, u64> {
+        &self.store.data().events
+    }
+
     /// Performs a step as [`Target::step`] does, and has the guest say what it does. The state afterwards is
     /// not the one that the step leads to: go back to a snapshot.
     pub fn tell(&mut self, action: Action, chooser: &mut Chooser) -> Told {
@@ -525,11 +531,16 @@ impl Target for Machine {
             let root = self.root.clone();
             return self.restore(&root);
         }
-        let properties = std::mem::take(&mut self.store.data_mut().properties);
+        let before = std::mem::take(self.store.data_mut());
         let fresh =
             Fresh::new(&self.program).expect("a module that was instantiated once is instantiated again");
         Fresh { store: self.store, state: self.state, calls: self.calls } = fresh;
-        self.store.data_mut().properties = properties;
+        let host = self.store.data_mut();
+        // What was seen so far is not part of the state.
+        host.properties = before.properties;
+        host.events = before.events;
+        host.labels = before.labels;
+        host.scores = before.scores;
     }
 
     fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Box<Failure>> {
@@ -561,6 +572,7 @@ impl Target for Machine {
     fn step(&mut self, action: Action, chooser: &mut Chooser) -> Outcome {
         std::mem::swap(chooser, &mut self.store.data_mut().chooser);
         self.store.data_mut().may_choose = true;
+        self.store.data_mut().scores.clear();
         let outcome = self.on_guest_stack(|machine| machine.perform(action));
         std::mem::swap(chooser, &mut self.store.data_mut().chooser);
         outcome
@@ -576,6 +588,18 @@ impl Target for Machine {
 
     fn coverage(&mut self, seen: &mut EdgeSet) -> u32 {
         self.state.coverage(seen)
+    }
+
+    fn scores(&mut self, best: &mut Vec<f64>) -> u32 {
+        let mut risen = 0;
+        for (label, score) in self.store.data_mut().scores.drain(..) {
+            if best.len() <= label {
+                best.resize(label + 1, f64::NEG_INFINITY);
+            }
+            risen += u32::from(score > best[label]);
+            best[label] = best[label].max(score);
+        }
+        risen
     }
 
     fn state(&mut self) -> u128 {
