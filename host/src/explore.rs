@@ -301,7 +301,7 @@ impl<'t, T: Target> Explorer<'t, T> {
         if let Some(snapshot) = &self.base {
             self.target.restore(snapshot);
             let seed = self.run.rng.random();
-            self.run.trace.push(Action::Setup, seed, &mut Vec::new());
+            self.run.trace.push(Action::Setup, seed);
             self.run.depth = 1;
             self.progress.steps += 1;
             return Flow::GoOn;
@@ -346,7 +346,7 @@ impl<'t, T: Target> Explorer<'t, T> {
 
     /// A precondition fails before any rule can be chosen: the first stands for all in the trace.
     fn precondition_failed(&mut self, failure: Failure) -> Flow {
-        self.run.trace.push(Action::Rule(0), 0, &mut Vec::new());
+        self.run.trace.push(Action::Rule(0), 0);
         self.found(failure);
         Flow::End
     }

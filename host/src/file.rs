@@ -255,7 +255,8 @@ impl TraceFile {
             let is_last = index + 1 == self.steps.len();
             ensure!(action != Action::Teardown || is_last, "{}: teardown is the last step of a run", at());
             let choices: Result<Vec<Choice>> = line.choices.iter().map(ChoiceEntry::to_choice).collect();
-            trace.push(action, line.seed, &mut choices.with_context(at)?);
+            trace.push(action, line.seed);
+            trace.chose(&mut choices.with_context(at)?, &mut Vec::new());
             if let Some(Hex(state)) = line.state {
                 trace.set_state(state);
             }
@@ -355,10 +356,11 @@ mod tests {
             Choice { kind: float, value: Value::Float(-0.0) },
             Choice { kind: Kind::Bytes { min: 0, max: 4 }, value: Value::Bytes([0, 255].into()) },
         ];
-        trace.push(Action::Setup, 1, &mut Vec::new());
-        trace.push(Action::Rule(0), u64::MAX, &mut choices);
+        trace.push(Action::Setup, 1);
+        trace.push(Action::Rule(0), u64::MAX);
+        trace.chose(&mut choices, &mut Vec::new());
         trace.set_state(7);
-        trace.push(Action::Fault(0, true), 3, &mut Vec::new());
+        trace.push(Action::Fault(0, true), 3);
         let failure = Failure {
             kind: FailureKind::Trap,
             subject: None,

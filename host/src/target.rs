@@ -73,7 +73,8 @@ pub fn perform<T: Target>(
     chooser.begin(seed, recorded);
     let outcome = target.step(action, chooser);
     chooser.end();
-    trace.push(action, seed, &mut chooser.choices);
+    trace.push(action, seed);
+    trace.chose(&mut chooser.choices, &mut chooser.spans);
     outcome
 }
 
@@ -91,7 +92,7 @@ pub fn attempt<T: Target>(
     if let Action::Rule(rule) = action {
         match target.enabled(enabled) {
             Err(failure) => {
-                trace.push(action, seed, &mut Vec::new());
+                trace.push(action, seed);
                 return Outcome::Fail(failure);
             }
             Ok(()) if !enabled.contains(&rule) => return Outcome::Reject(Reject::Precondition),

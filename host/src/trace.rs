@@ -1,6 +1,6 @@
 //! A trace: the steps of a run with their seeds and choices. It is what is saved, replayed and shrunk.
 
-use crate::choice::{Choice, Value};
+use crate::choice::{Choice, Span, Value};
 
 /// What a step does. Rules and faults are named by their index in the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,8 +22,8 @@ pub struct Step {
     pub action: Action,
     /// Answers the choices that have no recorded value.
     pub seed: u64,
-    first: u32,
-    last: u32,
+    choices: (u32, u32),
+    spans: (u32, u32),
     /// The hash of the state after the step, where it was computed.
     pub state: Option<u128>,
 }
@@ -34,6 +34,7 @@ pub struct Step {
 pub struct Trace {
     steps: Vec<Step>,
     choices: Vec<Choice>,
+    spans: Vec<Span>,
 }
 
 impl Trace {
@@ -41,21 +42,35 @@ impl Trace {
     pub fn clear(&mut self) {
         self.steps.clear();
         self.choices.clear();
+        self.spans.clear();
     }
 
-    /// Appends a step; `choices` is emptied into the trace.
-    pub fn push(&mut self, action: Action, seed: u64, choices: &mut Vec<Choice>) {
-        let first = self.choices.len() as u32;
+    /// Appends a step that made no choice.
+    pub fn push(&mut self, action: Action, seed: u64) {
+        let (choices, spans) = (self.choices.len() as u32, self.spans.len() as u32);
+        self.steps.push(Step { action, seed, choices: (choices, choices), spans: (spans, spans), state: None });
+    }
+
+    /// Appends choices and spans to the last step; both are emptied into the trace.
+    pub fn chose(&mut self, choices: &mut Vec<Choice>, spans: &mut Vec<Span>) {
         self.choices.append(choices);
-        self.steps.push(Step { action, seed, first, last: self.choices.len() as u32, state: None });
+        self.spans.append(spans);
+        if let Some(step) = self.steps.last_mut() {
+            step.choices.1 = self.choices.len() as u32;
+            step.spans.1 = self.spans.len() as u32;
+        }
     }
 
     /// Appends the first `count` steps of another trace.
     pub fn extend(&mut self, other: &Trace, count: usize) {
         for step in &other.steps[..count] {
-            let first = self.choices.len() as u32;
+            self.push(step.action, step.seed);
             self.choices.extend_from_slice(other.choices(step));
-            self.steps.push(Step { first, last: self.choices.len() as u32, ..*step });
+            self.spans.extend_from_slice(other.spans(step));
+            self.chose(&mut Vec::new(), &mut Vec::new());
+            if let Some(state) = step.state {
+                self.set_state(state);
+            }
         }
     }
 
@@ -66,7 +81,7 @@ impl Trace {
 
     /// Whether the last step made choices.
     pub fn last_drew(&self) -> bool {
-        self.steps.last().is_some_and(|step| step.first < step.last)
+        self.steps.last().is_some_and(|step| step.choices.0 < step.choices.1)
     }
 
     /// Sets the state hash of the last step.
@@ -78,12 +93,18 @@ impl Trace {
 
     /// The choices that `step`, one of this trace, made.
     pub fn choices(&self, step: &Step) -> &[Choice] {
-        &self.choices[step.first as usize..step.last as usize]
+        &self.choices[step.choices.0 as usize..step.choices.1 as usize]
+    }
+
+    /// The spans of `step`, one of this trace, in the order in which they were opened. They are known of steps
+    /// that were executed, not of those read from a file.
+    pub fn spans(&self, step: &Step) -> &[Span] {
+        &self.spans[step.spans.0 as usize..step.spans.1 as usize]
     }
 
     /// The answers of `step` as a chooser takes them.
     pub fn recorded<'a>(&'a self, step: &Step) -> impl Iterator<Item = Option<Value>> + use<'a> {
-        self.choices[step.first as usize..step.last as usize].iter().map(|c| Some(c.value.clone()))
+        self.choices(step).iter().map(|c| Some(c.value.clone()))
     }
 
     /// How many steps.
