@@ -24,6 +24,8 @@ use crate::trace::{Action, Trace};
 pub struct Options {
     /// Decides every draw.
     pub seed: u64,
+    /// The rules that may be called, by index; empty is all.
+    pub rules: Vec<u16>,
     /// What to start runs from.
     pub strategy: Strategy,
     /// Steps in a run, at most.
@@ -46,6 +48,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             seed: 0,
+            rules: Vec::new(),
             strategy: Strategy::Novel,
             steps_max: 50,
             checkpoint_rate: 0.9,
@@ -337,6 +340,9 @@ impl<'t, T: Target> Explorer<'t, T> {
             return Ok(Some(Action::Fault(fault as u16, !self.run.faults[fault])));
         }
         self.target.enabled(&mut self.enabled)?;
+        if !self.options.rules.is_empty() {
+            self.enabled.retain(|rule| self.options.rules.contains(rule));
+        }
         let left_out = &self.run.left_out;
         if !left_out.is_empty() && self.enabled.iter().any(|rule| !left_out.contains(rule)) {
             self.enabled.retain(|rule| !left_out.contains(rule));

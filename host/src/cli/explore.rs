@@ -37,6 +37,9 @@ pub(super) struct Explore {
     /// Stop after this many different failures; 0 is never.
     #[arg(long, default_value_t = 1)]
     max_findings: usize,
+    /// Call only these rules.
+    #[arg(long, value_name = "NAME")]
+    rule: Vec<String>,
     /// What runs start from.
     #[arg(long, value_enum, default_value_t = Options::default().strategy)]
     strategy: Strategy,
@@ -83,9 +86,14 @@ pub(super) struct Explore {
 }
 
 impl Explore {
-    fn options(&self) -> Options {
-        Options {
+    fn options(&self, machine: &Machine) -> Result<Options> {
+        let index = |name: &String| {
+            let index = machine.rules().iter().position(|rule| rule.name == *name);
+            index.map(|index| index as u16).with_context(|| format!("the target has no rule `{name}`"))
+        };
+        Ok(Options {
             seed: self.seed,
+            rules: self.rule.iter().map(index).collect::<Result<_>>()?,
             strategy: self.strategy,
             steps_max: self.steps_per_run,
             checkpoint_rate: self.checkpoint_rate,
@@ -98,7 +106,7 @@ impl Explore {
                 decay: self.energy_decay,
                 ..Energies::default()
             },
-        }
+        })
     }
 
     pub(super) fn run(&self, output: &mut Output, interrupted: &AtomicBool) -> Result<u8> {
@@ -136,7 +144,8 @@ impl Explore {
         output.console.restart();
         let started = Instant::now();
         let runs_max = self.runs.or(self.time.is_none().then_some(100_000)).unwrap_or(u64::MAX);
-        let mut explorer = Explorer::new(&mut machine, self.options());
+        let options = self.options(&machine)?;
+        let mut explorer = Explorer::new(&mut machine, options);
         let mut reported: Vec<Finding> = Vec::new();
         let mut redrawn = started;
         loop {
