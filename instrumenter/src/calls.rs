@@ -71,10 +71,10 @@ impl Graph {
 
     fn instr(&mut self, from: usize, instr: &Instr) {
         match instr {
-            Instr::Call(Call { func }) | Instr::ReturnCall(ReturnCall { func }) => {
-                if self.is_local[func.index()] {
-                    self.call(from, func.index());
-                }
+            Instr::Call(Call { func }) | Instr::ReturnCall(ReturnCall { func })
+                if self.is_local[func.index()] =>
+            {
+                self.call(from, func.index());
             }
             Instr::CallIndirect(CallIndirect { ty, .. })
             | Instr::ReturnCallIndirect(ReturnCallIndirect { ty, .. })

@@ -33,8 +33,8 @@ impl Depth {
         types: &mut ModuleTypes,
         locals: &mut ModuleLocals,
         recursive: bool,
+        catches: bool,
     ) {
-        let catches = self.has_catches(function);
         if !recursive && !catches {
             return;
         }
@@ -96,23 +96,14 @@ impl Depth {
         let code = std::mem::take(&mut function.block_mut(entry).instrs);
         let body = sequence(function, ty, code);
         function.block_mut(body).end = function.block(entry).end;
-        let mut retarget = Retarget { from: entry, to: body };
+        let mut retarget = Retarget { from: entry, to: body, tail_calls: false };
         dfs_pre_order_mut(&mut retarget, function, body);
-        rewrite(function, body, |instr, code| {
-            if matches!(instr, Instr::ReturnCall(_) | Instr::ReturnCallIndirect(_) | Instr::ReturnCallRef(_))
-            {
-                self.assign(code, saved, 0);
-            }
-        });
+        if retarget.tail_calls {
+            let mut before = Vec::new();
+            self.assign(&mut before, saved, 0);
+            dfs_pre_order_mut(&mut BeforeTailCalls(before), function, body);
+        }
         (Block { seq: body }.into(), InstrLocId::default())
-    }
-
-    fn has_catches(self, function: &LocalFunction) -> bool {
-        let mut found = false;
-        each_instr(function, |instr, _| {
-            found |= matches!(instr, Instr::TryTable(body) if !body.catches.is_empty());
-        });
-        found
     }
 
     fn restore_where_caught(
@@ -143,25 +134,29 @@ impl Depth {
     }
 }
 
-/// Calls `before` ahead of each instruction below `start`, to put code there.
-fn rewrite(function: &mut LocalFunction, start: InstrSeqId, before: impl Fn(&Instr, &mut Code)) {
-    struct Before<F>(F);
-    impl<F: Fn(&Instr, &mut Code)> VisitorMut for Before<F> {
-        fn start_instr_seq_mut(&mut self, seq: &mut InstrSeq) {
-            let old = std::mem::take(&mut seq.instrs);
-            for instr in old {
-                (self.0)(&instr.0, &mut seq.instrs);
-                seq.instrs.push(instr);
-            }
+/// Puts code ahead of each tail call.
+struct BeforeTailCalls(Code);
+
+impl VisitorMut for BeforeTailCalls {
+    fn start_instr_seq_mut(&mut self, seq: &mut InstrSeq) {
+        if seq.instrs.last().is_some_and(|last| is_tail_call(&last.0)) {
+            let at = seq.instrs.len() - 1;
+            seq.instrs.splice(at..at, self.0.iter().cloned());
         }
     }
-    dfs_pre_order_mut(&mut Before(before), function, start);
+}
+
+/// Nothing that is reached follows one; walrus keeps nothing else after it.
+fn is_tail_call(instr: &Instr) -> bool {
+    matches!(instr, Instr::ReturnCall(_) | Instr::ReturnCallIndirect(_) | Instr::ReturnCallRef(_))
 }
 
 /// Turns branches to one label, and returns, into branches to another.
 struct Retarget {
     from: InstrSeqId,
     to: InstrSeqId,
+    /// Whether there are tail calls.
+    tail_calls: bool,
 }
 
 impl Retarget {
@@ -194,7 +189,7 @@ impl VisitorMut for Retarget {
                 }
             }
             Instr::Return(_) => *instr = Br { block: self.to }.into(),
-            _ => {}
+            other => self.tail_calls |= is_tail_call(other),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The edges of a module, and the code that counts them.
 
 use crate::calls::Calls;
-use crate::cfg::{self, Cfg, Site};
+use crate::cfg::{Cfg, Site};
 use crate::code::Scratch;
+use crate::flow::build;
 use crate::names::{FunctionName, identities, location};
 use crate::placement::{Placed, Wanted, place};
 use crate::weave::{Action, Insert, Places, Weaver};
@@ -69,7 +70,7 @@ impl Counting<'_> {
             return;
         }
         let function = module.funcs.get_mut(id).kind.unwrap_local_mut();
-        let cfg = cfg::build(function);
+        let cfg = build(function);
         let mut inserts = Vec::new();
         for placed in place(&cfg, wanted) {
             let mut address = self.shared;

@@ -33,31 +33,38 @@
 //! | `refuse` | says no, and why |
 //! | `names`, `selection` | what functions are called, and which are counted |
 //! | `calls`, `cycles` | which functions may multiply work |
-//! | `cfg` → `placement` (`classes`) → `weave` | the edges of a function → those to be counted → their code |
-//! | `depth`, `segments`, `marks` | calls, dropped segments, stores |
+//! | `flow` (`cfg`) → `placement` (`classes`) → `weave` (`counters`) | the edges of a function → those to be counted → their code |
+//! | `depth`, `segments`, `marks` (`bases`, `ranges`) | calls, dropped segments, stores |
 //! | `state`, `layout` | what the host can reach, and where |
+//! | `rewrite` | all of these, in order |
 //! | `locate` | from instrumented code back to the original |
 //!
 //! The crate does no I/O and knows no engine. The same input gives the same output, to the byte.
 
+mod bases;
 mod calls;
 mod cfg;
 mod classes;
 mod code;
+mod counters;
 mod cycles;
 mod depth;
 mod edges;
+mod flow;
 mod layout;
 mod locate;
 mod marks;
 mod names;
 mod placement;
+mod ranges;
 mod refuse;
+mod rewrite;
 mod segments;
 mod selection;
 mod state;
 mod weave;
 
+pub use bases::FRINGE_BYTES;
 pub use edges::{Edge, EdgeMap};
 pub use layout::{GlobalLayout, MemoryLayout, Obstacle, StateLayout, TableLayout, ValueKind};
 pub use locate::{CodeMap, Location};
@@ -65,11 +72,9 @@ pub use names::FunctionName;
 pub use selection::EXCLUDED;
 
 use anyhow::{Context, Result, ensure};
-use code::Private;
-use layout::Allocator;
 use selection::Selection;
 use serde::{Deserialize, Serialize};
-use walrus::{ConstExpr, DataKind, FunctionId, MemoryId, Module, ModuleConfig};
+use walrus::{FunctionId, Module, ModuleConfig};
 
 /// Names that begin with this belong to the instrumentation: exports, and modules of imports.
 pub const PREFIX: &str = "__spelunk";
@@ -152,7 +157,7 @@ pub fn instrument(wasm: &[u8], options: &Options) -> Result<Instrumented> {
             name.is_counted = selection.counts(&name.name);
         }
     }
-    let (layout, edges) = rewrite(&mut module, options, &names, &functions, &offsets)?;
+    let (layout, edges) = rewrite::rewrite(&mut module, options, &names, &functions, &offsets)?;
     let (wasm, code) = locate::emit(&mut module, &names);
     wasmparser::Validator::new_with_features(refuse::FEATURES)
         .validate_all(&wasm)
@@ -176,11 +181,11 @@ impl Options {
 fn parse(wasm: &[u8]) -> Result<Module> {
     let mut copy = wasm.to_vec();
     for payload in wasmparser::Parser::new(0).parse_all(wasm).flatten() {
-        if let wasmparser::Payload::CustomSection(section) = payload {
-            if section.name().starts_with(".debug") {
-                let name = section.data_offset() - section.name().len();
-                copy[name] = b'!';
-            }
+        if let wasmparser::Payload::CustomSection(section) = payload
+            && section.name().starts_with(".debug")
+        {
+            let name = section.data_offset() - section.name().len();
+            copy[name] = b'!';
         }
     }
     let mut module = ModuleConfig::new()
@@ -196,143 +201,4 @@ fn parse(wasm: &[u8]) -> Result<Module> {
         module.customs.delete(id);
     }
     Ok(module)
-}
-
-/// Adds everything, in the order in which one thing needs another.
-fn rewrite(
-    module: &mut Module,
-    options: &Options,
-    names: &[FunctionName],
-    functions: &[FunctionId],
-    offsets: &refuse::Offsets,
-) -> Result<(StateLayout, Vec<Edge>)> {
-    let calls = calls::analyse(module);
-    let survey = state::survey(module, names, offsets);
-    let mut allocator = Allocator::default();
-    let mut layout = small_state(options, &calls, &survey, &mut allocator)?;
-    let targets: Vec<MemoryId> = module.memories.iter().map(|memory| memory.id()).collect();
-    let private = Private(module.memories.add_local(false, false, 0, Some(0), None));
-
-    let edges = count(module, options, names, &calls, functions, private, &mut layout);
-    let counters = match options.edges {
-        Edges::None => 0,
-        Edges::Static => edges.len() as u64,
-        Edges::Hashed => 1 << 16,
-    };
-    layout.counters = allocator.take(counters, 64)?;
-    allocator.take(0, 64)?;
-    if let Some(address) = layout.depth {
-        let depth = depth::Depth { private, address, max: options.depth_max };
-        for id in functions {
-            let function = module.funcs.get_mut(*id).kind.unwrap_local_mut();
-            depth.bound(function, &mut module.types, &mut module.locals, calls.recursive[id.index()]);
-        }
-    }
-    let memories = state::memories(module, options, &targets, &mut allocator)?;
-    let segments = segments::Segments {
-        private,
-        data: state::flags(&survey.data, layout.dropped.start),
-        elements: state::flags(&survey.elements, layout.dropped.start + survey.data.len() as u32),
-    };
-    let marks = marks::Marks {
-        private,
-        page_bits: options.page_bytes.trailing_zeros(),
-        maps: maps(module, options, private, &memories, &survey),
-        tables: state::flags(&survey.tables, layout.table_marks.start),
-    };
-    for id in functions {
-        let function = module.funcs.get_mut(*id).kind.unwrap_local_mut();
-        segments.replace(function, &mut module.locals);
-        marks.mark(function, &mut module.locals);
-    }
-    state::export(module, survey, &calls, &mut layout, &memories);
-    finish_private(module, private, &allocator, &mut layout);
-    Ok((layout, edges))
-}
-
-/// Places all that is not counted in thousands, first in private memory.
-fn small_state(
-    options: &Options,
-    calls: &calls::Calls,
-    survey: &state::Survey,
-    allocator: &mut Allocator,
-) -> Result<StateLayout> {
-    let mut layout = StateLayout::default();
-    if options.budget {
-        layout.budget = Some(allocator.take(4, 4)?.start);
-        if calls.recursive.contains(&true) {
-            layout.depth = Some(allocator.take(4, 4)?.start);
-        }
-    }
-    layout.dropped = allocator.take((survey.data.len() + survey.elements.len()) as u64, 1)?;
-    layout.table_marks = allocator.take(survey.tables.len() as u64, 1)?;
-    let previous = if options.edges == Edges::Hashed { 2 } else { 0 };
-    let shared = u64::from(options.budget) * 2;
-    let resets = allocator.take(previous + shared, 2)?;
-    let end = allocator.take(0, 64)?.start;
-    layout.resets = end - (resets.end - resets.start)..end;
-    Ok(layout)
-}
-
-fn count(
-    module: &mut Module,
-    options: &Options,
-    names: &[FunctionName],
-    calls: &calls::Calls,
-    functions: &[FunctionId],
-    private: Private,
-    layout: &mut StateLayout,
-) -> Vec<Edge> {
-    let counters = layout.resets.end;
-    let places = weave::Places {
-        private,
-        budget: layout.budget.unwrap_or_default(),
-        map: counters,
-        previous: layout.resets.start,
-    };
-    let shared = counters.saturating_sub(1);
-    edges::Counting { options, calls, names, places, counters, shared }.count(module, functions)
-}
-
-/// The dirty map of each memory, with the function that marks ranges of it.
-fn maps(
-    module: &mut Module,
-    options: &Options,
-    private: Private,
-    memories: &[(MemoryId, MemoryLayout)],
-    survey: &state::Survey,
-) -> std::collections::BTreeMap<MemoryId, marks::Map> {
-    let mut maps = std::collections::BTreeMap::new();
-    if options.dirty {
-        for (index, (id, memory)) in memories.iter().enumerate() {
-            let (start, memory64) = (memory.dirty.start, memory.memory64);
-            let bits = options.page_bytes.trailing_zeros();
-            let name = format!("{PREFIX}:mark:{index}");
-            let range = survey
-                .ranges
-                .contains(id)
-                .then(|| marks::range_function(module, private, start, memory64, bits, name));
-            maps.insert(*id, marks::Map { start, memory64, range });
-        }
-    }
-    maps
-}
-
-/// Gives private memory its size, its name and its first contents; or removes it, if nothing is in it.
-fn finish_private(module: &mut Module, private: Private, allocator: &Allocator, layout: &mut StateLayout) {
-    let pages = allocator.pages();
-    if pages == 0 {
-        module.memories.delete(private.0);
-        return;
-    }
-    let memory = module.memories.get_mut(private.0);
-    (memory.initial, memory.maximum) = (pages, Some(pages));
-    let export = format!("{PREFIX}:private");
-    module.exports.add(&export, private.0);
-    layout.private = Some(export);
-    if let Some(budget) = layout.budget {
-        let offset = ConstExpr::Value(walrus::ir::Value::I32(budget as i32));
-        let kind = DataKind::Active { memory: private.0, offset };
-        module.data.add(kind, BUDGET_INITIAL.to_le_bytes().to_vec());
-    }
 }

@@ -7,7 +7,8 @@ use crate::names::FunctionName;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
-use walrus::{CodeTransform, CustomSection, FunctionId, IdsToIndices, Module};
+use walrus::ir::{BinaryOp, Binop, Instr, InstrLocId, InstrSeqId};
+use walrus::{CodeTransform, CustomSection, FunctionId, IdsToIndices, LocalFunction, Module};
 
 /// Where the code of the instrumented module comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +19,7 @@ pub struct CodeMap {
     names: Vec<Option<String>>,
     /// By emitted index: where the function's code begins and ends.
     bodies: Vec<(u32, u32)>,
-    /// Emitted and original offset of each original instruction, in order.
+    /// Emitted and original offset of each original instruction that can trap, call or branch, in order.
     offsets: Vec<(u32, u32)>,
 }
 
@@ -35,7 +36,8 @@ pub struct Location {
 
 impl CodeMap {
     /// Where the instruction at an offset of the instrumented file, in the function of that index there, comes
-    /// from; for added code, the original instruction before it. None for added functions and imports, and
+    /// from; for added code, and for instructions that can neither trap nor call nor branch, the one before
+    /// that can. None for added functions and imports, and
     /// where the two do not belong together.
     pub fn locate(&self, function_index_in_emitted: u32, offset_in_emitted: u32) -> Option<Location> {
         let index = function_index_in_emitted as usize;
@@ -90,6 +92,43 @@ impl CustomSection for Tap {
             heard.transform.instruction_map = transform.instruction_map.clone();
             heard.transform.function_ranges = transform.function_ranges.clone();
         }
+    }
+}
+
+/// Forgets where an instruction comes from if it can neither trap nor call nor branch: no one asks for it, and
+/// walrus keeps a tree of those that are left.
+pub(crate) fn forget(function: &mut LocalFunction, seqs: &[InstrSeqId]) {
+    for &seq in seqs {
+        for (instr, location) in &mut function.block_mut(seq).instrs {
+            if is_silent(instr) {
+                *location = InstrLocId::default();
+            }
+        }
+    }
+}
+
+fn is_silent(instr: &Instr) -> bool {
+    match instr {
+        Instr::Binop(Binop { op }) => !matches!(
+            op,
+            BinaryOp::I32DivS
+                | BinaryOp::I32DivU
+                | BinaryOp::I32RemS
+                | BinaryOp::I32RemU
+                | BinaryOp::I64DivS
+                | BinaryOp::I64DivU
+                | BinaryOp::I64RemS
+                | BinaryOp::I64RemU
+        ),
+        Instr::LocalGet(_)
+        | Instr::LocalSet(_)
+        | Instr::LocalTee(_)
+        | Instr::GlobalGet(_)
+        | Instr::GlobalSet(_)
+        | Instr::Const(_)
+        | Instr::Drop(_)
+        | Instr::Select(_) => true,
+        _ => false,
     }
 }
 

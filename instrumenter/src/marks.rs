@@ -10,12 +10,14 @@
 //!
 //! The mark comes after the store: one that traps leaves none, and one that does not has an address within the
 //! memory, hence within the map. Only the page of the first byte is marked; up to 15 bytes of the next page may
-//! have changed with it.
+//! have changed with it. Where the address is a local's value, that local is used, and stores that another's mark
+//! covers need none ([`bases`](crate::bases)).
 
+use crate::bases::Bases;
 use crate::code::*;
 use std::collections::BTreeMap;
 use walrus::ir::*;
-use walrus::{FunctionBuilder, FunctionId, LocalFunction, MemoryId, Module, ModuleLocals, TableId, ValType};
+use walrus::{FunctionId, LocalFunction, LocalId, MemoryId, ModuleLocals, TableId, ValType};
 
 /// How a memory's pages are marked.
 #[derive(Clone, Copy)]
@@ -37,23 +39,58 @@ pub(crate) struct Marks {
 
 impl Marks {
     /// Adds marks to a function.
-    pub(crate) fn mark(&self, function: &mut LocalFunction, locals: &mut ModuleLocals) {
+    pub(crate) fn mark(&self, function: &mut LocalFunction, seqs: &[InstrSeqId], locals: &mut ModuleLocals) {
         let mut scratch = Scratch::default();
-        for seq in sequences(function) {
-            let old = std::mem::take(&mut function.block_mut(seq).instrs);
-            let mut code = Code::with_capacity(old.len());
-            for instr in old {
-                self.instr(&mut code, instr, &mut |ty, slot| scratch.local(locals, ty, slot));
+        for &seq in seqs {
+            let instrs = &mut function.block_mut(seq).instrs;
+            let writes = instrs.iter().filter(|instr| self.writes(&instr.0)).count();
+            if writes == 0 {
+                continue;
+            }
+            let mut code = Code::with_capacity(instrs.len() + writes * 9);
+            let mut bases = Bases::default();
+            for instr in std::mem::take(instrs) {
+                let after = instr.0.clone();
+                self.instr(&mut code, instr, &mut bases, &mut |ty, slot| scratch.local(locals, ty, slot));
+                bases.pass(&after);
             }
             function.block_mut(seq).instrs = code;
         }
     }
 
-    fn instr(&self, code: &mut Code, instr: (Instr, InstrLocId), local: Locals) {
+    /// Whether something must be marked after an instruction.
+    fn writes(&self, instr: &Instr) -> bool {
+        match instr {
+            Instr::Store(Store { memory, .. })
+            | Instr::LoadSimd(LoadSimd { memory, .. })
+            | Instr::MemoryFill(MemoryFill { memory })
+            | Instr::MemoryInit(MemoryInit { memory, .. })
+            | Instr::MemoryCopy(MemoryCopy { dst: memory, .. }) => self.maps.contains_key(memory),
+            Instr::TableSet(_)
+            | Instr::TableFill(_)
+            | Instr::TableGrow(_)
+            | Instr::TableInit(_)
+            | Instr::TableCopy(_) => true,
+            _ => false,
+        }
+    }
+
+    fn instr(&self, code: &mut Code, instr: (Instr, InstrLocId), bases: &mut Bases, local: Locals) {
         match &instr.0 {
             Instr::Store(Store { memory, kind, arg }) => {
-                let ty = stored_type(*kind);
-                self.store(code, *memory, arg.offset, ty, instr, local);
+                let (memory, offset, bytes) = (*memory, arg.offset, kind.width());
+                match bases.of_store() {
+                    Some(base) if self.maps.contains_key(&memory) => {
+                        code.push(instr);
+                        if !bases.covers(memory, base, offset, bytes) {
+                            self.mark_store(code, memory, base, offset);
+                        }
+                    }
+                    _ => {
+                        let ty = stored_type(*kind);
+                        self.store(code, memory, offset, ty, instr, local);
+                    }
+                }
             }
             Instr::LoadSimd(LoadSimd { memory, kind, arg }) if is_store(*kind) => {
                 self.store(code, *memory, arg.offset, ValType::V128, instr, local);
@@ -101,15 +138,21 @@ impl Marks {
         instr: (Instr, InstrLocId),
         local: Locals,
     ) {
-        let Some(map) = self.maps.get(&memory) else {
+        if !self.maps.contains_key(&memory) {
             code.push(instr);
             return;
-        };
+        }
         let (address, value) = (local(self.address_type(memory), 0), local(ty, 1));
         set(code, value);
         tee(code, address);
         get(code, value);
         code.push(instr);
+        self.mark_store(code, memory, address, offset);
+    }
+
+    /// Marks the page of `address + offset`.
+    fn mark_store(&self, code: &mut Code, memory: MemoryId, address: LocalId, offset: u64) {
+        let map = &self.maps[&memory];
         get(code, address);
         page(code, map.memory64, offset, self.page_bits);
         i32_const(code, 1);
@@ -148,10 +191,10 @@ impl Marks {
 }
 
 /// Gives a scratch local of a type.
-type Locals<'a> = &'a mut dyn FnMut(ValType, u32) -> walrus::LocalId;
+type Locals<'a> = &'a mut dyn FnMut(ValType, u32) -> LocalId;
 
 /// `address -- page`: the page that `address + offset` is on.
-fn page(code: &mut Code, memory64: bool, offset: u64, bits: u32) {
+pub(crate) fn page(code: &mut Code, memory64: bool, offset: u64, bits: u32) {
     match memory64 {
         false => {
             if offset != 0 {
@@ -171,55 +214,6 @@ fn page(code: &mut Code, memory64: bool, offset: u64, bits: u32) {
             unop(code, UnaryOp::I32WrapI64);
         }
     }
-}
-
-/// Adds the function that marks a range of a memory: `memory.fill` on its map, unless the range is empty.
-pub(crate) fn range_function(
-    module: &mut Module,
-    private: Private,
-    start: u32,
-    memory64: bool,
-    bits: u32,
-    name: String,
-) -> FunctionId {
-    let ty = if memory64 { ValType::I64 } else { ValType::I32 };
-    let [address, length] = [module.locals.add(ty), module.locals.add(ty)];
-    let [first, last] = [module.locals.add(ValType::I32), module.locals.add(ValType::I32)];
-    let mut builder = FunctionBuilder::new(&mut module.types, &[ty, ty], &[]);
-    builder.name(name);
-    let mut function = builder.local_func(vec![address, length]);
-    let mut fill = Code::new();
-    get(&mut fill, address);
-    page(&mut fill, memory64, 0, bits);
-    set(&mut fill, first);
-    get(&mut fill, address);
-    get(&mut fill, length);
-    binop(&mut fill, if memory64 { BinaryOp::I64Add } else { BinaryOp::I32Add });
-    match memory64 {
-        true => i64_const(&mut fill, 1),
-        false => i32_const(&mut fill, 1),
-    }
-    binop(&mut fill, if memory64 { BinaryOp::I64Sub } else { BinaryOp::I32Sub });
-    page(&mut fill, memory64, 0, bits);
-    set(&mut fill, last);
-    get(&mut fill, first);
-    i32_const(&mut fill, start);
-    binop(&mut fill, BinaryOp::I32Add);
-    i32_const(&mut fill, 1);
-    get(&mut fill, last);
-    get(&mut fill, first);
-    binop(&mut fill, BinaryOp::I32Sub);
-    i32_const(&mut fill, 1);
-    binop(&mut fill, BinaryOp::I32Add);
-    push(&mut fill, MemoryFill { memory: private.0 });
-    let mut code = Code::new();
-    get(&mut code, length);
-    unop(&mut code, if memory64 { UnaryOp::I64Eqz } else { UnaryOp::I32Eqz });
-    unop(&mut code, UnaryOp::I32Eqz);
-    if_then(&mut function, &mut code, fill);
-    let entry = function.entry_block();
-    function.block_mut(entry).instrs = code;
-    module.funcs.add_local(function)
 }
 
 fn stored_type(kind: StoreKind) -> ValType {

@@ -182,7 +182,7 @@ fn without(all: &[u32], taken: &[u32]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cfg::build;
+    use crate::flow::build;
     use walrus::Module;
 
     fn graphs(source: &str) -> Vec<Cfg> {
@@ -223,11 +223,11 @@ mod tests {
                 let (ins, outs) = flow.balance(block);
                 for (one, terms) in [(&ins, &outs), (&outs, &ins)] {
                     let sum: Option<u64> = terms.iter().map(|&class| known[class as usize]).sum();
-                    if let ([class], Some(sum), false) = (&one[..], sum, terms.is_empty()) {
-                        if known[*class as usize].is_none() {
-                            known[*class as usize] = Some(sum);
-                            changed = true;
-                        }
+                    if let ([class], Some(sum), false) = (&one[..], sum, terms.is_empty())
+                        && known[*class as usize].is_none()
+                    {
+                        known[*class as usize] = Some(sum);
+                        changed = true;
                     }
                 }
             }

@@ -23,9 +23,17 @@ pub(crate) struct Segments {
 
 impl Segments {
     /// Replaces the operators on these segments in a function.
-    pub(crate) fn replace(&self, function: &mut LocalFunction, locals: &mut ModuleLocals) {
+    pub(crate) fn replace(
+        &self,
+        function: &mut LocalFunction,
+        seqs: &[InstrSeqId],
+        locals: &mut ModuleLocals,
+    ) {
+        if self.data.is_empty() && self.elements.is_empty() {
+            return;
+        }
         let mut scratch = Scratch::default();
-        for seq in sequences(function) {
+        for &seq in seqs {
             if !function.block(seq).instrs.iter().any(|instr| self.flag(&instr.0).is_some()) {
                 continue;
             }

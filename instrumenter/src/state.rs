@@ -10,8 +10,8 @@ use anyhow::{Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use walrus::ir::*;
 use walrus::{
-    AbstractHeapType, DataId, ElementId, ElementItems, ElementKind, GlobalKind, HeapType, MemoryId, Module,
-    ModuleTypes, RefType, TableId, ValType,
+    AbstractHeapType, DataId, ElementId, ElementItems, ElementKind, FunctionId, GlobalKind, HeapType,
+    MemoryId, Module, ModuleTypes, RefType, TableId, ValType,
 };
 
 /// What the code of a module does to its state beyond stores.
@@ -24,6 +24,8 @@ pub(crate) struct Survey {
     pub elements: BTreeSet<ElementId>,
     /// Memories with operators that write ranges.
     pub ranges: BTreeSet<MemoryId>,
+    /// Functions that catch exceptions.
+    pub catchers: BTreeSet<FunctionId>,
     pub obstacles: Vec<Obstacle>,
 }
 
@@ -49,6 +51,9 @@ pub(crate) fn survey(module: &Module, names: &[FunctionName], offsets: &Offsets)
             | Instr::TableInit(TableInit { table, .. })
             | Instr::TableCopy(TableCopy { dst: table, .. }) => {
                 survey.tables.insert(*table);
+            }
+            Instr::TryTable(body) if !body.catches.is_empty() => {
+                survey.catchers.insert(id);
             }
             Instr::MemoryFill(MemoryFill { memory })
             | Instr::MemoryInit(MemoryInit { memory, .. })

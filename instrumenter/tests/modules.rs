@@ -7,7 +7,7 @@ fn check_refused(source: &str, expected: &str) {
 }
 
 fn check_bytes_refused(wasm: &[u8], expected: &str) {
-    let error = instrument(wasm, &Options::default()).err().expect("it should be refused");
+    let error = instrument(wasm, &Options::default()).expect_err("it should be refused");
     assert_eq!(format!("{error:#}"), expected);
 }
 

@@ -5,11 +5,56 @@
   (memory (;0;) 1 16)
   (memory $large (;1;) i64 1 4)
   (memory (;2;) 1 1)
-  (export "f" (func 0))
+  (export "f" (func 1))
   (export "__spelunk:memory:0" (memory 0))
   (export "__spelunk:memory:1" (memory $large))
   (export "__spelunk:private" (memory 2))
-  (func (;0;) (type 1) (param i32 i64)
+  (func $__spelunk:mark:1 (;0;) (type 2) (param i64 i64)
+    (local i32 i32)
+    local.get 1
+    i64.eqz
+    i32.eqz
+    if ;; label = @1
+      local.get 0
+      i64.const 12
+      i64.shr_u
+      i32.wrap_i64
+      local.set 2
+      local.get 0
+      local.get 1
+      i64.add
+      i64.const 1
+      i64.sub
+      i64.const 12
+      i64.shr_u
+      i32.wrap_i64
+      local.set 3
+      local.get 2
+      i32.const 1
+      i32.store8 2 offset=256
+      local.get 3
+      i32.const 1
+      i32.store8 2 offset=256
+      local.get 3
+      local.get 2
+      i32.sub
+      i32.const 1
+      i32.gt_u
+      if ;; label = @2
+        local.get 2
+        i32.const 256
+        i32.add
+        i32.const 1
+        local.get 3
+        local.get 2
+        i32.sub
+        memory.fill 2
+      else
+      end
+    else
+    end
+  )
+  (func (;1;) (type 1) (param i32 i64)
     (local i32 i32 i32 i64)
     local.get 0
     i32.const 0
@@ -49,44 +94,9 @@
     i64.extend_i32_u
     call $__spelunk:mark:1
   )
-  (func $__spelunk:mark:1 (;1;) (type 2) (param i64 i64)
-    (local i32 i32)
-    local.get 1
-    i64.eqz
-    i32.eqz
-    if ;; label = @1
-      local.get 0
-      i64.const 12
-      i64.shr_u
-      i32.wrap_i64
-      local.set 2
-      local.get 0
-      local.get 1
-      i64.add
-      i64.const 1
-      i64.sub
-      i64.const 12
-      i64.shr_u
-      i32.wrap_i64
-      local.set 3
-      local.get 2
-      i32.const 256
-      i32.add
-      i32.const 1
-      local.get 3
-      local.get 2
-      i32.sub
-      i32.const 1
-      i32.add
-      memory.fill 2
-    else
-    end
-  )
   (func $__spelunk:mark:0 (;2;) (type 0) (param i32 i32)
     (local i32 i32)
     local.get 1
-    i32.eqz
-    i32.eqz
     if ;; label = @1
       local.get 0
       i32.const 12
@@ -101,15 +111,27 @@
       i32.shr_u
       local.set 3
       local.get 2
-      i32.const 0
-      i32.add
       i32.const 1
+      i32.store8 2
+      local.get 3
+      i32.const 1
+      i32.store8 2
       local.get 3
       local.get 2
       i32.sub
       i32.const 1
-      i32.add
-      memory.fill 2
+      i32.gt_u
+      if ;; label = @2
+        local.get 2
+        i32.const 0
+        i32.add
+        i32.const 1
+        local.get 3
+        local.get 2
+        i32.sub
+        memory.fill 2
+      else
+      end
     else
     end
   )

@@ -8,25 +8,18 @@
   (export "__spelunk:memory:1" (memory $large))
   (export "__spelunk:private" (memory 2))
   (func (;0;) (type 0) (param i32 i64)
-    (local i32 i32 i64 i64 f64)
     local.get 0
     i32.const 7
-    local.set 3
-    local.tee 2
-    local.get 3
     i32.store
-    local.get 2
+    local.get 0
     i32.const 12
     i32.shr_u
     i32.const 1
     i32.store8 2
     local.get 0
     f64.const 0x1.cp+2 (;=7;)
-    local.set 6
-    local.tee 2
-    local.get 6
     f64.store offset=16
-    local.get 2
+    local.get 0
     i32.const 16
     i32.add
     i32.const 12
@@ -35,11 +28,8 @@
     i32.store8 2
     local.get 1
     local.get 1
-    local.set 5
-    local.tee 4
-    local.get 5
     i64.store $large offset=8
-    local.get 4
+    local.get 1
     i64.const 8
     i64.add
     i64.const 12

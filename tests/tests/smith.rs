@@ -108,6 +108,17 @@ fn writers() -> String {
             add(&format!("{address} {other} {length}"), body);
         }
     }
+    for first in [0, 3, 8] {
+        for second in 0..24 {
+            let pair = format!(
+                "(i64.store offset={first} (local.get 0) (local.get 1)) \
+                 (i32.store offset={second} (local.get 0) (local.get 2))"
+            );
+            add("i32 i64 i32", pair.clone());
+            let moved = "(local.set 0 (i32.add (local.get 0) (i32.const 9)))";
+            add("i32 i64 i32", format!("{pair} {moved} {pair}"));
+        }
+    }
     for (table, address) in [("$t", "i32"), ("$u", "i64")] {
         add(&format!("{address}"), format!("(table.set {table} (local.get 0) (ref.func $f))"));
         let body = format!("(table.fill {table} (local.get 0) (ref.null func) (local.get 1))");

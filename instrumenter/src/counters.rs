@@ -1,0 +1,96 @@
+//! The code that stands on an edge.
+
+use crate::code::*;
+use crate::weave::{Action, Places, Weaver};
+use walrus::ir::*;
+use walrus::{LocalId, ValType};
+
+impl Weaver<'_> {
+    pub(crate) fn act(&mut self, code: &mut Code, action: Action) {
+        match action {
+            Action::Count { address, pays } => self.count(code, address, pays),
+            Action::Visit { location } => self.visit(code, location),
+        }
+    }
+
+    /// ```wat
+    /// (i32.store8 $p offset=COUNTER (i32.const 0)
+    ///   (local.tee $t (i32.add (i32.load8_u $p offset=COUNTER (i32.const 0)) (i32.const 1))))
+    /// (if (i32.eq (local.get $t) (i32.const 256)) (then PAY))
+    /// ```
+    fn count(&mut self, code: &mut Code, address: u32, pays: bool) {
+        let private = self.places.private;
+        i32_const(code, 0);
+        private.load_at(code, Width::Byte, address);
+        i32_const(code, 1);
+        binop(code, BinaryOp::I32Add);
+        let sum = pays.then(|| self.scratch.local(self.locals, ValType::I32, 1));
+        if let Some(sum) = sum {
+            tee(code, sum);
+        }
+        private.store(code, Width::Byte, address);
+        if let Some(sum) = sum {
+            get(code, sum);
+            i32_const(code, 256);
+            binop(code, BinaryOp::I32Eq);
+            let payment = self.payment(sum);
+            if_then(self.function, code, payment);
+        }
+    }
+
+    /// ```wat
+    /// (i32.store $p offset=BUDGET (i32.const 0)
+    ///   (local.tee $t (i32.sub (i32.load $p offset=BUDGET (i32.const 0)) (i32.const 1))))
+    /// (if (i32.lt_s (local.get $t) (i32.const 0)) (then (unreachable)))
+    /// ```
+    fn payment(&mut self, scratch: LocalId) -> Code {
+        let (private, budget) = (self.places.private, self.places.budget);
+        let mut code = Code::with_capacity(12);
+        i32_const(&mut code, 0);
+        private.load_at(&mut code, Width::Word, budget);
+        i32_const(&mut code, 1);
+        binop(&mut code, BinaryOp::I32Sub);
+        tee(&mut code, scratch);
+        private.store(&mut code, Width::Word, budget);
+        get(&mut code, scratch);
+        i32_const(&mut code, 0);
+        binop(&mut code, BinaryOp::I32LtS);
+        let mut trap = Code::with_capacity(1);
+        push(&mut trap, Unreachable {});
+        if_then(self.function, &mut code, trap);
+        code
+    }
+
+    /// ```wat
+    /// (local.set $t (i32.xor (i32.load16_u $p offset=PREVIOUS (i32.const 0)) (i32.const HERE)))
+    /// (i32.store8 $p offset=MAP (local.get $t)
+    ///   (i32.add (i32.load8_u $p offset=MAP (local.get $t)) (i32.const 1)))
+    /// (i32.store16 $p offset=PREVIOUS (i32.const 0) (i32.const HERE >> 1))
+    /// ```
+    fn visit(&mut self, code: &mut Code, here: u16) {
+        let Places { private, map, previous, .. } = self.places;
+        let edge = self.scratch.local(self.locals, ValType::I32, 1);
+        private.load_at(code, Width::Half, previous);
+        i32_const(code, here.into());
+        binop(code, BinaryOp::I32Xor);
+        tee(code, edge);
+        get(code, edge);
+        private.load(code, Width::Byte, map);
+        i32_const(code, 1);
+        binop(code, BinaryOp::I32Add);
+        private.store(code, Width::Byte, map);
+        i32_const(code, 0);
+        i32_const(code, u32::from(here >> 1));
+        private.store(code, Width::Half, previous);
+    }
+
+    pub(crate) fn undo(&mut self, code: &mut Code, action: Action) {
+        if let Action::Count { address, .. } = action {
+            i32_const(code, 0);
+            self.places.private.load_at(code, Width::Byte, address);
+            i32_const(code, 1);
+            binop(code, BinaryOp::I32Sub);
+            self.places.private.store(code, Width::Byte, address);
+        }
+    }
+}
