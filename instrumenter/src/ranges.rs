@@ -1,9 +1,9 @@
 //! Marks what `memory.fill`, `memory.copy` and `memory.init` changed.
 
 use crate::code::*;
-use crate::marks::page;
+use crate::marks::{Map, page};
 use walrus::ir::*;
-use walrus::{FunctionBuilder, FunctionId, LocalId, Module, ValType};
+use walrus::{FunctionBuilder, FunctionId, LocalFunction, LocalId, Module, ValType};
 
 /// Adds the function that marks a range of a memory. Engines leave their own code for a `memory.fill`, so it
 /// marks the first and the last page itself.
@@ -18,16 +18,23 @@ use walrus::{FunctionBuilder, FunctionId, LocalId, Module, ValType};
 ///     (i32.store8 $p offset=MAP (local.get $last) (i32.const 1))
 ///     (if (i32.gt_u (i32.sub (local.get $last) (local.get $first)) (i32.const 1)) (then
 ///       (memory.fill $p (i32.add (local.get $first) (i32.const MAP)) (i32.const 1)
-///         (i32.sub (local.get $last) (local.get $first))))))))
+///         (i32.sub (local.get $last) (local.get $first)))
+///       (i32.store $p offset=BUDGET (i32.const 0) (local.tee $last (i32.sub
+///         (i32.load $p offset=BUDGET (i32.const 0))
+///         (i32.shr_u (i32.sub (local.get $last) (local.get $first)) (i32.const 2)))))
+///       (if (i32.lt_s (local.get $last) (i32.const 0)) (then (unreachable))))))))
 /// ```
+///
+/// A long range pays from the budget, a unit for four pages: it is one instruction, and takes as long as many.
 pub(crate) fn range_function(
     module: &mut Module,
     private: Private,
-    start: u32,
-    memory64: bool,
+    Map { start, memory64, .. }: &Map,
+    budget: Option<u32>,
     bits: u32,
     name: String,
 ) -> FunctionId {
+    let (start, memory64) = (*start, *memory64);
     let ty = if memory64 { ValType::I64 } else { ValType::I32 };
     let [address, length] = [module.locals.add(ty), module.locals.add(ty)];
     let [first, last] = [module.locals.add(ValType::I32), module.locals.add(ValType::I32)];
@@ -52,7 +59,11 @@ pub(crate) fn range_function(
     binop(&mut some, BinaryOp::I32Sub);
     i32_const(&mut some, 1);
     binop(&mut some, BinaryOp::I32GtU);
-    if_then(&mut function, &mut some, fill(private, start, first, last));
+    let mut many = fill(private, start, first, last);
+    if let Some(budget) = budget {
+        pay(&mut function, &mut many, private, budget, first, last);
+    }
+    if_then(&mut function, &mut some, many);
     let mut code = Code::new();
     get(&mut code, length);
     if memory64 {
@@ -94,4 +105,31 @@ fn fill(private: Private, start: u32, first: LocalId, last: LocalId) -> Code {
     binop(&mut code, BinaryOp::I32Sub);
     push(&mut code, MemoryFill { memory: private.0 });
     code
+}
+
+/// Takes a unit for each four pages from the budget, and traps where that is used up. Ends the use of `last`.
+fn pay(
+    function: &mut LocalFunction,
+    code: &mut Code,
+    private: Private,
+    budget: u32,
+    first: LocalId,
+    last: LocalId,
+) {
+    i32_const(code, 0);
+    private.load_at(code, Width::Word, budget);
+    get(code, last);
+    get(code, first);
+    binop(code, BinaryOp::I32Sub);
+    i32_const(code, 2);
+    binop(code, BinaryOp::I32ShrU);
+    binop(code, BinaryOp::I32Sub);
+    tee(code, last);
+    private.store(code, Width::Word, budget);
+    get(code, last);
+    i32_const(code, 0);
+    binop(code, BinaryOp::I32LtS);
+    let mut trap = Code::with_capacity(1);
+    push(&mut trap, Unreachable {});
+    if_then(function, code, trap);
 }

@@ -54,7 +54,7 @@ pub(crate) fn rewrite(
     let marks = Marks {
         private,
         page_bits: options.page_bytes.trailing_zeros(),
-        maps: maps(module, options, private, &memories, &survey),
+        maps: maps(module, options, private, layout.budget, &memories, &survey),
         tables: state::flags(&survey.tables, layout.table_marks.start),
     };
     for id in functions {
@@ -118,6 +118,7 @@ fn maps(
     module: &mut Module,
     options: &Options,
     private: Private,
+    budget: Option<u32>,
     memories: &[(MemoryId, MemoryLayout)],
     survey: &state::Survey,
 ) -> BTreeMap<MemoryId, Map> {
@@ -127,11 +128,11 @@ fn maps(
             let (start, memory64) = (memory.dirty.start, memory.memory64);
             let bits = options.page_bytes.trailing_zeros();
             let name = format!("{PREFIX}:mark:{index}");
-            let range = survey
-                .ranges
-                .contains(id)
-                .then(|| ranges::range_function(module, private, start, memory64, bits, name));
-            maps.insert(*id, Map { start, memory64, range });
+            let mut map = Map { start, memory64, range: None };
+            if survey.ranges.contains(id) {
+                map.range = Some(ranges::range_function(module, private, &map, budget, bits, name));
+            }
+            maps.insert(*id, map);
         }
     }
     maps

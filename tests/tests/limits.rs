@@ -85,6 +85,17 @@ fn endless_loops_hang() {
     );
 }
 
+/// Each turn of the loop is one instruction that takes milliseconds.
+#[test]
+fn endless_bulk_operations_hang_soon() {
+    check(
+        "(module (memory 1024) (func (export \"run\") (param i32)
+           (loop $l (memory.fill (i32.const 0) (i32.const 1) (i32.const 67108864)) (br $l))))",
+        0,
+        End::Hang,
+    );
+}
+
 #[test]
 fn loops_that_end_in_time_return() {
     let source = "(module (func (export \"run\") (param i32)
