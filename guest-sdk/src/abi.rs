@@ -36,6 +36,9 @@ mod host {
         pub(super) fn sometimes(name: *const u8, name_len: usize, condition: i32);
         pub(super) fn reachable(name: *const u8, name_len: usize);
 
+        pub(super) fn target(score: f64, label: *const u8, label_len: usize);
+        pub(super) fn event(text: *const u8, text_len: usize);
+
         pub(super) safe fn verbose() -> i32;
         pub(super) fn describe(name: *const u8, name_len: usize, value: *const u8, value_len: usize);
         pub(super) fn note(text: *const u8, text_len: usize);
@@ -62,16 +65,11 @@ pub(crate) fn unsigned(min: u64, max: u64, simplest: u64) -> u64 {
     host::unsigned(min, max, simplest)
 }
 
-/// In `min..=max`, and never NaN.
-pub(crate) fn float(min: f64, max: f64) -> f64 {
-    host::float(min, max, 0)
-}
-
-/// Any float: NaN and the infinities too.
-pub(crate) fn any_float() -> f64 {
+/// In `min..=max`, or NaN where that is said; infinite only where that is said and the range allows it.
+pub(crate) fn float(min: f64, max: f64, nan: bool, infinite: bool) -> f64 {
     const NAN: i32 = 1;
     const INFINITE: i32 = 2;
-    host::float(f64::NEG_INFINITY, f64::INFINITY, NAN | INFINITE)
+    host::float(min, max, (NAN * i32::from(nan)) | (INFINITE * i32::from(infinite)))
 }
 
 /// `min..=max` bytes; simplest are few and zeros.
@@ -133,6 +131,18 @@ pub fn reachable(name: &'static str) {
 pub fn never(name: &'static str) {
     // SAFETY: the host reads the bytes of a string.
     unsafe { host::unreachable(name.as_ptr(), name.len()) }
+}
+
+/// The exploration prefers what raises the score of this label.
+pub(crate) fn target(score: f64, label: &str) {
+    // SAFETY: the host reads the bytes of a string.
+    unsafe { host::target(score, label.as_ptr(), label.len()) }
+}
+
+/// Something happened that the report counts.
+pub(crate) fn event(text: &str) {
+    // SAFETY: the host reads the bytes of a string.
+    unsafe { host::event(text.as_ptr(), text.len()) }
 }
 
 /// Whether a finding is being told, so that it pays to format.

@@ -1,13 +1,15 @@
 //! Any value of a type.
 
 use std::array;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
 
 use crate::strategy::spanned;
-use crate::{Number, Strategy, abi, option, vec};
+use crate::{Number, Strategy, abi, floats, map, option, result, set, text, vec};
 
-/// How long a `Vec` or a `String` of [`any`] can become. Say more with [`vec`](crate::vec()).
+/// How long a collection or a `String` of [`any`] can become. Say more with [`vec`](crate::vec()).
 const LEN_MAX: usize = 64;
 
 /// Any value of the type: all integers, all floats with NaN and the infinities, …
@@ -40,25 +42,31 @@ impl<T> fmt::Debug for Any<T> {
     }
 }
 
-/// A type of which [`any`] can draw values. Implement it for yours by drawing its parts.
+/// A type of which [`any`] can draw values. Derive it for yours, or implement it by drawing the parts.
 ///
 /// ```
 /// use spelunk_guest::prelude::*;
 ///
-/// struct Point {
-///     x: i32,
-///     y: i32,
+/// #[derive(Arbitrary)]
+/// enum Shape {
+///     Point,
+///     Circle {
+///         #[strategy(1..=100)]
+///         radius: u32,
+///     },
 /// }
 ///
-/// impl Arbitrary for Point {
-///     fn arbitrary() -> Point {
-///         Point { x: draw(any()), y: draw(any()) }
+/// struct Even(u32);
+///
+/// impl Arbitrary for Even {
+///     fn arbitrary() -> Even {
+///         Even(draw(0..=1000) * 2)
 ///     }
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
     message = "no strategy is known for any `{Self}`",
-    note = "say how to draw it with `#[draw(strategy)]`, or implement `Arbitrary`"
+    note = "say how to draw it with `#[draw(strategy)]`, or derive `Arbitrary`"
 )]
 pub trait Arbitrary {
     /// Draws a value.
@@ -77,20 +85,30 @@ macro_rules! integers {
 
 integers!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
 
+macro_rules! wide_integers {
+    ($($wide:ty: $high:ty;)*) => {$(
+        impl Arbitrary for $wide {
+            fn arbitrary() -> $wide {
+                spanned("wide", || <$wide>::from(<$high>::arbitrary()) << 64 | <$wide>::from(u64::arbitrary()))
+            }
+        }
+    )*};
+}
+
+wide_integers! {
+    i128: i64;
+    u128: u64;
+}
+
 impl Arbitrary for f64 {
     fn arbitrary() -> f64 {
-        abi::any_float()
+        floats(..).with_nan().with_infinities().draw()
     }
 }
 
 impl Arbitrary for f32 {
     fn arbitrary() -> f32 {
-        // Most `f64` would be infinite as `f32`, so these are drawn on their own.
-        const RARE: [f32; 3] = [f32::INFINITY, f32::NEG_INFINITY, f32::NAN];
-        spanned("f32", || match abi::boolean(0.1) {
-            true => RARE[abi::index(RARE.len())],
-            false => Number::between(f32::MIN, f32::MAX),
-        })
+        floats(..).with_nan().with_infinities().draw()
     }
 }
 
@@ -100,27 +118,9 @@ impl Arbitrary for bool {
     }
 }
 
-/// Mostly printable ASCII; the simplest is `0`.
-impl Arbitrary for char {
-    fn arbitrary() -> char {
-        const SURROGATES: std::ops::RangeInclusive<u32> = 0xd800..=0xdfff;
-        const COUNT: u32 = char::MAX as u32 + 1 - 0x800;
-        spanned("char", || {
-            if !abi::boolean(0.2) {
-                return abi::integer(' ' as i64, '~' as i64, '0' as i64) as u8 as char;
-            }
-            let place = abi::index(COUNT as usize) as u32;
-            let code = if place < *SURROGATES.start() { place } else { place + 0x800 };
-            char::from_u32(code).expect("surrogates are left out")
-        })
-    }
-}
-
 impl Arbitrary for String {
     fn arbitrary() -> String {
-        let mut text = String::new();
-        crate::collections::each_element((0..=LEN_MAX).into(), || text.push(char::arbitrary()));
-        text
+        text(any::<char>(), 0..=LEN_MAX).draw()
     }
 }
 
@@ -140,6 +140,30 @@ impl<T: Arbitrary> Arbitrary for Vec<T> {
     }
 }
 
+impl<T: Arbitrary + Ord> Arbitrary for BTreeSet<T> {
+    fn arbitrary() -> BTreeSet<T> {
+        set(any(), 0..=LEN_MAX).draw()
+    }
+}
+
+impl<K: Arbitrary + Ord, V: Arbitrary> Arbitrary for BTreeMap<K, V> {
+    fn arbitrary() -> BTreeMap<K, V> {
+        map(any(), any(), 0..=LEN_MAX).draw()
+    }
+}
+
+impl<T: Arbitrary> Arbitrary for Box<T> {
+    fn arbitrary() -> Box<T> {
+        Box::new(T::arbitrary())
+    }
+}
+
+impl<T: Arbitrary, E: Arbitrary> Arbitrary for Result<T, E> {
+    fn arbitrary() -> Result<T, E> {
+        result(any(), any()).draw()
+    }
+}
+
 impl<T: Arbitrary, const N: usize> Arbitrary for [T; N] {
     fn arbitrary() -> [T; N] {
         spanned("array", || array::from_fn(|_| T::arbitrary()))
@@ -156,28 +180,43 @@ macro_rules! tuples {
     )*};
 }
 
-tuples! { (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) (A, B, C, D, E, F) }
+tuples! { (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) (A, B, C, D, E, F) (A, B, C, D, E, F, G) (A, B, C, D, E, F, G, H) }
+
+thread_local! {
+    /// How many derived enums are being drawn, one as a part of another.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The variant of a derived enum: one of `0..n`, with what `make` draws for it, in a span of the type's name.
+///
+/// An enum may be a part of itself. From some depth on only its first variant is drawn, so that it ends.
+#[doc(hidden)]
+pub fn variant<V>(name: &'static str, n: usize, make: impl FnOnce(usize) -> V) -> V {
+    const DEPTH_MAX: usize = 6;
+    spanned(name, || {
+        let depth = DEPTH.replace(DEPTH.get() + 1);
+        let value = make(abi::index(if depth < DEPTH_MAX { n } else { 1 }));
+        DEPTH.set(depth);
+        value
+    })
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::strategy::tests::check;
+    use crate::abi::play;
+    use crate::strategy::tests::{check, check_all, check_simplest};
+    use crate::{Arbitrary, draw};
 
     #[test]
     fn numbers() {
         check(any::<u8>(), &[255], 255, "integer 0..=255 0");
         check(any::<i32>(), &[1], 1, "integer -2147483648..=2147483647 0");
         check(any::<u64>(), &[1], 1, "unsigned 0..=18446744073709551615 0");
-        check(any::<f64>(), &[0.5f64.to_bits()], 0.5, "float any");
+        check(any::<f64>(), &[0.5f64.to_bits()], 0.5, "float -inf..=inf nan infinite");
         check(any::<f32>(), &[1, 1], f32::NEG_INFINITY, "f32( boolean 0.10 index 3 )");
-    }
-
-    #[test]
-    fn characters_jump_over_the_surrogates() {
-        check(any::<char>(), &[0, 'x' as u64], 'x', "char( boolean 0.20 integer 32..=126 48 )");
-        check(any::<char>(), &[1, 0xd7ff], '\u{d7ff}', "char( boolean 0.20 index 1112064 )");
-        check(any::<char>(), &[1, 0xd800], '\u{e000}', "char( boolean 0.20 index 1112064 )");
-        check(any::<char>(), &[1, 1112063], char::MAX, "char( boolean 0.20 index 1112064 )");
+        let wide = "wide( integer -9223372036854775808..=9223372036854775807 0 unsigned 0..=18446744073709551615 0 )";
+        check(any::<i128>(), &[-1i64 as u64, 3], -(1 << 64) + 3, wide);
     }
 
     #[test]
@@ -186,5 +225,67 @@ mod tests {
         check(any::<[bool; 2]>(), &[1, 0], [true, false], "array( boolean 0.50 boolean 0.50 )");
         check(any::<Option<bool>>(), &[0], None, "option( boolean 0.50 )");
         check(any::<Vec<bool>>(), &[0], vec![], "vec( element( boolean 0.83 ) )");
+        check(any::<String>(), &[0], String::new(), "text( element( boolean 0.83 ) )");
+        check(any::<BTreeSet<bool>>(), &[0], BTreeSet::new(), "set( element( boolean 0.83 ) )");
+        check(any::<BTreeMap<u8, u8>>(), &[0], BTreeMap::new(), "map( element( boolean 0.83 ) )");
+        check(
+            any::<Result<Box<bool>, ()>>(),
+            &[0, 1],
+            Ok(Box::new(true)),
+            "result( boolean 0.50 boolean 0.50 )",
+        );
+        let eight = any::<(bool, (), (), (), (), (), (), ())>();
+        check(eight, &[1], (true, (), (), (), (), (), (), ()), "tuple( boolean 0.50 )");
+    }
+
+    #[derive(Arbitrary, Debug, PartialEq)]
+    struct Interval {
+        #[strategy(0..=9)]
+        low: u8,
+        #[strategy(low..=9)]
+        high: u8,
+    }
+
+    #[derive(Arbitrary, Debug, PartialEq)]
+    enum Tree<T> {
+        Leaf,
+        Node(T, Box<Tree<T>>),
+    }
+
+    #[test]
+    fn derived_structs_draw_their_fields() {
+        check(
+            any::<Interval>(),
+            &[3, 5],
+            Interval { low: 3, high: 5 },
+            "Interval( low( integer 0..=9 0 ) high( integer 3..=9 0 ) )",
+        );
+    }
+
+    #[test]
+    fn derived_enums_draw_a_variant_by_its_place() {
+        check(any::<Tree<bool>>(), &[0], Tree::Leaf, "Tree( index 2 )");
+        check(
+            any::<Tree<bool>>(),
+            &[1, 1, 0],
+            Tree::Node(true, Box::new(Tree::Leaf)),
+            "Tree( index 2 field_0( boolean 0.50 ) field_1( Tree( index 2 ) ) )",
+        );
+    }
+
+    #[test]
+    fn an_enum_in_itself_ends() {
+        let (_, log) = play(&[[1; 6].as_slice(), &[0]].concat(), || draw(any::<Tree<()>>()));
+        let indices: Vec<&String> = log.iter().filter(|call| call.starts_with("index")).collect();
+        assert_eq!(indices[5..], ["index 2", "index 1"]);
+    }
+
+    #[test]
+    fn simplest_values() {
+        check_simplest(any::<(i8, u64, i128, f32, bool, char)>(), (0, 0, 0, 0.0, false, '0'));
+        check_simplest(any::<(String, Vec<u8>, Option<u8>)>(), (String::new(), vec![], None));
+        check_simplest(any::<Result<u8, u8>>(), Ok(0));
+        check_simplest(any::<(Interval, Tree<u8>)>(), (Interval { low: 0, high: 0 }, Tree::Leaf));
+        check_all(any::<Interval>(), |interval| interval.low <= interval.high);
     }
 }

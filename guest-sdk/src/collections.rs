@@ -1,6 +1,6 @@
-//! Vectors, bytes, and elements of what is there.
+//! Collections: vectors, bytes, sets and maps.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive, RangeToInclusive};
 
 use crate::strategy::{draw_from_nothing, spanned};
@@ -49,28 +49,47 @@ impl From<RangeToInclusive<usize>> for Size {
 /// deletes the element. The boolean is drawn even where only one answer is allowed, so that this holds for
 /// all elements alike; only a fixed size needs none.
 pub(crate) fn each_element(size: Size, mut draw_one: impl FnMut()) {
+    each_accepted(size, || {
+        draw_one();
+        true
+    });
+}
+
+/// The same where `draw_one` may refuse what it drew, because it is there already. That is discarded, and does
+/// not count. After too many of them the collection ends, or, if it is not long enough, the run does.
+fn each_accepted(size: Size, mut draw_one: impl FnMut() -> bool) {
     let Size { min, max } = size;
     let is_fixed = min == max;
     let go_on = probability_of_more(size);
-    for count in 0.. {
-        if is_fixed && count == max {
+    let (mut accepted, mut refused) = (0, 0);
+    loop {
+        let gives_up = refused > refused_max(accepted);
+        if accepted < min && gives_up {
+            abi::reject();
+        }
+        if is_fixed && accepted == max {
             return;
         }
         abi::span_begin("element");
         let more = is_fixed
-            || abi::boolean(match count {
-                _ if count < min => 1.0,
-                _ if count >= max => 0.0,
+            || abi::boolean(match accepted {
+                _ if accepted < min => 1.0,
+                _ if accepted >= max || gives_up => 0.0,
                 _ => go_on,
             });
-        if more {
-            draw_one();
-        }
-        abi::span_end(false);
-        if !more {
-            return;
+        let is_accepted = more && draw_one();
+        abi::span_end(more && !is_accepted);
+        match (more, is_accepted) {
+            (false, _) => return,
+            (true, true) => accepted += 1,
+            (true, false) => refused += 1,
         }
     }
+}
+
+/// How many elements may be refused, as in Hypothesis: two for each that was not, and three.
+fn refused_max(accepted: usize) -> usize {
+    2 * accepted + 3
 }
 
 /// Such that the mean length is Hypothesis': twice the least and at least 5 more than it, but no more than the
@@ -105,6 +124,114 @@ impl<S: Strategy> Strategy for VecOf<S> {
     }
 }
 
+impl<S: Strategy> VecOf<S> {
+    /// Without equal values: `vec(0..=9, 1..=5).unique()`.
+    ///
+    /// What was drawn twice is drawn again, but not for ever: where a strategy has hardly more values than the
+    /// vector needs, the run is often given up.
+    pub fn unique(self) -> UniqueBy<S, impl Fn(&S::Value) -> S::Value>
+    where
+        S::Value: Clone + Ord,
+    {
+        self.unique_by(Clone::clone)
+    }
+
+    /// Without values whose keys are equal: `vec(account(), 1..=5).unique_by(|account| account.id)`. See
+    /// [`unique`](VecOf::unique).
+    pub fn unique_by<K: Ord, F: Fn(&S::Value) -> K>(self, key: F) -> UniqueBy<S, F> {
+        UniqueBy { strategy: self.strategy, size: self.size, key }
+    }
+}
+
+/// What [`VecOf::unique_by`] returns.
+#[derive(Clone, Debug)]
+pub struct UniqueBy<S, F> {
+    strategy: S,
+    size: Size,
+    key: F,
+}
+
+impl<K: Ord, S: Strategy, F: Fn(&S::Value) -> K> Strategy for UniqueBy<S, F> {
+    type Value = Vec<S::Value>;
+
+    fn draw(&self) -> Vec<S::Value> {
+        spanned("vec", || {
+            let (mut values, mut keys) = (Vec::new(), BTreeSet::new());
+            each_accepted(self.size, || {
+                let value = self.strategy.draw();
+                let is_new = keys.insert((self.key)(&value));
+                if is_new {
+                    values.push(value);
+                }
+                is_new
+            });
+            values
+        })
+    }
+}
+
+/// A set of values of `strategy`: `set(0..=9, 1..=5)`. Another kind of set is `mapped` from it:
+/// `.mapped(HashSet::from_iter)`.
+///
+/// What was drawn twice is drawn again, as in [`VecOf::unique`].
+pub fn set<S: Strategy<Value: Ord>>(strategy: S, size: impl Into<Size>) -> SetOf<S> {
+    SetOf { strategy, size: size.into() }
+}
+
+/// What [`set`] returns.
+#[derive(Clone, Debug)]
+pub struct SetOf<S> {
+    strategy: S,
+    size: Size,
+}
+
+impl<S: Strategy<Value: Ord>> Strategy for SetOf<S> {
+    type Value = BTreeSet<S::Value>;
+
+    fn draw(&self) -> Self::Value {
+        spanned("set", || {
+            let mut values = BTreeSet::new();
+            each_accepted(self.size, || values.insert(self.strategy.draw()));
+            values
+        })
+    }
+}
+
+/// A map from values of one strategy to values of another: `map(text("abc", 1), 0..=9, ..=3)`. Another kind of
+/// map is `mapped` from it: `.mapped(HashMap::from_iter)`.
+///
+/// A key that was drawn twice is drawn again, as in [`VecOf::unique`].
+pub fn map<K: Strategy<Value: Ord>, V: Strategy>(keys: K, values: V, size: impl Into<Size>) -> MapOf<K, V> {
+    MapOf { keys, values, size: size.into() }
+}
+
+/// What [`map`] returns.
+#[derive(Clone, Debug)]
+pub struct MapOf<K, V> {
+    keys: K,
+    values: V,
+    size: Size,
+}
+
+impl<K: Strategy<Value: Ord>, V: Strategy> Strategy for MapOf<K, V> {
+    type Value = BTreeMap<K::Value, V::Value>;
+
+    fn draw(&self) -> Self::Value {
+        spanned("map", || {
+            let mut values = BTreeMap::new();
+            each_accepted(self.size, || {
+                let key = self.keys.draw();
+                let is_new = !values.contains_key(&key);
+                if is_new {
+                    values.insert(key, self.values.draw());
+                }
+                is_new
+            });
+            values
+        })
+    }
+}
+
 /// Bytes, in one choice. The simplest are the fewest, all zero.
 ///
 /// Quicker than `vec(any::<u8>(), size)`; memory for the largest size is allocated each time.
@@ -126,115 +253,11 @@ impl Strategy for Bytes {
     }
 }
 
-/// A clone of one of these; the first is the simplest.
-///
-/// Among none there is nothing to draw, which is a finding: a deadlock. Where that is no bug, say
-/// `#[precondition(!self.names.is_empty())]`.
-///
-/// Takes a slice, array, `Vec`, `VecDeque`, `BTreeSet` or `BTreeMap` (its keys), by reference or, the first
-/// three, by value. Collect an iterator into a `Vec` first.
-///
-/// ```
-/// # use spelunk_guest::prelude::*;
-/// struct Pool {
-///     names: Vec<String>,
-/// }
-///
-/// #[harness]
-/// impl Pool {
-/// #   #[setup] fn new() -> Pool { Pool { names: vec![] } }
-///     #[rule]
-///     #[precondition(!self.names.is_empty())]
-///     fn use_one(&mut self, #[draw(sampled_from(&self.names))] name: String) {}
-/// }
-/// # fn main() {}
-/// ```
-pub fn sampled_from<C: Samples>(samples: C) -> SampledFrom<C> {
-    SampledFrom { samples }
-}
-
-/// What [`sampled_from`] returns.
-#[derive(Clone, Debug)]
-pub struct SampledFrom<C> {
-    samples: C,
-}
-
-impl<C: Samples> Strategy for SampledFrom<C> {
-    type Value = C::Item;
-
-    fn draw(&self) -> C::Item {
-        self.samples.get(abi::index(self.samples.len()))
-    }
-}
-
-/// What [`sampled_from`] takes.
-#[diagnostic::on_unimplemented(
-    message = "`sampled_from` takes a slice, array, `Vec`, `VecDeque`, `BTreeSet` or `BTreeMap`, not `{Self}`",
-    note = "collect an iterator into a `Vec` first; borrow what is a field"
-)]
-#[allow(clippy::len_without_is_empty)]
-pub trait Samples {
-    /// What is drawn.
-    type Item;
-
-    /// How many there are.
-    fn len(&self) -> usize;
-
-    /// A clone of one of them; `index` is less than [`len`](Samples::len).
-    fn get(&self, index: usize) -> Self::Item;
-}
-
-macro_rules! sliced {
-    ($(($($generics:tt)*) $collection:ty;)*) => {$(
-        impl<$($generics)*> Samples for $collection {
-            type Item = T;
-
-            fn len(&self) -> usize {
-                self[..].len()
-            }
-
-            fn get(&self, index: usize) -> T {
-                self[index].clone()
-            }
-        }
-    )*};
-}
-
-macro_rules! walked {
-    ($(($($generics:tt)*) $collection:ty: $iterate:ident;)*) => {$(
-        impl<T: Clone, $($generics)*> Samples for &$collection {
-            type Item = T;
-
-            fn len(&self) -> usize {
-                <$collection>::len(self)
-            }
-
-            fn get(&self, index: usize) -> T {
-                self.$iterate().nth(index).expect("the index is less than the length").clone()
-            }
-        }
-    )*};
-}
-
-sliced! {
-    (T: Clone) Vec<T>;
-    (T: Clone) &Vec<T>;
-    (T: Clone) &[T];
-    (T: Clone, const N: usize) [T; N];
-    (T: Clone, const N: usize) &[T; N];
-}
-
-walked! {
-    () VecDeque<T>: iter;
-    () BTreeSet<T>: iter;
-    (V) BTreeMap<T, V>: keys;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::abi::play;
-    use crate::strategy::tests::check;
+    use crate::strategy::tests::{check, check_all, check_simplest};
     use crate::{boolean, draw, just};
 
     #[test]
@@ -275,21 +298,59 @@ mod tests {
     }
 
     #[test]
-    fn samples_of_every_collection() {
-        let names = vec!["a".to_string(), "b".to_string()];
-        check(sampled_from(&names), &[1], "b".to_string(), "index 2");
-        check(sampled_from(&names[..1]), &[0], "a".to_string(), "index 1");
-        check(sampled_from([1, 2, 3]), &[2], 3, "index 3");
-        check(sampled_from(&[1, 2, 3]), &[2], 3, "index 3");
-        check(sampled_from(vec![1, 2]), &[1], 2, "index 2");
-        check(sampled_from(&VecDeque::from([1, 2])), &[1], 2, "index 2");
-        check(sampled_from(&BTreeSet::from([4, 2])), &[1], 4, "index 2");
-        check(sampled_from(&BTreeMap::from([("x", 1), ("y", 2)])), &[1], "y", "index 2");
+    fn equal_elements_are_discarded_and_drawn_again() {
+        check(
+            vec(0..=9, 2).unique(),
+            &[4, 4, 5],
+            vec![4, 5],
+            "vec( element( integer 0..=9 0 ) element( integer 0..=9 0 )discarded element( integer 0..=9 0 ) )",
+        );
+        check(
+            set(boolean(), 0..=2),
+            &[1, 1, 1, 0, 0],
+            BTreeSet::from([false, true]),
+            "set( element( boolean 0.50 boolean 0.50 ) element( boolean 0.50 boolean 0.50 ) element( boolean 0.00 ) )",
+        );
+        check(
+            map(boolean(), just('x'), 1),
+            &[1],
+            BTreeMap::from([(true, 'x')]),
+            "map( element( boolean 0.50 ) )",
+        );
     }
 
     #[test]
-    #[should_panic = "deadlock"]
-    fn a_sample_of_none_is_a_deadlock() {
-        play(&[], || draw(sampled_from::<[u8; 0]>([])));
+    fn unique_by_a_key() {
+        let strategy = vec(0..=99, 2).unique_by(|number| number / 10);
+        let (drawn, _) = play(&[4, 9, 10], || draw(strategy));
+        assert_eq!(drawn, [4, 10]);
+    }
+
+    #[test]
+    fn a_set_ends_where_nothing_new_comes() {
+        let (drawn, log) = play(&[1, 1, 1, 1, 1, 1, 1, 0], || draw(set(just(0), 0..=9)));
+        assert_eq!(drawn, BTreeSet::from([0]));
+        assert_eq!(log[log.len() - 3..], ["boolean 0.00", ")", ")"]);
+    }
+
+    #[test]
+    #[should_panic = "reject"]
+    fn a_set_that_cannot_be_large_enough_gives_up() {
+        play(&[], || draw(set(just(0), 2)));
+    }
+
+    #[test]
+    fn simplest_values_and_sizes() {
+        check_simplest(vec(3..=9, 0..=5), vec![]);
+        check_simplest(vec(3..=9, 2..=5), vec![3, 3]);
+        check_simplest(set(3..=9, ..=5), BTreeSet::new());
+        check_simplest(map(1..=2, just('x'), 1..5), BTreeMap::from([(1, 'x')]));
+        check_simplest(bytes(2..=5), vec![7; 2]);
+        check_all(vec(0..=9, 2..=5), |values| (2..=5).contains(&values.len()));
+        check_all(set(0..=999, 2..=5), |values| (2..=5).contains(&values.len()));
+        check_all(map(0..=999, just(1), 2), |values| values.len() == 2);
+        check_all(vec(0..=99, ..=5).unique_by(|n| n % 10), |values| {
+            values.len() <= 5 && BTreeSet::from_iter(values.iter().map(|n| n % 10)).len() == values.len()
+        });
     }
 }

@@ -64,3 +64,74 @@ impl<E: Debug> RuleResult for Result<(), E> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::abi::play;
+    use crate::prelude::*;
+
+    #[derive(Default)]
+    struct Desk {
+        tickets: Pool<u8>,
+        next: u8,
+        served: Vec<u8>,
+    }
+
+    /// What can be done with a ticket.
+    #[derive(Clone, Debug)]
+    struct Serve(u8);
+
+    #[harness]
+    impl Desk {
+        #[rule(into = tickets)]
+        fn issue(&mut self, limit: u8) -> Option<u8> {
+            self.next += 1;
+            (self.next <= limit).then_some(self.next)
+        }
+
+        #[rule]
+        #[precondition(self.next < 9)]
+        fn swap(&mut self, #[take(tickets)] a: u8, #[from(tickets)] b: u8) {
+            self.served.extend([a, b]);
+        }
+
+        #[steps]
+        fn steps(&self) -> impl Strategy<Value = Serve> {
+            sampled_from(&self.tickets).mapped(Serve)
+        }
+
+        #[execute]
+        #[precondition(!self.tickets.is_empty())]
+        fn serve(&mut self, step: Serve) {
+            self.served.push(step.0);
+        }
+    }
+
+    #[test]
+    fn rules_make_what_others_use() {
+        let mut desk = Desk::default();
+        assert!(!desk.__spelunk_precondition_swap());
+        let (_, log) = play(&[9, 0, 0, 9, 0, 0], || {
+            desk.__spelunk_rule_issue();
+            assert!(!desk.__spelunk_precondition_swap());
+            desk.__spelunk_rule_issue();
+        });
+        assert_eq!(log[3..5], ["verbose", "verbose"]);
+        assert!(desk.__spelunk_precondition_swap());
+        let (_, log) = play(&[1, 0, 1], || desk.__spelunk_rule_swap());
+        let calls = "a( index 2 ) b( index 1 ) verbose describe a=2 describe b=1";
+        assert_eq!((log.join(" ").as_str(), desk.served), (calls, vec![2, 1]));
+    }
+
+    #[test]
+    fn steps_depend_on_the_state() {
+        let mut desk = Desk::default();
+        assert!(!desk.__spelunk_precondition_serve());
+        desk.tickets.push(7);
+        let (_, log) = play(&[0, 1], || desk.__spelunk_rule_serve());
+        assert_eq!(
+            (log.join(" ").as_str(), desk.served),
+            ("step( index 1 ) verbose describe step=Serve(7)", vec![7])
+        );
+    }
+}

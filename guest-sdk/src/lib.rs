@@ -58,8 +58,9 @@
 //! - [`fault!`] declares what the explorer may break, [`Fault::is_active`] asks whether it has.
 //! - [`always!`], [`sometimes!`], [`reachable!`] and [`never!`] are properties, to be stated in the code under
 //!   test. Those that were never reached are reported.
+//! - A [`Pool`] holds what rules make, for others to use.
 //! - [`assume`] gives up a run that does not count, [`fail!`] ends it as a finding, [`note!`] adds a line to
-//!   the story.
+//!   the story, [`target`] says where it gets interesting, and [`event!`] counts what happens.
 //!
 //! # Native builds
 //!
@@ -83,44 +84,67 @@ mod abi;
 #[path = "script.rs"]
 mod abi;
 
+mod alternative;
 mod arbitrary;
+mod character;
+mod class;
 mod collections;
 mod fault;
+mod float;
+mod guidance;
 mod harness;
+mod matching;
 mod number;
 mod outcome;
 mod panic;
+mod pattern;
+mod pool;
 mod property;
+mod recursive;
+mod sample;
 mod strategy;
 mod text;
 
+pub use alternative::{
+    Just, OneOf, OptionOf, ResultOf, Weighted, WeightedOneOf, boolean, just, one_of, option, result,
+    weighted, weighted_one_of,
+};
 pub use arbitrary::{Any, Arbitrary, any};
-pub use collections::{Bytes, SampledFrom, Samples, Size, VecOf, bytes, sampled_from, vec};
+pub use character::Alphabet;
+pub use collections::{Bytes, MapOf, SetOf, Size, UniqueBy, VecOf, bytes, map, set, vec};
 pub use fault::Fault;
+pub use float::{Float, Floats, floats};
+pub use guidance::{target, target_label};
 pub use harness::RuleResult;
+pub use matching::{Matching, matching};
 pub use number::Number;
 pub use outcome::assume;
-pub use spelunk_guest_macros::harness;
-pub use strategy::{
-    Boxed, Composite, Filter, FlatMap, Just, Map, OneOf, OptionOf, Strategy, Weighted, boolean, composite,
-    draw, just, one_of, option, weighted,
-};
+pub use pool::{Pool, Produced};
+pub use recursive::{Recursive, recursive};
+pub use sample::{Permutation, SampledFrom, Samples, permutation, sampled_from};
+pub use spelunk_guest_macros::{Arbitrary, harness};
+pub use strategy::{Boxed, Composite, Filter, FlatMap, Map, Strategy, composite, draw};
 pub use text::{Text, text};
 
 /// Everything a harness needs: `use spelunk_guest::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Arbitrary, Boxed, Fault, Strategy, any, assume, boolean, bytes, composite, draw, just, one_of,
-        option, sampled_from, text, vec, weighted,
+        Arbitrary, Boxed, Fault, Pool, Strategy, any, assume, boolean, bytes, composite, draw, floats, just,
+        map, matching, one_of, option, permutation, recursive, result, sampled_from, set, target,
+        target_label, text, vec, weighted, weighted_one_of,
     };
-    pub use crate::{always, fail, fault, harness, never, note, reachable, sometimes};
+    pub use crate::{always, event, fail, fault, harness, never, note, reachable, sometimes};
 }
 
 /// What the macros of this crate write calls to. Not for use by hand: it may change at any time.
 #[doc(hidden)]
 pub mod __private {
     pub use crate::abi::{always, fail, never, reachable, sometimes, verbose};
+    pub use crate::arbitrary::variant;
+    pub use crate::guidance::event;
     pub use crate::harness::{RuleResult, Slot, argument, describe};
     pub use crate::outcome::{fail_with, note};
+    pub use crate::pool::{produce, taken};
     pub use crate::property::declaration;
+    pub use crate::strategy::spanned;
 }

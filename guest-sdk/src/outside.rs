@@ -27,11 +27,7 @@ pub(crate) fn unsigned(_min: u64, _max: u64, _simplest: u64) -> u64 {
     outside()
 }
 
-pub(crate) fn float(_min: f64, _max: f64) -> f64 {
-    outside()
-}
-
-pub(crate) fn any_float() -> f64 {
+pub(crate) fn float(_min: f64, _max: f64, _nan: bool, _infinite: bool) -> f64 {
     outside()
 }
 
@@ -60,6 +56,10 @@ pub fn sometimes(_name: &'static str, _condition: bool) {}
 pub fn reachable(_name: &'static str) {}
 
 pub fn never(_name: &'static str) {}
+
+pub(crate) fn target(_score: f64, _label: &str) {}
+
+pub(crate) fn event(_text: &str) {}
 
 pub fn verbose() -> bool {
     false

@@ -1,5 +1,5 @@
-//! What stands for `abi.rs` in the tests of this crate: a host that answers from a list and writes down what
-//! it was asked.
+//! What stands for `abi.rs` in the tests of this crate: a host that answers as a test says, and writes down
+//! what it was asked.
 
 // Each function is documented in `abi.rs`.
 #![allow(missing_docs)]
@@ -9,9 +9,23 @@ use std::collections::VecDeque;
 
 #[derive(Default)]
 struct Host {
-    /// Booleans as 0 and 1, floats as their bits.
-    answers: VecDeque<u64>,
+    answers: Answers,
     log: Vec<String>,
+}
+
+/// Booleans are 0 and 1, floats their bits, bytes how many they are.
+enum Answers {
+    These(VecDeque<u64>),
+    /// The simplest to each question.
+    Simplest,
+    /// Any that is possible, from this state of a generator on.
+    Random(u64),
+}
+
+impl Default for Answers {
+    fn default() -> Answers {
+        Answers::These(VecDeque::new())
+    }
 }
 
 thread_local! {
@@ -21,49 +35,85 @@ thread_local! {
 /// Runs `f` with these answers to its choices, all of which it must use. Returns its result and the calls.
 #[track_caller]
 pub(crate) fn play<R>(answers: &[u64], f: impl FnOnce() -> R) -> (R, Vec<String>) {
-    HOST.replace(Host { answers: answers.iter().copied().collect(), log: Vec::new() });
+    HOST.set(Host { answers: Answers::These(answers.iter().copied().collect()), log: Vec::new() });
     let result = f();
     let Host { answers, log } = HOST.take();
-    assert!(answers.is_empty(), "answers left: {answers:?}, after {log:?}");
+    if let Answers::These(left) = answers {
+        assert!(left.is_empty(), "answers left: {left:?}, after {log:?}");
+    }
     (result, log)
+}
+
+/// Runs `f` with the simplest answer to each choice.
+pub(crate) fn play_simplest<R>(f: impl FnOnce() -> R) -> R {
+    HOST.set(Host { answers: Answers::Simplest, log: Vec::new() });
+    f()
+}
+
+/// Runs `f` often with answers of all kinds.
+pub(crate) fn play_random(mut f: impl FnMut()) {
+    HOST.set(Host { answers: Answers::Random(1), log: Vec::new() });
+    (0..500).for_each(|_| f());
 }
 
 fn log(call: String) {
     HOST.with_borrow_mut(|host| host.log.push(call));
 }
 
-fn answer(question: String) -> u64 {
-    log(question.clone());
-    HOST.with_borrow_mut(|host| host.answers.pop_front()).unwrap_or_else(|| panic!("no answer to {question}"))
+/// `possible` makes a possible answer of any number.
+fn answer(question: String, simplest: u64, possible: impl FnOnce(u64) -> u64) -> u64 {
+    HOST.with_borrow_mut(|Host { answers, log }| {
+        log.push(question);
+        match answers {
+            Answers::These(answers) => {
+                answers.pop_front().unwrap_or_else(|| panic!("no answer to {}", log[log.len() - 1]))
+            }
+            Answers::Simplest => simplest,
+            Answers::Random(state) => {
+                // A linear congruential generator (Knuth, MMIX), of which the upper bits are good.
+                *state =
+                    state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                possible(*state >> 33)
+            }
+        }
+    })
 }
 
 pub(crate) fn boolean(probability: f64) -> bool {
-    answer(format!("boolean {probability:.2}")) != 0
+    let (always, never) = (probability >= 1.0, probability <= 0.0);
+    answer(format!("boolean {probability:.2}"), always.into(), |any| {
+        u64::from(always || !never && any % 2 == 0)
+    }) != 0
 }
 
 pub(crate) fn index(n: usize) -> usize {
     assert!(n > 0, "deadlock");
-    answer(format!("index {n}")) as usize
+    answer(format!("index {n}"), 0, |any| any % n as u64) as usize
 }
 
 pub(crate) fn integer(min: i64, max: i64, simplest: i64) -> i64 {
-    answer(format!("integer {min}..={max} {simplest}")) as i64
+    let at = |any: u64| (i128::from(min) + i128::from(any) % (i128::from(max) - i128::from(min) + 1)) as u64;
+    answer(format!("integer {min}..={max} {simplest}"), simplest.clamp(min, max) as u64, at) as i64
 }
 
 pub(crate) fn unsigned(min: u64, max: u64, simplest: u64) -> u64 {
-    answer(format!("unsigned {min}..={max} {simplest}"))
+    let at = |any: u64| (u128::from(min) + u128::from(any) % (u128::from(max) - u128::from(min) + 1)) as u64;
+    answer(format!("unsigned {min}..={max} {simplest}"), simplest.clamp(min, max), at)
 }
 
-pub(crate) fn float(min: f64, max: f64) -> f64 {
-    f64::from_bits(answer(format!("float {min}..={max}")))
-}
-
-pub(crate) fn any_float() -> f64 {
-    f64::from_bits(answer("float any".into()))
+pub(crate) fn float(min: f64, max: f64, nan: bool, infinite: bool) -> f64 {
+    let name = |flag, name| if flag { name } else { "" };
+    let question = format!("float {min}..={max}{}{}", name(nan, " nan"), name(infinite, " infinite"));
+    let simplest = 0f64.clamp(min, max);
+    let possible = [simplest, min.max(f64::MIN), max.min(f64::MAX)];
+    f64::from_bits(answer(question, simplest.to_bits(), |any| possible[any as usize % 3].to_bits()))
 }
 
 pub(crate) fn bytes(min: usize, max: usize) -> Vec<u8> {
-    vec![7; answer(format!("bytes {min}..={max}")) as usize]
+    let len = answer(format!("bytes {min}..={max}"), min as u64, |any| {
+        (min + any as usize % (max - min + 1)) as u64
+    });
+    vec![7; len as usize]
 }
 
 pub(crate) fn span_begin(label: &'static str) {
@@ -98,8 +148,16 @@ pub fn never(name: &'static str) {
     log(format!("unreachable {name}"));
 }
 
+pub(crate) fn target(score: f64, label: &str) {
+    log(format!("target {label} {score}"));
+}
+
+pub(crate) fn event(text: &str) {
+    log(format!("event {text}"));
+}
+
 pub fn verbose() -> bool {
-    answer("verbose".into()) != 0
+    answer("verbose".into(), 0, |any| any % 2) != 0
 }
 
 pub(crate) fn describe(name: &'static str, value: &str) {

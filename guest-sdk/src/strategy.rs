@@ -1,4 +1,6 @@
-//! What a strategy is, and how strategies are combined.
+//! What a strategy is, and how one is made of another.
+
+use std::rc::Rc;
 
 use crate::abi;
 
@@ -48,12 +50,13 @@ pub trait Strategy {
         FlatMap { strategy: self, f }
     }
 
-    /// The same strategy behind a type that depends on its value alone, as [`one_of`] needs it.
+    /// The same strategy behind a type that depends on its value alone, as [`one_of`](crate::one_of()) needs
+    /// it.
     fn boxed<'a>(self) -> Boxed<'a, Self::Value>
     where
         Self: Sized + 'a,
     {
-        Boxed(Box::new(self))
+        Boxed(Rc::new(self))
     }
 }
 
@@ -126,105 +129,20 @@ impl<S: Strategy, T: Strategy, F: Fn(S::Value) -> T> Strategy for FlatMap<S, F> 
     }
 }
 
-/// What [`Strategy::boxed`] returns.
-pub struct Boxed<'a, V>(Box<dyn Strategy<Value = V> + 'a>);
+/// What [`Strategy::boxed`] returns. A clone draws from the same strategy.
+pub struct Boxed<'a, V>(Rc<dyn Strategy<Value = V> + 'a>);
+
+impl<V> Clone for Boxed<'_, V> {
+    fn clone(&self) -> Self {
+        Boxed(Rc::clone(&self.0))
+    }
+}
 
 impl<V> Strategy for Boxed<'_, V> {
     type Value = V;
 
     fn draw(&self) -> V {
         self.0.draw()
-    }
-}
-
-/// Always this value.
-pub fn just<V: Clone>(value: V) -> Just<V> {
-    Just(value)
-}
-
-/// What [`just`] returns.
-#[derive(Clone, Debug)]
-pub struct Just<V>(V);
-
-impl<V: Clone> Strategy for Just<V> {
-    type Value = V;
-
-    fn draw(&self) -> V {
-        self.0.clone()
-    }
-}
-
-/// `true` or `false`, the simplest.
-pub fn boolean() -> Weighted {
-    weighted(0.5)
-}
-
-/// `true` with this probability, else `false`, the simplest. At 0 or less it is never `true`, at 1 or more
-/// always; between them both remain possible, whatever the probability.
-pub fn weighted(probability: f64) -> Weighted {
-    Weighted { probability }
-}
-
-/// What [`weighted`] and [`boolean`] return.
-#[derive(Clone, Debug)]
-pub struct Weighted {
-    probability: f64,
-}
-
-impl Strategy for Weighted {
-    type Value = bool;
-
-    fn draw(&self) -> bool {
-        abi::boolean(self.probability)
-    }
-}
-
-/// `None`, the simplest, or a value of `strategy`.
-pub fn option<S: Strategy>(strategy: S) -> OptionOf<S> {
-    OptionOf { strategy }
-}
-
-/// What [`option`] returns.
-#[derive(Clone, Debug)]
-pub struct OptionOf<S> {
-    strategy: S,
-}
-
-impl<S: Strategy> Strategy for OptionOf<S> {
-    type Value = Option<S::Value>;
-
-    fn draw(&self) -> Option<S::Value> {
-        spanned("option", || abi::boolean(0.5).then(|| self.strategy.draw()))
-    }
-}
-
-/// A value of one of these strategies. The first is the simplest; none at all is a deadlock, as with
-/// [`sampled_from`](crate::sampled_from).
-///
-/// Strategies of different types are made alike by [`Strategy::boxed`].
-///
-/// ```
-/// use spelunk_guest::prelude::*;
-///
-/// fn key() -> impl Strategy<Value = u32> {
-///     one_of([just(0).boxed(), (100..200).boxed(), any::<u32>().boxed()])
-/// }
-/// ```
-pub fn one_of<S: Strategy>(strategies: impl Into<Vec<S>>) -> OneOf<S> {
-    OneOf { strategies: strategies.into() }
-}
-
-/// What [`one_of`] returns.
-#[derive(Clone, Debug)]
-pub struct OneOf<S> {
-    strategies: Vec<S>,
-}
-
-impl<S: Strategy> Strategy for OneOf<S> {
-    type Value = S::Value;
-
-    fn draw(&self) -> S::Value {
-        spanned("one_of", || self.strategies[abi::index(self.strategies.len())].draw())
     }
 }
 
@@ -260,8 +178,7 @@ impl<V, F: Fn() -> V> Strategy for Composite<F> {
 }
 
 macro_rules! tuples {
-    ($($(#[$attribute:meta])? ($($strategy:ident $place:tt),+))*) => {$(
-        $(#[$attribute])?
+    ($(($($strategy:ident $place:tt),+))*) => {$(
         impl<$($strategy: Strategy),+> Strategy for ($($strategy,)+) {
             type Value = ($($strategy::Value,)+);
 
@@ -279,10 +196,22 @@ tuples! {
     (A 0, B 1, C 2, D 3)
     (A 0, B 1, C 2, D 3, E 4)
     (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+}
+
+/// An array of strategies draws an array of values, as a tuple draws a tuple.
+impl<S: Strategy, const N: usize> Strategy for [S; N] {
+    type Value = [S::Value; N];
+
+    fn draw(&self) -> Self::Value {
+        spanned("array", || self.each_ref().map(Strategy::draw))
+    }
 }
 
 /// The choices that `f` draws, in a span.
-pub(crate) fn spanned<V>(label: &'static str, f: impl FnOnce() -> V) -> V {
+#[doc(hidden)]
+pub fn spanned<V>(label: &'static str, f: impl FnOnce() -> V) -> V {
     abi::span_begin(label);
     let value = f();
     abi::span_end(false);
@@ -301,7 +230,8 @@ pub(crate) mod tests {
     use std::fmt::Debug;
 
     use super::*;
-    use crate::abi::play;
+    use crate::abi::{play, play_random, play_simplest};
+    use crate::{any, boolean, just};
 
     /// What `strategy` draws from these answers, and what it asks.
     #[track_caller]
@@ -316,20 +246,34 @@ pub(crate) mod tests {
         assert_eq!(log.join(" "), calls);
     }
 
+    /// The simplest value of `strategy`.
+    #[track_caller]
+    pub(crate) fn check_simplest<S: Strategy<Value: Debug + PartialEq>>(strategy: S, value: S::Value) {
+        assert_eq!(play_simplest(|| draw(strategy)), value);
+    }
+
+    /// Whatever is answered, the value is one that `holds` accepts.
+    #[track_caller]
+    pub(crate) fn check_all<S: Strategy<Value: Debug>>(strategy: S, holds: impl Fn(&S::Value) -> bool) {
+        play_random(|| {
+            let value = draw(&strategy);
+            assert!(holds(&value), "{value:?}");
+        });
+    }
+
     #[test]
-    fn simple_strategies() {
-        check(just("a"), &[], "a", "");
-        check(boolean(), &[1], true, "boolean 0.50");
-        check(weighted(0.25), &[0], false, "boolean 0.25");
-        check(option(boolean()), &[0], None, "option( boolean 0.50 )");
-        check(option(boolean()), &[1, 1], Some(true), "option( boolean 0.50 boolean 0.50 )");
-        check(one_of([just(1), just(2)]), &[1], 2, "one_of( index 2 )");
-        check(composite(|| draw(boolean()) && draw(boolean())), &[0], false, "composite( boolean 0.50 )");
-        check((boolean(), just(3)), &[1], (true, 3), "tuple( boolean 0.50 )");
+    fn simplest_values() {
+        check_simplest((5..=9, any::<bool>()), (5, false));
+        check_simplest([1..=9, 2..=9], [1, 2]);
+        check_simplest((1..=9).mapped(|n| n * 2), 2);
+        check_simplest((0..=9).flat_mapped(|n| n..=9), 0);
+        check_simplest((0..=9).filtered(|n| n % 2 == 0), 0);
+        check_simplest(composite(|| draw(3..=9)), 3);
     }
 
     #[test]
     fn combined_strategies() {
+        check(composite(|| draw(boolean()) && draw(boolean())), &[0], false, "composite( boolean 0.50 )");
         check(boolean().mapped(u8::from), &[1], 1, "boolean 0.50");
         check(
             boolean().flat_mapped(|wide| if wide { 0..=1000 } else { 0..=9 }),
@@ -337,8 +281,15 @@ pub(crate) mod tests {
             7,
             "flat_map( boolean 0.50 integer 0..=1000 0 )",
         );
-        let mixed = one_of([just(1).boxed(), (5..=6).boxed()]);
-        check(&mixed, &[1, 6], 6, "one_of( index 2 integer 5..=6 0 )");
+        check(boolean().boxed().clone(), &[1], true, "boolean 0.50");
+    }
+
+    #[test]
+    fn tuples_and_arrays() {
+        check((boolean(), just(3)), &[1], (true, 3), "tuple( boolean 0.50 )");
+        let eight = (just(1), just(2), just(3), just(4), just(5), just(6), just(7), boolean());
+        check(eight, &[1], (1, 2, 3, 4, 5, 6, 7, true), "tuple( boolean 0.50 )");
+        check([0..=1, 5..=6], &[1, 5], [1, 5], "array( integer 0..=1 0 integer 5..=6 0 )");
     }
 
     #[test]
@@ -356,11 +307,5 @@ pub(crate) mod tests {
     #[should_panic = "reject"]
     fn filter_gives_up_after_three() {
         play(&[1, 3, 5], || draw((0..=9).filtered(|n| n % 2 == 0)));
-    }
-
-    #[test]
-    #[should_panic = "deadlock"]
-    fn one_of_none_is_a_deadlock() {
-        play(&[], || draw(one_of::<Just<u8>>([])));
     }
 }

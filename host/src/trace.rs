@@ -48,7 +48,13 @@ impl Trace {
     /// Appends a step that made no choice.
     pub fn push(&mut self, action: Action, seed: u64) {
         let (choices, spans) = (self.choices.len() as u32, self.spans.len() as u32);
-        self.steps.push(Step { action, seed, choices: (choices, choices), spans: (spans, spans), state: None });
+        self.steps.push(Step {
+            action,
+            seed,
+            choices: (choices, choices),
+            spans: (spans, spans),
+            state: None,
+        });
     }
 
     /// Appends choices and spans to the last step; both are emptied into the trace.

@@ -120,7 +120,7 @@ fn writers() -> String {
         }
     }
     for (table, address) in [("$t", "i32"), ("$u", "i64")] {
-        add(&format!("{address}"), format!("(table.set {table} (local.get 0) (ref.func $f))"));
+        add(address, format!("(table.set {table} (local.get 0) (ref.func $f))"));
         let body = format!("(table.fill {table} (local.get 0) (ref.null func) (local.get 1))");
         add(&format!("{address} {address}"), body);
         for segment in ["$s", "$r"] {
@@ -174,7 +174,7 @@ fn write(machine: &mut Machine, rng: &mut Xoshiro256PlusPlus, page_bytes: i64) -
         ValType::I64 => Val::I64(number()),
         ValType::F32 => Val::F32(number() as u32 | 1),
         ValType::F64 => Val::F64(number() as u64 | 1),
-        _ => Val::V128((number() as u128 * 0x1_0001_0001_0001 | 1).into()),
+        _ => Val::V128(((number() as u128 * 0x1_0001_0001_0001) | 1).into()),
     });
     (name.clone(), args.collect())
 }

@@ -21,13 +21,14 @@
 //! Everything but the export names is there on native targets too, so that the same code is checked
 //! everywhere and nothing is reported as never used.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::spanned::Spanned;
 use syn::{Attribute, Error, ItemImpl, Token};
 
-use crate::parse::{self, Argument, Harness, Invariant, Method, Rule, Setup, Teardown};
+use crate::error::place;
+use crate::harness::{Argument, Harness, Invariant, Method, Pool, Rule, Setup, Source, Teardown};
+use crate::parse;
 
 pub(crate) fn harness(arguments: TokenStream, block: TokenStream) -> TokenStream {
     if !arguments.is_empty() {
@@ -61,8 +62,7 @@ fn methods(harness: &Harness) -> TokenStream {
     let self_type = &harness.self_type;
     let setup = setup_method(harness.setup.as_ref());
     let rules = harness.rules.iter().map(rule_method);
-    let preconditions =
-        harness.rules.iter().filter(|rule| !rule.preconditions.is_empty()).map(precondition_method);
+    let preconditions = harness.rules.iter().filter(|rule| rule.has_precondition()).map(precondition_method);
     quote! {
         #[doc(hidden)]
         #[allow(dead_code, clippy::all, clippy::pedantic)]
@@ -80,7 +80,8 @@ fn setup_method(setup: Option<&Setup>) -> TokenStream {
         Some(Setup { method, arguments }) => {
             let ident = &method.ident;
             let names = arguments.iter().map(|argument| &argument.ident);
-            let draws = draws(arguments);
+            // No argument of the setup comes from a pool, so `self` is never written.
+            let draws = draws(&<Token![self]>::default(), arguments);
             quote!(#draws Self::#ident(#(#names),*))
         }
     };
@@ -94,12 +95,14 @@ fn rule_method(rule: &Rule) -> TokenStream {
     let added = added_ident("rule", ident);
     let this = &receiver.self_token;
     let names = arguments.iter().map(|argument| &argument.ident);
-    let draws = draws(arguments);
-    let call = match &rule.returned {
-        None => quote!(#this.#ident(#(#names),*)),
-        Some(ty) => quote_spanned! {place(ty)=>
-            ::spelunk_guest::__private::RuleResult::finish(#this.#ident(#(#names),*))
+    let draws = draws(this, arguments);
+    let call = quote!(#this.#ident(#(#names),*));
+    let call = match (&rule.into, &rule.returned) {
+        (None, None) => call,
+        (None, Some(ty)) => quote_spanned! {place(ty)=>
+            ::spelunk_guest::__private::RuleResult::finish(#call)
         },
+        (Some(pool), _) => produce(this, pool, &call),
     };
     quote! {
         #(#cfgs)*
@@ -107,29 +110,39 @@ fn rule_method(rule: &Rule) -> TokenStream {
     }
 }
 
+/// Puts what the rule returns into a pool. The call comes first: it borrows all of `self`.
+fn produce(this: &Token![self], pool: &Pool, call: &TokenStream) -> TokenStream {
+    let name = pool.name();
+    let produce = quote_spanned!(place(pool)=> ::spelunk_guest::__private::produce);
+    quote!({
+        let produced = #call;
+        #produce(#name, &mut #this.#pool, produced)
+    })
+}
+
 fn precondition_method(rule: &Rule) -> TokenStream {
     let Rule { method: Method { ident, cfgs }, receiver, preconditions, .. } = rule;
     let added = added_ident("precondition", ident);
     let this: &Token![self] = &receiver.self_token;
+    // The pools first: what the user says may rely on their values.
+    let needs = rule.needs().into_iter().map(
+        |(pool, least)| quote_spanned!(place(pool)=> ::spelunk_guest::Pool::len(&#this.#pool) >= #least),
+    );
+    let all = needs.chain(preconditions.iter().map(|expression| quote!((#expression))));
     quote! {
         #(#cfgs)*
-        fn #added(&#this) -> bool { #((#preconditions))&&* }
+        fn #added(&#this) -> bool { #(#all)&&* }
     }
 }
 
 /// Draws the arguments in order, then tells them where a finding is told.
-fn draws(arguments: &[Argument]) -> TokenStream {
+fn draws(this: &Token![self], arguments: &[Argument]) -> TokenStream {
     if arguments.is_empty() {
         return TokenStream::new();
     }
     let draw = arguments.iter().map(|argument| {
-        let Argument { ident, ty, strategy } = argument;
-        let name = argument.name();
-        let (strategy, place) = match strategy {
-            Some(expression) => (quote!(#expression), place(expression)),
-            None => (quote_spanned!(place(ty)=> ::spelunk_guest::any::<#ty>()), place(ty)),
-        };
-        let value = quote_spanned!(place=> ::spelunk_guest::__private::argument(#name, #strategy));
+        let Argument { ident, ty, .. } = argument;
+        let value = drawn(this, argument);
         quote!(let #ident: #ty = #value;)
     });
     let describe = arguments.iter().map(|argument| {
@@ -141,6 +154,27 @@ fn draws(arguments: &[Argument]) -> TokenStream {
         #(#draw)*
         if ::spelunk_guest::__private::verbose() { #(#describe)* }
     }
+}
+
+fn drawn(this: &Token![self], argument: &Argument) -> TokenStream {
+    let name = argument.name();
+    let (strategy, place) = match &argument.source {
+        Source::Strategy(expression) => (quote!(#expression), place(expression)),
+        Source::Any => {
+            let (ty, place) = (&argument.ty, place(&argument.ty));
+            (quote_spanned!(place=> ::spelunk_guest::any::<#ty>()), place)
+        }
+        Source::From(pool) => {
+            let place = place(pool);
+            (quote_spanned!(place=> ::spelunk_guest::sampled_from(&#this.#pool)), place)
+        }
+        Source::Take(pool) => {
+            return quote_spanned!(place(pool)=>
+                ::spelunk_guest::__private::taken(#name, &mut #this.#pool)
+            );
+        }
+    };
+    quote_spanned!(place=> ::spelunk_guest::__private::argument(#name, #strategy))
 }
 
 fn exports(harness: &Harness) -> TokenStream {
@@ -162,12 +196,11 @@ fn exports(harness: &Harness) -> TokenStream {
 }
 
 fn rule_exports(self_type: &syn::Type, rule: &Rule) -> TokenStream {
-    let Method { ident, cfgs } = &rule.method;
-    let name = rule.method.name();
+    let Rule { name, method: Method { ident, cfgs }, .. } = rule;
     let added = added_ident("rule", ident);
     let body = quote!(STATE.with(|state| <#self_type>::#added(state)));
     let mut exports = export("rule", &format!("rule:{name}"), cfgs, None, body);
-    if !rule.preconditions.is_empty() {
+    if rule.has_precondition() {
         let added = added_ident("precondition", ident);
         let body = quote!(STATE.with(|state| <#self_type>::#added(state)) as i32);
         let returns = Some(quote!(i32));
@@ -214,11 +247,6 @@ fn export(
     }
 }
 
-/// Where the compiler complains about what the macro wrote because of `tokens`.
-fn place(tokens: &impl Spanned) -> Span {
-    Span::call_site().located_at(tokens.span())
-}
-
 fn added_ident(kind: &str, method: &Ident) -> Ident {
     format_ident!("__spelunk_{kind}_{}", method.unraw())
 }
@@ -262,6 +290,34 @@ mod tests {
         let b = text.find("argument (\"b\" , 0 ..= a)").unwrap();
         assert!(a < b);
         assert_eq!(text.matches("verbose ()").count(), 1);
+    }
+
+    #[test]
+    fn pools_are_a_precondition_a_source_and_a_target() {
+        let block = "impl B {
+            #[rule(into = p)] fn make(&mut self) -> u8 { 0 }
+            #[rule] #[precondition(self.a)] fn use_up(&mut self, #[take(p)] x: u8, #[from(p)] y: u8) {}
+        }";
+        exports_of(block, &["setup", "rule:make", "rule:use_up", "precondition:use_up"]);
+        let text = expanded(block);
+        for expected in [
+            "produce (\"p\" , & mut self . p , produced)",
+            ":: spelunk_guest :: Pool :: len (& self . p) >= 2usize && (self . a)",
+            "taken (\"x\" , & mut self . p)",
+            "argument (\"y\" , :: spelunk_guest :: sampled_from (& self . p))",
+        ] {
+            assert!(text.contains(expected), "{expected} in {text}");
+        }
+    }
+
+    #[test]
+    fn steps_are_a_rule() {
+        let block = "impl B {
+            #[steps] fn steps(&self) -> S { S }
+            #[execute] fn execute(&mut self, step: Step) {}
+        }";
+        exports_of(block, &["setup", "rule:step"]);
+        assert!(expanded(block).contains("argument (\"step\" , self . steps ())"));
     }
 
     #[test]

@@ -1,74 +1,13 @@
 //! From an `impl` block to a [`Harness`], or to errors that each point at what is wrong.
 
-use proc_macro2::Span;
-use syn::ext::IdentExt;
-use syn::spanned::Spanned;
-use syn::{
-    Attribute, Error, Expr, FnArg, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, Pat, PatType, Receiver,
-    ReturnType, Type,
-};
+use syn::{Error, Expr, FnArg, ImplItem, ImplItemFn, ItemImpl, Pat, PatType, Receiver, ReturnType, Type};
 
-/// What the marked methods of one `impl` block say.
-pub(crate) struct Harness {
-    pub(crate) self_type: Type,
-    pub(crate) setup: Option<Setup>,
-    pub(crate) rules: Vec<Rule>,
-    pub(crate) invariants: Vec<Invariant>,
-    pub(crate) teardown: Option<Teardown>,
-}
+use crate::error::{Errors, fail};
+use crate::harness::{Argument, Harness, Invariant, Method, Rule, Setup, Source, Teardown};
+use crate::marks::{Mark, Marks, Role, RoleKind, take_marks, take_sources};
 
-pub(crate) struct Setup {
-    pub(crate) method: Method,
-    pub(crate) arguments: Vec<Argument>,
-}
-
-pub(crate) struct Rule {
-    pub(crate) method: Method,
-    pub(crate) receiver: Receiver,
-    pub(crate) arguments: Vec<Argument>,
-    /// All of them must be true; empty where the rule may always be chosen.
-    pub(crate) preconditions: Vec<Expr>,
-    /// `None` where the rule returns nothing.
-    pub(crate) returned: Option<Type>,
-}
-
-pub(crate) struct Invariant {
-    pub(crate) method: Method,
-    pub(crate) returns_bool: bool,
-}
-
-pub(crate) struct Teardown {
-    pub(crate) method: Method,
-    /// `fn(self)`, not `fn(&mut self)`.
-    pub(crate) by_value: bool,
-}
-
-/// What every marked method has.
-pub(crate) struct Method {
-    pub(crate) ident: Ident,
-    /// The `#[cfg]`s of the method: its export exists where the method does.
-    pub(crate) cfgs: Vec<Attribute>,
-}
-
-impl Method {
-    /// The name that is exported: without `r#`.
-    pub(crate) fn name(&self) -> String {
-        self.ident.unraw().to_string()
-    }
-}
-
-pub(crate) struct Argument {
-    pub(crate) ident: Ident,
-    pub(crate) ty: Type,
-    /// `None` is `any::<Type>()`.
-    pub(crate) strategy: Option<Expr>,
-}
-
-impl Argument {
-    pub(crate) fn name(&self) -> String {
-        self.ident.unraw().to_string()
-    }
-}
+/// What `#[steps]` and `#[execute]` make together.
+const STEP: &str = "step";
 
 /// Reads the block, and takes the attributes that it understands off its methods.
 ///
@@ -83,114 +22,217 @@ pub(crate) fn harness(block: &mut ItemImpl) -> Result<Harness, Error> {
         errors.push(&block.generics, "a harness cannot be generic: its exports are those of one type");
     }
 
-    let mut harness = Harness {
-        self_type: (*block.self_ty).clone(),
-        setup: None,
-        rules: Vec::new(),
-        invariants: Vec::new(),
-        teardown: None,
-    };
+    let mut reader = Reader::new((*block.self_ty).clone());
     for item in &mut block.items {
         if let ImplItem::Fn(method) = item
-            && let Err(error) = read_method(method, &mut harness)
+            && let Err(error) = reader.read_method(method)
         {
             errors.add(error);
         }
     }
-    if harness.rules.is_empty() && errors.0.is_none() {
-        errors.push(&block.self_ty, "a harness needs at least one `#[rule]`: a method that is a step");
+    // Where a method was refused, what is missing might be that one.
+    if errors.is_empty()
+        && let Err(error) = reader.finish()
+    {
+        errors.add(error);
     }
-    match errors.0 {
-        None => Ok(harness),
-        Some(error) => Err(error),
+    errors.or(reader.harness)
+}
+
+struct Reader {
+    harness: Harness,
+    steps: Option<Method>,
+    /// A rule whose argument has no source yet.
+    execute: Option<Rule>,
+}
+
+impl Reader {
+    fn new(self_type: Type) -> Reader {
+        let (rules, invariants) = (Vec::new(), Vec::new());
+        let harness = Harness { self_type, setup: None, rules, invariants, teardown: None };
+        Reader { harness, steps: None, execute: None }
+    }
+
+    fn read_method(&mut self, method: &mut ImplItemFn) -> Result<(), Error> {
+        let marks = take_marks(&mut method.attrs)?;
+        let sources = take_sources(method)?;
+        refuse_marks(&marks, &sources)?;
+        let Some(role) = marks.role else { return Ok(()) };
+        refuse_signature(method, role.kind)?;
+
+        let common = Method {
+            ident: method.sig.ident.clone(),
+            cfgs: method.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect(),
+        };
+        match role.kind {
+            RoleKind::Rule => {
+                let rule = read_rule(method, common, &role, sources, marks.preconditions)?;
+                self.harness.rules.push(rule);
+                Ok(())
+            }
+            RoleKind::Invariant => {
+                self.harness.invariants.push(read_invariant(method, common)?);
+                Ok(())
+            }
+            RoleKind::Setup => {
+                let setup = read_setup(method, common, sources)?;
+                only_one(&mut self.harness.setup, setup, &role, "a run starts in one state")
+            }
+            RoleKind::Teardown => {
+                let teardown = read_teardown(method, common)?;
+                only_one(&mut self.harness.teardown, teardown, &role, "a run ends once")
+            }
+            RoleKind::Steps => {
+                refuse_steps(method)?;
+                only_one(&mut self.steps, common, &role, "offer all steps in one strategy")
+            }
+            RoleKind::Execute => {
+                let execute = read_execute(method, common, &role, sources, marks.preconditions)?;
+                only_one(&mut self.execute, execute, &role, "match on the step")
+            }
+        }
+    }
+
+    /// Makes a rule of the steps, and looks whether there is one at all.
+    fn finish(&mut self) -> Result<(), Error> {
+        match (self.steps.take(), self.execute.take()) {
+            (None, None) => {}
+            (Some(steps), None) => return fail(steps.ident, "`#[steps]` needs a method marked `#[execute]`"),
+            (None, Some(rule)) => {
+                return fail(rule.method.ident, "`#[execute]` needs a method marked `#[steps]`");
+            }
+            (Some(steps), Some(mut rule)) => {
+                if let Some(other) = self.harness.rules.iter().find(|other| other.name == STEP) {
+                    return fail(
+                        &other.method.ident,
+                        "`#[steps]` and `#[execute]` make a rule `step`: call this one something else",
+                    );
+                }
+                let (this, steps) = (&rule.receiver.self_token, &steps.ident);
+                rule.arguments[0].source = Source::Strategy(syn::parse_quote!(#this.#steps()));
+                self.harness.rules.push(rule);
+            }
+        }
+        if self.harness.rules.is_empty() {
+            return fail(
+                &self.harness.self_type,
+                "a harness needs at least one `#[rule]`: a method that is a step",
+            );
+        }
+        Ok(())
     }
 }
 
-fn read_method(method: &mut ImplItemFn, harness: &mut Harness) -> Result<(), Error> {
-    let marks = take_marks(&mut method.attrs)?;
-    let strategies = take_strategies(method)?;
-    let Some(role) = marks.role else {
-        if let Some(precondition) = marks.preconditions.first() {
-            return fail(precondition, "`#[precondition]` stands on a `#[rule]`");
-        }
-        if let Some(strategy) = strategies.into_iter().flatten().next() {
-            return fail(&strategy, "`#[draw]` stands on an argument of a `#[rule]` or of `#[setup]`");
-        }
-        return Ok(());
-    };
-    if role.kind != RoleKind::Rule
+/// Refuses marks where they mean nothing.
+fn refuse_marks(marks: &Marks, sources: &[Option<Mark>]) -> Result<(), Error> {
+    let kind = marks.role.as_ref().map(|role| role.kind);
+    if !matches!(kind, Some(RoleKind::Rule | RoleKind::Execute))
         && let Some(precondition) = marks.preconditions.first()
     {
-        return fail(precondition, "`#[precondition]` stands on a `#[rule]`");
+        return fail(precondition, "`#[precondition]` stands on a `#[rule]` or on `#[execute]`");
     }
-    refuse_signature(method, role.kind)?;
-
-    let common = Method {
-        ident: method.sig.ident.clone(),
-        cfgs: method.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect(),
-    };
-    match role.kind {
-        RoleKind::Setup => {
-            let setup = read_setup(method, common, strategies)?;
-            if harness.setup.replace(setup).is_some() {
-                return Err(Error::new(
-                    role.span,
-                    "this is the second `#[setup]`: a run starts in one state",
-                ));
+    for Mark { source, attribute } in sources.iter().flatten() {
+        match (source, kind) {
+            (_, Some(RoleKind::Rule)) | (Source::Strategy(_), Some(RoleKind::Setup)) => {}
+            (Source::Strategy(_), _) => {
+                return fail(attribute, "`#[draw]` stands on an argument of a `#[rule]` or of `#[setup]`");
             }
-        }
-        RoleKind::Rule => harness.rules.push(read_rule(method, common, strategies, marks.preconditions)?),
-        RoleKind::Invariant => harness.invariants.push(read_invariant(method, common)?),
-        RoleKind::Teardown => {
-            let teardown = read_teardown(method, common)?;
-            if harness.teardown.replace(teardown).is_some() {
-                return Err(Error::new(role.span, "this is the second `#[teardown]`: a run ends once"));
+            _ => {
+                return fail(attribute, "`#[from]` and `#[take]` stand on an argument of a `#[rule]`");
             }
         }
     }
     Ok(())
 }
 
-fn read_setup(method: &ImplItemFn, common: Method, strategies: Vec<Option<Expr>>) -> Result<Setup, Error> {
+fn only_one<T>(slot: &mut Option<T>, value: T, role: &Role, reason: &str) -> Result<(), Error> {
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => {
+            let attribute = role.kind.attribute();
+            Err(Error::new(role.span, format!("this is the second `#[{attribute}]`: {reason}")))
+        }
+    }
+}
+
+fn read_setup(method: &ImplItemFn, common: Method, sources: Vec<Option<Mark>>) -> Result<Setup, Error> {
     if let Some(receiver) = method.sig.receiver() {
         return fail(receiver, "`#[setup]` makes the state: it has no `self`, and returns `Self`");
     }
     if returned(method).is_none() {
         return fail(&method.sig.ident, "`#[setup]` makes the state: it returns `Self`");
     }
-    Ok(Setup { method: common, arguments: read_arguments(method, strategies)? })
+    Ok(Setup { method: common, arguments: read_arguments(method, sources)? })
 }
 
 fn read_rule(
     method: &ImplItemFn,
     common: Method,
-    strategies: Vec<Option<Expr>>,
+    role: &Role,
+    sources: Vec<Option<Mark>>,
     preconditions: Vec<Expr>,
 ) -> Result<Rule, Error> {
-    let receiver = match method.sig.receiver() {
-        Some(receiver) if receiver.reference.is_some() && receiver.colon_token.is_none() => receiver.clone(),
-        Some(receiver) => {
-            return fail(receiver, "a rule takes `&mut self` or `&self`: the state outlives the step");
-        }
-        None => return fail(&method.sig.ident, "a rule takes `&mut self` or `&self` first"),
-    };
-    Ok(Rule {
+    let rule = Rule {
+        name: common.name(),
         method: common,
-        receiver,
-        arguments: read_arguments(method, strategies)?,
+        receiver: read_receiver(method)?,
+        arguments: read_arguments(method, sources)?,
         preconditions,
+        into: role.into.clone(),
         returned: returned(method).cloned(),
-    })
+    };
+    if rule.into.is_some() && rule.returned.is_none() {
+        return fail(&method.sig.ident, "this rule returns nothing that could go into the pool");
+    }
+    let changes_pools = rule.into.is_some()
+        || rule.arguments.iter().any(|argument| matches!(argument.source, Source::Take(_)));
+    if changes_pools && rule.receiver.mutability.is_none() {
+        return fail(&rule.receiver, "a rule that changes a pool takes `&mut self`");
+    }
+    Ok(rule)
+}
+
+fn read_receiver(method: &ImplItemFn) -> Result<Receiver, Error> {
+    match method.sig.receiver() {
+        Some(receiver) if receiver.reference.is_some() && receiver.colon_token.is_none() => {
+            Ok(receiver.clone())
+        }
+        Some(receiver) => fail(receiver, "a rule takes `&mut self` or `&self`: the state outlives the step"),
+        None => fail(&method.sig.ident, "a rule takes `&mut self` or `&self` first"),
+    }
+}
+
+fn read_execute(
+    method: &ImplItemFn,
+    common: Method,
+    role: &Role,
+    sources: Vec<Option<Mark>>,
+    preconditions: Vec<Expr>,
+) -> Result<Rule, Error> {
+    if typed(method).count() != 1 {
+        return fail(&method.sig.ident, "`#[execute]` takes `&mut self` and the step");
+    }
+    let rule = read_rule(method, common, role, sources, preconditions)?;
+    Ok(Rule { name: STEP.into(), ..rule })
+}
+
+fn refuse_steps(method: &ImplItemFn) -> Result<(), Error> {
+    refuse_arguments(method, "`#[steps]` takes only `&self`: the steps depend on the state alone")?;
+    if !takes_shared_self(method) {
+        return fail(&method.sig.ident, "`#[steps]` takes `&self`: it looks, and changes nothing");
+    }
+    if returned(method).is_none() {
+        return fail(&method.sig.ident, "`#[steps]` returns a strategy: `impl Strategy<Value = Step>`");
+    }
+    Ok(())
 }
 
 fn read_invariant(method: &ImplItemFn, common: Method) -> Result<Invariant, Error> {
-    match method.sig.receiver() {
-        Some(receiver)
-            if receiver.reference.is_some()
-                && receiver.mutability.is_none()
-                && receiver.colon_token.is_none() => {}
-        Some(receiver) => return fail(receiver, "an invariant takes `&self`: it looks, and changes nothing"),
-        None => return fail(&method.sig.ident, "an invariant takes `&self`"),
+    if !takes_shared_self(method) {
+        return match method.sig.receiver() {
+            Some(receiver) => fail(receiver, "an invariant takes `&self`: it looks, and changes nothing"),
+            None => fail(&method.sig.ident, "an invariant takes `&self`"),
+        };
     }
     refuse_arguments(method, "an invariant takes only `&self`; it may call `draw` in its body")?;
     let returns_bool = match returned(method) {
@@ -212,12 +254,12 @@ fn read_teardown(method: &ImplItemFn, common: Method) -> Result<Teardown, Error>
     }
 }
 
-/// One argument for each parameter but `self`; `strategies` has one entry for each of them.
-fn read_arguments(method: &ImplItemFn, strategies: Vec<Option<Expr>>) -> Result<Vec<Argument>, Error> {
-    typed(method).zip(strategies).map(|(parameter, strategy)| read_argument(parameter, strategy)).collect()
+/// One argument for each parameter but `self`; `sources` has one entry for each of them.
+fn read_arguments(method: &ImplItemFn, sources: Vec<Option<Mark>>) -> Result<Vec<Argument>, Error> {
+    typed(method).zip(sources).map(|(parameter, source)| read_argument(parameter, source)).collect()
 }
 
-fn read_argument(parameter: &PatType, strategy: Option<Expr>) -> Result<Argument, Error> {
+fn read_argument(parameter: &PatType, mark: Option<Mark>) -> Result<Argument, Error> {
     let ident = match &*parameter.pat {
         Pat::Ident(pattern) if pattern.subpat.is_none() && pattern.by_ref.is_none() => pattern.ident.clone(),
         pattern => {
@@ -235,7 +277,10 @@ fn read_argument(parameter: &PatType, strategy: Option<Expr>) -> Result<Argument
             )
         }
         Type::ImplTrait(ty) => fail(ty, "an argument is drawn, so its type must be named"),
-        ty => Ok(Argument { ident, ty: ty.clone(), strategy }),
+        ty => {
+            let source = mark.map_or(Source::Any, |mark| mark.source);
+            Ok(Argument { ident, ty: ty.clone(), source })
+        }
     }
 }
 
@@ -267,6 +312,12 @@ fn refuse_arguments(method: &ImplItemFn, message: &str) -> Result<(), Error> {
     }
 }
 
+fn takes_shared_self(method: &ImplItemFn) -> bool {
+    method.sig.receiver().is_some_and(|receiver| {
+        receiver.reference.is_some() && receiver.mutability.is_none() && receiver.colon_token.is_none()
+    })
+}
+
 fn returned(method: &ImplItemFn) -> Option<&Type> {
     match &method.sig.output {
         ReturnType::Default => None,
@@ -279,126 +330,6 @@ fn typed(method: &ImplItemFn) -> impl Iterator<Item = &PatType> {
         FnArg::Typed(parameter) => Some(parameter),
         FnArg::Receiver(_) => None,
     })
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum RoleKind {
-    Setup,
-    Rule,
-    Invariant,
-    Teardown,
-}
-
-impl RoleKind {
-    const ALL: [RoleKind; 4] = [RoleKind::Setup, RoleKind::Rule, RoleKind::Invariant, RoleKind::Teardown];
-
-    fn attribute(self) -> &'static str {
-        match self {
-            RoleKind::Setup => "setup",
-            RoleKind::Rule => "rule",
-            RoleKind::Invariant => "invariant",
-            RoleKind::Teardown => "teardown",
-        }
-    }
-
-    fn of(attribute: &Attribute) -> Option<RoleKind> {
-        RoleKind::ALL.into_iter().find(|role| attribute.path().is_ident(role.attribute()))
-    }
-}
-
-struct Role {
-    kind: RoleKind,
-    span: Span,
-}
-
-/// The attributes of one method that are ours.
-#[derive(Default)]
-struct Marks {
-    role: Option<Role>,
-    preconditions: Vec<Expr>,
-}
-
-fn take_marks(attributes: &mut Vec<Attribute>) -> Result<Marks, Error> {
-    let mut marks = Marks::default();
-    let mut errors = Errors::default();
-    attributes.retain(|attribute| {
-        if attribute.path().is_ident("precondition") {
-            match attribute.parse_args() {
-                Ok(expression) => marks.preconditions.push(expression),
-                Err(_) => errors
-                    .push(attribute, "write `#[precondition(expression)]`, with an expression over `self`"),
-            }
-            return false;
-        }
-        let Some(kind) = RoleKind::of(attribute) else { return true };
-        if !matches!(attribute.meta, Meta::Path(_)) {
-            errors.push(attribute, &format!("write `#[{}]`: it takes no arguments", kind.attribute()));
-        }
-        if marks.role.replace(Role { kind, span: attribute.span() }).is_some() {
-            errors.push(
-                attribute,
-                "a method is one of `#[setup]`, `#[rule]`, `#[invariant]` and `#[teardown]`",
-            );
-        }
-        false
-    });
-    match errors.0 {
-        None => Ok(marks),
-        Some(error) => Err(error),
-    }
-}
-
-/// The strategy of each parameter but `self`, in order.
-fn take_strategies(method: &mut ImplItemFn) -> Result<Vec<Option<Expr>>, Error> {
-    let mut strategies = Vec::new();
-    let mut errors = Errors::default();
-    for input in &mut method.sig.inputs {
-        let FnArg::Typed(parameter) = input else { continue };
-        let mut strategy = None;
-        parameter.attrs.retain(|attribute| {
-            if !attribute.path().is_ident("draw") {
-                return true;
-            }
-            match attribute.parse_args() {
-                Ok(expression) => {
-                    if strategy.replace(expression).is_some() {
-                        errors.push(
-                            attribute,
-                            "an argument is drawn once: combine the strategies, say with `one_of`",
-                        );
-                    }
-                }
-                Err(_) => errors.push(attribute, "write `#[draw(strategy)]`, as in `#[draw(0..=100)]`"),
-            }
-            false
-        });
-        strategies.push(strategy);
-    }
-    match errors.0 {
-        None => Ok(strategies),
-        Some(error) => Err(error),
-    }
-}
-
-/// All errors of a block, to be reported at once.
-#[derive(Default)]
-struct Errors(Option<Error>);
-
-impl Errors {
-    fn push(&mut self, place: impl quote::ToTokens, message: &str) {
-        self.add(Error::new_spanned(place, message));
-    }
-
-    fn add(&mut self, error: Error) {
-        match &mut self.0 {
-            None => self.0 = Some(error),
-            Some(errors) => errors.combine(error),
-        }
-    }
-}
-
-fn fail<T>(place: impl quote::ToTokens, message: &str) -> Result<T, Error> {
-    Err(Error::new_spanned(place, message))
 }
 
 #[cfg(test)]
@@ -444,8 +375,9 @@ mod tests {
         assert_eq!(first.preconditions.len(), 2);
         assert_eq!(first.method.cfgs.len(), 1);
         assert!(first.returned.is_some());
+        let is_drawn = |argument: &Argument| matches!(argument.source, Source::Strategy(_));
         let drawn: Vec<_> =
-            first.arguments.iter().map(|argument| (argument.name(), argument.strategy.is_some())).collect();
+            first.arguments.iter().map(|argument| (argument.name(), is_drawn(argument))).collect();
         assert_eq!(drawn, [("from".into(), true), ("to".into(), false)]);
         let invariants: Vec<_> = harness.invariants.iter().map(|invariant| invariant.returns_bool).collect();
         assert_eq!(invariants, [true, false]);
@@ -475,7 +407,8 @@ mod tests {
     #[test]
     fn attributes_in_wrong_places() {
         refused("impl B { #[rule] #[invariant] fn r(&self) {} }", "a method is one of");
-        refused("impl B { #[rule(fast)] fn r(&self) {} }", "takes no arguments");
+        refused("impl B { #[rule(fast)] fn r(&self) {} }", "write `#[rule]` or `#[rule(into = pool)]`");
+        refused("impl B { #[rule] fn r(&self) {} #[invariant(fast)] fn i(&self) {} }", "takes no arguments");
         refused(
             "impl B { #[precondition(true)] fn r(&self) {} #[rule] fn s(&self) {} }",
             "stands on a `#[rule]`",
@@ -518,6 +451,74 @@ mod tests {
             "impl B { #[rule] fn s(&self) {} #[teardown] fn t(self) {} #[teardown] fn u(self) {} }",
             "second `#[teardown]`",
         );
+    }
+
+    fn read(block: &str) -> Harness {
+        harness(&mut syn::parse_str(block).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn pools_say_how_many_values_a_rule_needs() {
+        let harness = read(
+            "impl B { #[rule(into = a.b)] fn r(
+                &mut self,
+                #[from(x)] a: u8, #[take(x)] b: u8, #[take(x)] c: u8, #[from(y)] d: u8, #[from(y)] e: u8,
+            ) -> u8 { 0 } }",
+        );
+        let rule = &harness.rules[0];
+        assert_eq!(rule.into.as_ref().unwrap().name(), "a.b");
+        let needs: Vec<_> = rule.needs().into_iter().map(|(pool, least)| (pool.name(), least)).collect();
+        assert_eq!(needs, [("x".into(), 2), ("y".into(), 1)]);
+        assert!(rule.has_precondition() && rule.preconditions.is_empty());
+    }
+
+    #[test]
+    fn pools_in_wrong_places() {
+        refused("impl B { #[rule(into = p)] fn r(&mut self) {} }", "returns nothing that could go");
+        refused("impl B { #[rule(into = p)] fn r(&self) -> u8 { 0 } }", "changes a pool takes `&mut self`");
+        refused("impl B { #[rule] fn r(&self, #[take(p)] a: u8) {} }", "changes a pool takes `&mut self`");
+        refused("impl B { #[rule(into = 1)] fn r(&mut self) -> u8 { 0 } }", "`#[rule(into = pool)]`");
+        refused("impl B { #[rule] fn r(&self, #[from] a: u8) {} }", "write `#[from(pool)]`");
+        refused("impl B { #[rule] fn r(&self, #[take(0..1)] a: u8) {} }", "write `#[take(pool)]`");
+        refused("impl B { #[rule] fn r(&self, #[from(p)] #[draw(0..1)] a: u8) {} }", "drawn once");
+        refused(
+            "impl B { #[rule] fn r(&self) {} #[setup] fn n(#[from(p)] a: u8) -> B {} }",
+            "`#[from]` and `#[take]` stand on",
+        );
+        refused("impl B { fn f(#[take(p)] a: u8) {} #[rule] fn s(&self) {} }", "stand on an argument");
+    }
+
+    #[test]
+    fn steps_and_their_execution_are_a_rule() {
+        let harness = read(
+            "impl B {
+                #[execute] #[precondition(self.goes_on)] fn run(&mut self, step: Step) {}
+                #[steps] fn possible(&self) -> impl Strategy<Value = Step> { todo!() }
+            }",
+        );
+        let rule = &harness.rules[0];
+        assert_eq!((rule.name.as_str(), rule.method.name().as_str()), ("step", "run"));
+        let Source::Strategy(strategy) = &rule.arguments[0].source else { panic!("it is drawn") };
+        assert_eq!(quote::quote!(#strategy).to_string(), "self . possible ()");
+        assert_eq!(rule.preconditions.len(), 1);
+    }
+
+    #[test]
+    fn steps_that_cannot_be_executed() {
+        const STEPS: &str = "#[steps] fn s(&self) -> S {}";
+        const EXECUTE: &str = "#[execute] fn e(&mut self, step: T) {}";
+        let refused =
+            |methods: &[&str], expected| refused(&format!("impl B {{ {} }}", methods.concat()), expected);
+        refused(&[STEPS], "needs a method marked `#[execute]`");
+        refused(&[EXECUTE], "needs a method marked `#[steps]`");
+        refused(&[STEPS, EXECUTE, "#[rule] fn step(&self) {}"], "make a rule `step`");
+        refused(&[STEPS, STEPS, EXECUTE], "second `#[steps]`");
+        refused(&[STEPS, EXECUTE, EXECUTE], "second `#[execute]`");
+        refused(&["#[steps] fn s(&mut self) -> S {}", EXECUTE], "takes `&self`");
+        refused(&["#[steps] fn s(&self, a: u8) -> S {}", EXECUTE], "takes only `&self`");
+        refused(&["#[steps] fn s(&self) {}", EXECUTE], "returns a strategy");
+        refused(&[STEPS, "#[execute] fn e(&mut self) {}"], "takes `&mut self` and the step");
+        refused(&[STEPS, "#[execute] fn e(&mut self, #[draw(0..1)] step: T) {}"], "`#[draw]` stands on");
     }
 
     #[test]

@@ -1,15 +1,19 @@
 //! What the shrinker tries, pass by pass. Every candidate goes through the gate.
 
+use std::ops::Range;
+
 use super::{Draft, Gate};
-use crate::choice::{Choice, Kind, Value};
+use crate::choice::{Choice, Kind, Span, Value};
 use crate::target::Target;
 use crate::trace::Action;
 
 /// A choice: which step, and which of its choices.
 type Place = (usize, usize);
 
-/// How many later numbers may take over what one has too much.
-const TAKERS: usize = 8;
+/// How many simpler values next to one are tried.
+const NEAR: i128 = 5;
+/// How many later choices are tried together with one.
+const LATER: usize = 8;
 
 impl<T: Target> Gate<'_, T> {
     /// One round of all passes. Whether any helped.
@@ -18,8 +22,13 @@ impl<T: Target> Gate<'_, T> {
         let choices = self.delete_choices();
         let values = self.lower_values();
         let equal = self.lower_equal();
+        let together = self.lower_together();
         let sums = self.redistribute();
-        (steps || choices || values || equal || sums) && self.executions < self.executions_max
+        let sizes = self.lower_sizes();
+        let indices = self.delete_and_close_up();
+        let order = self.swap_spans();
+        let helped = [steps, choices, values, equal, together, sums, sizes, indices, order];
+        helped.contains(&true) && self.executions < self.executions_max
     }
 
     /// Deletes runs of steps, long ones first, late ones first.
@@ -133,21 +142,17 @@ impl<T: Target> Gate<'_, T> {
         while let Some(from) = self.places().get(at).copied() {
             at += 1;
             let Some(giver) = self.choice(from) else { continue };
-            if number(&giver).is_none_or(|(_, distance)| distance <= 0) {
+            if number(&giver).is_none_or(|(_, distance)| distance == 0) {
                 continue;
             }
-            let is_taker = |place: &Place, gate: &Self| {
-                *place > from && gate.choice(*place).is_some_and(|c| same_kind(&c.value, &giver.value))
-            };
-            let takers: Vec<Place> =
-                self.places().into_iter().filter(|p| is_taker(p, self)).take(TAKERS).collect();
-            for to in takers {
+            for to in self.later_of_kind(from, &giver) {
                 let distance = |gate: &Self| gate.choice(from).and_then(|c| number(&c)).map_or(0, |(_, d)| d);
                 let mut amount = distance(self);
-                while amount > 0 {
+                while amount != 0 {
                     if self.moved(from, to, amount) {
                         helped = true;
-                        amount = amount.min(distance(self));
+                        let left = distance(self);
+                        amount = if amount.abs() < left.abs() { amount } else { left };
                     } else {
                         amount /= 2;
                     }
@@ -157,10 +162,176 @@ impl<T: Target> Gate<'_, T> {
         helped
     }
 
+    /// The next few choices of the same kind of value after a place.
+    fn later_of_kind(&self, from: Place, choice: &Choice) -> Vec<Place> {
+        let is_like = |place: &Place| self.choice(*place).is_some_and(|c| same_kind(&c.value, &choice.value));
+        self.places().into_iter().filter(|place| *place > from).filter(is_like).take(LATER).collect()
+    }
+
+    /// Lowers two numbers by the same amount, which keeps their difference; and sets two choices to their
+    /// simplest at once, where one alone does not do.
+    fn lower_together(&mut self) -> bool {
+        let mut helped = false;
+        let mut at = 0;
+        while let Some(first) = self.places().get(at).copied() {
+            at += 1;
+            let later: Vec<Place> = self.places().into_iter().filter(|p| *p > first).take(LATER).collect();
+            for second in later {
+                helped |= self.lower_pair(first, second);
+            }
+        }
+        helped
+    }
+
+    fn lower_pair(&mut self, first: Place, second: Place) -> bool {
+        let (Some(a), Some(b)) = (self.choice(first), self.choice(second)) else { return false };
+        let (a_simplest, b_simplest) = (a.kind.simplest(), b.kind.simplest());
+        if a.value == a_simplest || b.value == b_simplest {
+            return false;
+        }
+        if self.replaced_both(first, a_simplest, second, b_simplest) {
+            return true;
+        }
+        let (Some((_, d)), Some((_, e))) = (number(&a), number(&b)) else { return false };
+        if !same_kind(&a.value, &b.value) || d.signum() != e.signum() {
+            return false;
+        }
+        let mut helped = false;
+        let mut amount = if d.abs() < e.abs() { d } else { e };
+        while amount != 0 {
+            let (Some(a), Some(b)) = (self.choice(first), self.choice(second)) else { break };
+            let lower = shifted(&a, -amount).zip(shifted(&b, -amount));
+            match lower {
+                Some((a, b)) if self.replaced_both(first, a.clone(), second, b.clone()) => helped = true,
+                _ => amount /= 2,
+            }
+        }
+        helped
+    }
+
+    fn replaced_both(&mut self, first: Place, a: Value, second: Place, b: Value) -> bool {
+        let mut candidate = self.drafts();
+        let places = [(first, a), (second, b)];
+        for ((step, at), value) in places {
+            let Some(slot) = candidate.get_mut(step).and_then(|draft| draft.values.get_mut(at)) else {
+                return false;
+            };
+            *slot = value;
+        }
+        self.is_better(&candidate, first.0)
+    }
+
+    /// Lowers a number by one and deletes a later choice of the step: a size that was drawn before the
+    /// elements.
+    fn lower_sizes(&mut self) -> bool {
+        let mut helped = false;
+        let mut at = 0;
+        while let Some((step, place)) = self.places().get(at).copied() {
+            at += 1;
+            let mut later = place + 1;
+            while let Some(size) = self.choice((step, place)) {
+                let count = self.drafts().get(step).map_or(0, |draft| draft.values.len());
+                let Some((_, 1..)) = number(&size) else { break };
+                let (true, Some(less)) = (later < count, shifted(&size, -1)) else { break };
+                let mut candidate = self.drafts();
+                candidate[step].values[place] = less;
+                candidate[step].values.remove(later);
+                match self.is_better(&candidate, step) {
+                    true => helped = true,
+                    false => later += 1,
+                }
+            }
+        }
+        helped
+    }
+
+    /// Deletes one of several sibling spans and lowers by one every number in its step that is greater than
+    /// its position among them: indices into what the spans draw close up.
+    fn delete_and_close_up(&mut self) -> bool {
+        let mut helped = false;
+        for step in 0..self.best.len() {
+            let mut at = 0;
+            while let Some((span, position)) = self.siblings(step).get(at).cloned() {
+                let mut candidate = self.drafts();
+                let choices = self.best.choices(&self.best.steps()[step]);
+                for (slot, choice) in candidate[step].values.iter_mut().zip(choices) {
+                    let is_beyond = number(choice).is_some_and(|(simplest, d)| simplest + d > position);
+                    if is_beyond && let Some(less) = shifted(choice, -1) {
+                        *slot = less;
+                    }
+                }
+                candidate[step].values.drain(span);
+                match self.is_better(&candidate, step) {
+                    true => helped = true,
+                    false => at += 1,
+                }
+                if step >= self.best.len() {
+                    break;
+                }
+            }
+        }
+        helped
+    }
+
+    /// The spans of a step that follow directly on one another with the same label, as ranges of choices, and
+    /// the position of each in its row.
+    fn siblings(&self, step: usize) -> Vec<(Range<usize>, i128)> {
+        let Some(step) = self.best.steps().get(step) else { return Vec::new() };
+        let spans = self.best.spans(step);
+        let mut rows = Vec::new();
+        for (index, span) in spans.iter().enumerate() {
+            let mut position = 0;
+            let mut start = span.start;
+            for before in spans[..index].iter().rev() {
+                if before.label == span.label && before.end == start && before.start < before.end {
+                    position += 1;
+                    start = before.start;
+                }
+            }
+            if span.start < span.end {
+                rows.push((span.start as usize..span.end as usize, position));
+            }
+        }
+        rows
+    }
+
+    /// Exchanges neighbouring spans with the same label.
+    fn swap_spans(&mut self) -> bool {
+        let mut helped = false;
+        for step in 0..self.best.len() {
+            let mut at = 0;
+            while let Some((first, second)) = self.neighbours(step).get(at).cloned() {
+                at += 1;
+                let mut candidate = self.drafts();
+                candidate[step].values[first.start..second.end].rotate_left(first.len());
+                helped |= self.is_better(&candidate, step);
+                if step >= self.best.len() {
+                    break;
+                }
+            }
+        }
+        helped
+    }
+
+    /// Pairs of spans with the same label, the second beginning where the first ends.
+    fn neighbours(&self, step: usize) -> Vec<(Range<usize>, Range<usize>)> {
+        let Some(step) = self.best.steps().get(step) else { return Vec::new() };
+        let spans = self.best.spans(step);
+        let range = |span: &Span| span.start as usize..span.end as usize;
+        let mut pairs = Vec::new();
+        for (index, first) in spans.iter().enumerate() {
+            let follows = |second: &&Span| second.label == first.label && second.start == first.end;
+            for second in spans[index + 1..].iter().filter(follows) {
+                pairs.push((range(first), range(second)));
+            }
+        }
+        pairs
+    }
+
     /// Whether the trace with `amount` taken from one number and given to another became the best.
     fn moved(&mut self, from: Place, to: Place, amount: i128) -> bool {
         let (Some(giver), Some(taker)) = (self.choice(from), self.choice(to)) else { return false };
-        let (Some(less), Some(more)) = (shifted(&giver, -amount), shifted(&taker, amount)) else {
+        let (Some(less), Some(more)) = (shifted(&giver, -amount), wrapped(&taker, amount)) else {
             return false;
         };
         let mut candidate = self.drafts();
@@ -257,8 +428,12 @@ impl<T: Target> Gate<'_, T> {
                 low = middle;
             }
         }
-        for less in (1..=4).filter(|less| *less < high) {
-            if works(self, (high - less) * sign) {
+        // The next simpler ones: less by a little, or of the other sign.
+        let order = |d: i128| if d > 0 { d * 2 - 1 } else { -d * 2 };
+        let distance_of = |order: i128| if order % 2 == 1 { order / 2 + 1 } else { -(order / 2) };
+        let from = order(high * sign);
+        for simpler in (1.max(from - NEAR)..from).rev() {
+            if works(self, distance_of(simpler)) {
                 break;
             }
         }
@@ -337,6 +512,16 @@ fn shifted(choice: &Choice, by: i128) -> Option<Value> {
         _ => Value::Unsigned(value.try_into().ok()?),
     };
     choice.kind.accepts(&value).then_some(value)
+}
+
+/// As [`shifted`]; beyond one end of the range it goes on from the other, as integers of that width would.
+fn wrapped(choice: &Choice, by: i128) -> Option<Value> {
+    let (Kind::Integer { min, max, .. }, Value::Integer(v)) = (choice.kind, &choice.value) else {
+        return shifted(choice, by);
+    };
+    let (min, width) = (i128::from(min), i128::from(max) - i128::from(min) + 1);
+    let value = (i128::from(*v) + by - min).rem_euclid(width) + min;
+    value.try_into().ok().map(Value::Integer)
 }
 
 fn same_kind(a: &Value, b: &Value) -> bool {

@@ -1,0 +1,173 @@
+//! `#[derive(Arbitrary)]`.
+//!
+//! ```text
+//! enum Shape {                         impl Arbitrary for Shape {
+//!     Point,                               fn arbitrary() -> Self {
+//!     Circle {                                 variant("Shape", 2, |index| match index {
+//!         #[strategy(1..=9)]                       0 => { Self::Point {} }
+//!         radius: u32,                             _ => {
+//!     },                                               let radius: u32 = argument("radius", 1..=9);
+//! }                                                    Self::Circle { radius: radius }
+//!                                                  }
+//!                                              })
+//!                                          }
+//!                                      }
+//! ```
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::{Data, DataEnum, DeriveInput, Error, Expr, Field, Fields, Generics, Index, parse_quote};
+
+use crate::error::{Errors, fail, place};
+
+pub(crate) fn arbitrary(item: TokenStream) -> TokenStream {
+    syn::parse2(item).and_then(|item| implementation(&item)).unwrap_or_else(Error::into_compile_error)
+}
+
+fn implementation(item: &DeriveInput) -> Result<TokenStream, Error> {
+    let ident = &item.ident;
+    let name = ident.unraw().to_string();
+    let body = match &item.data {
+        Data::Struct(data) => {
+            let value = value(&quote!(Self), &data.fields)?;
+            quote!(::spelunk_guest::__private::spanned(#name, || #value))
+        }
+        Data::Enum(data) => variants(&name, ident, data)?,
+        Data::Union(_) => return fail(ident, "a union has no value that is known: implement `Arbitrary`"),
+    };
+    let generics = bounded(&item.generics);
+    let (parameters, arguments, conditions) = generics.split_for_impl();
+    Ok(quote! {
+        #[automatically_derived]
+        #[allow(clippy::all, clippy::pedantic)]
+        impl #parameters ::spelunk_guest::Arbitrary for #ident #arguments #conditions {
+            fn arbitrary() -> Self { #body }
+        }
+    })
+}
+
+fn variants(name: &str, ident: &syn::Ident, data: &DataEnum) -> Result<TokenStream, Error> {
+    let n = data.variants.len();
+    if n == 0 {
+        return fail(ident, "an enum without variants has no values");
+    }
+    let mut errors = Errors::default();
+    let mut arms = Vec::new();
+    for (place, variant) in data.variants.iter().enumerate() {
+        let ident = &variant.ident;
+        let pattern = if place + 1 < n { quote!(#place) } else { quote!(_) };
+        match value(&quote!(Self::#ident), &variant.fields) {
+            Ok(value) => arms.push(quote!(#pattern => #value)),
+            Err(error) => errors.add(error),
+        }
+    }
+    errors.or(quote! {
+        ::spelunk_guest::__private::variant(#name, #n, |index| match index { #(#arms)* })
+    })
+}
+
+/// A block that draws the fields in order and makes the value of them.
+fn value(path: &TokenStream, fields: &Fields) -> Result<TokenStream, Error> {
+    let mut errors = Errors::default();
+    let (mut draws, mut parts) = (Vec::new(), Vec::new());
+    for (place, field) in fields.iter().enumerate() {
+        let member = match &field.ident {
+            Some(ident) => ident.to_token_stream(),
+            None => Index::from(place).into_token_stream(),
+        };
+        let local = field.ident.clone().unwrap_or_else(|| format_ident!("field_{place}"));
+        match drawn(&local.unraw().to_string(), field) {
+            Ok(drawn) => {
+                let ty = &field.ty;
+                draws.push(quote!(let #local: #ty = #drawn;));
+                parts.push(quote!(#member: #local));
+            }
+            Err(error) => errors.add(error),
+        }
+    }
+    errors.or(quote!({ #(#draws)* #path { #(#parts),* } }))
+}
+
+fn drawn(name: &str, field: &Field) -> Result<TokenStream, Error> {
+    let ty = &field.ty;
+    let (strategy, place) = match strategy(field)? {
+        Some(expression) => (quote!(#expression), place(&expression)),
+        None => (quote_spanned!(place(ty)=> ::spelunk_guest::any::<#ty>()), place(ty)),
+    };
+    Ok(quote_spanned!(place=> ::spelunk_guest::__private::argument(#name, #strategy)))
+}
+
+fn strategy(field: &Field) -> Result<Option<Expr>, Error> {
+    let mut strategies = field.attrs.iter().filter(|attribute| attribute.path().is_ident("strategy"));
+    let Some(attribute) = strategies.next() else { return Ok(None) };
+    if let Some(second) = strategies.next() {
+        return fail(second, "a field is drawn once: combine the strategies, say with `one_of!`");
+    }
+    match attribute.parse_args() {
+        Ok(expression) => Ok(Some(expression)),
+        Err(_) => fail(attribute, "write `#[strategy(expression)]`, as in `#[strategy(0..=100)]`"),
+    }
+}
+
+/// With `Arbitrary` demanded of each type parameter.
+fn bounded(generics: &Generics) -> Generics {
+    let mut generics = generics.clone();
+    for parameter in generics.type_params_mut() {
+        parameter.bounds.push(parse_quote!(::spelunk_guest::Arbitrary));
+    }
+    generics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(item: &str) -> String {
+        let tokens = arbitrary(item.parse().unwrap());
+        syn::parse2::<syn::File>(tokens.clone()).expect("what is written is Rust");
+        tokens.to_string()
+    }
+
+    #[track_caller]
+    fn refused(item: &str, expected: &str) {
+        let text = expanded(item);
+        assert!(text.matches("compile_error").count() == 1 && text.contains(expected), "{text}");
+    }
+
+    #[test]
+    fn fields_are_drawn_in_order() {
+        let text = expanded("struct P { x: u8, #[strategy(0..=x)] y: u8 }");
+        let x = text.find("argument (\"x\" , :: spelunk_guest :: any :: < u8 > ())").unwrap();
+        let y = text.find("argument (\"y\" , 0 ..= x)").unwrap();
+        assert!(x < y && text.contains("Self { x : x , y : y }"), "{text}");
+    }
+
+    #[test]
+    fn type_parameters_must_be_arbitrary() {
+        let text = expanded("struct P<'a, T: Copy, const N: usize>(&'a [T; N]) where T: Ord;");
+        assert!(
+            text.contains("impl < 'a , T : Copy + :: spelunk_guest :: Arbitrary , const N : usize >")
+                && text.contains("for P < 'a , T , N > where T : Ord"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_last_variant_is_all_that_is_left() {
+        let text = expanded("enum E { A, B(u8), C { c: u8 } }");
+        assert!(text.contains(
+            "variant (\"E\" , 3usize , | index | match index { 0usize => { Self :: A { } } 1usize =>"
+        ));
+        assert!(text.contains("_ => { let c : u8"), "{text}");
+    }
+
+    #[test]
+    fn what_cannot_be_drawn() {
+        refused("enum E {}", "without variants");
+        refused("union U { a: u8 }", "a union");
+        refused("struct P { #[strategy] x: u8 }", "write `#[strategy(expression)]`");
+        refused("struct P(#[strategy(0..1)] #[strategy(0..2)] u8);", "drawn once");
+        refused("enum E { A, B { #[strategy()] x: u8 } }", "write `#[strategy(expression)]`");
+    }
+}

@@ -1,0 +1,161 @@
+//! The attributes of methods and arguments that are ours.
+
+use proc_macro2::Span;
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{Attribute, Error, Expr, FnArg, ImplItemFn, Meta, Token};
+
+use crate::error::Errors;
+use crate::harness::{Pool, Source};
+
+/// What a marked method is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum RoleKind {
+    Setup,
+    Rule,
+    Steps,
+    Execute,
+    Invariant,
+    Teardown,
+}
+
+impl RoleKind {
+    const ALL: [RoleKind; 6] = [
+        RoleKind::Setup,
+        RoleKind::Rule,
+        RoleKind::Steps,
+        RoleKind::Execute,
+        RoleKind::Invariant,
+        RoleKind::Teardown,
+    ];
+
+    pub(crate) fn attribute(self) -> &'static str {
+        match self {
+            RoleKind::Setup => "setup",
+            RoleKind::Rule => "rule",
+            RoleKind::Steps => "steps",
+            RoleKind::Execute => "execute",
+            RoleKind::Invariant => "invariant",
+            RoleKind::Teardown => "teardown",
+        }
+    }
+
+    fn of(attribute: &Attribute) -> Option<RoleKind> {
+        RoleKind::ALL.into_iter().find(|role| attribute.path().is_ident(role.attribute()))
+    }
+}
+
+pub(crate) struct Role {
+    pub(crate) kind: RoleKind,
+    pub(crate) span: Span,
+    /// Where what a rule returns goes.
+    pub(crate) into: Option<Pool>,
+}
+
+/// The attributes of one method that are ours.
+#[derive(Default)]
+pub(crate) struct Marks {
+    pub(crate) role: Option<Role>,
+    pub(crate) preconditions: Vec<Expr>,
+}
+
+/// Takes ours off, and leaves the others.
+pub(crate) fn take_marks(attributes: &mut Vec<Attribute>) -> Result<Marks, Error> {
+    let mut marks = Marks::default();
+    let mut errors = Errors::default();
+    attributes.retain(|attribute| {
+        if attribute.path().is_ident("precondition") {
+            match attribute.parse_args() {
+                Ok(expression) => marks.preconditions.push(expression),
+                Err(_) => errors
+                    .push(attribute, "write `#[precondition(expression)]`, with an expression over `self`"),
+            }
+            return false;
+        }
+        let Some(kind) = RoleKind::of(attribute) else { return true };
+        let into = read_into(attribute, kind).unwrap_or_else(|error| {
+            errors.add(error);
+            None
+        });
+        if marks.role.replace(Role { kind, span: attribute.span(), into }).is_some() {
+            errors.push(
+                attribute,
+                "a method is one of `#[setup]`, `#[rule]`, `#[steps]`, `#[execute]`, `#[invariant]` and \
+                 `#[teardown]`",
+            );
+        }
+        false
+    });
+    errors.or(marks)
+}
+
+/// The pool of a `#[rule(into = pool)]`.
+fn read_into(attribute: &Attribute, kind: RoleKind) -> Result<Option<Pool>, Error> {
+    match (&attribute.meta, kind) {
+        (Meta::Path(_), _) => Ok(None),
+        (_, RoleKind::Rule) => attribute.parse_args().map(|Into(pool)| Some(pool)).map_err(|_| {
+            Error::new_spanned(
+                attribute,
+                "write `#[rule]` or `#[rule(into = pool)]`, with a field that is a `Pool`",
+            )
+        }),
+        _ => {
+            let message = format!("write `#[{}]`: it takes no arguments", kind.attribute());
+            Err(Error::new_spanned(attribute, message))
+        }
+    }
+}
+
+struct Into(Pool);
+
+impl Parse for Into {
+    fn parse(input: ParseStream) -> syn::Result<Into> {
+        syn::custom_keyword!(into);
+        input.parse::<into>()?;
+        input.parse::<Token![=]>()?;
+        input.parse().map(Into)
+    }
+}
+
+/// The attribute of one argument that is ours, and where it stands.
+pub(crate) struct Mark {
+    pub(crate) source: Source,
+    pub(crate) attribute: Attribute,
+}
+
+/// Takes ours off each parameter but `self`, in order.
+pub(crate) fn take_sources(method: &mut ImplItemFn) -> Result<Vec<Option<Mark>>, Error> {
+    let mut marks = Vec::new();
+    let mut errors = Errors::default();
+    for input in &mut method.sig.inputs {
+        let FnArg::Typed(parameter) = input else { continue };
+        let mut mark = None;
+        parameter.attrs.retain(|attribute| {
+            let Some(source) = read_source(attribute) else { return true };
+            match source {
+                Err(error) => errors.add(error),
+                Ok(_) if mark.is_some() => errors
+                    .push(attribute, "an argument is drawn once: combine the strategies, say with `one_of!`"),
+                Ok(source) => mark = Some(Mark { source, attribute: attribute.clone() }),
+            }
+            false
+        });
+        marks.push(mark);
+    }
+    errors.or(marks)
+}
+
+/// `None` where the attribute is not ours.
+fn read_source(attribute: &Attribute) -> Option<Result<Source, Error>> {
+    let is = |name| attribute.path().is_ident(name);
+    let (read, usage) = if is("draw") {
+        (attribute.parse_args().map(Source::Strategy), "write `#[draw(strategy)]`, as in `#[draw(0..=100)]`")
+    } else if is("from") {
+        (attribute.parse_args().map(Source::From), "write `#[from(pool)]`, with a field that is a `Pool`")
+    } else if is("take") {
+        (attribute.parse_args().map(Source::Take), "write `#[take(pool)]`, with a field that is a `Pool`")
+    } else {
+        return None;
+    };
+    Some(read.map_err(|_| Error::new_spanned(attribute, usage)))
+}
