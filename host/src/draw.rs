@@ -94,6 +94,10 @@ fn float(min: f64, max: f64, nan: bool, infinite: bool, rng: &mut impl Rng) -> f
         return candidate;
     }
     let (low, high) = (min.max(f64::MIN), max.min(f64::MAX));
+    if low > high {
+        // Only an infinity lies in the range.
+        return min;
+    }
     // Weighted, not scaled, so that the width of the whole range does not overflow.
     let share = rng.random::<f64>();
     (low * (1.0 - share) + high * share).clamp(low, high)
@@ -143,6 +147,10 @@ mod tests {
             check(Kind::Float { min: f64::NEG_INFINITY, max: f64::INFINITY, nan, infinite });
             check(Kind::Float { min: -1e300, max: f64::MAX, nan, infinite });
             check(Kind::Float { min: 0.25, max: 0.5, nan, infinite });
+            check(Kind::Float { min: 0.25, max: 0.25, nan, infinite });
+        }
+        for end in [f64::INFINITY, f64::NEG_INFINITY] {
+            check(Kind::Float { min: end, max: end, nan: false, infinite: true });
         }
         check(Kind::Bytes { min: 0, max: 300 });
         check(Kind::Bytes { min: 4, max: 4 });

@@ -93,7 +93,7 @@ pub struct Checkpoint<S> {
     /// The state; `None` where it is reached by replaying the history.
     pub snapshot: Option<S>,
     /// The hash of what of the state can still matter. No two checkpoints have the same.
-    pub state: u128,
+    pub state: Option<u128>,
     /// Which faults are on.
     pub faults: Vec<bool>,
     /// How it was reached.
@@ -155,7 +155,7 @@ impl<S> Checkpoints<S> {
     }
 
     /// Whether this state is that of a checkpoint.
-    pub fn holds(&self, state: u128) -> bool {
+    pub fn holds(&self, state: Option<u128>) -> bool {
         self.list.iter().any(|checkpoint| checkpoint.state == state)
     }
 
@@ -230,7 +230,7 @@ mod tests {
             id: 1,
             parent: None,
             snapshot: Some(()),
-            state: 0,
+            state: None,
             faults: Vec::new(),
             history,
             energy: 0.0,

@@ -252,19 +252,29 @@ impl<'t, T: Target> Explorer<'t, T> {
     }
 
     fn steps(&mut self, count: u32) {
+        let mut has_evaluated = false;
         for _ in 0..count {
             let flow = match self.draw_action() {
                 Ok(Some(action)) => self.step(action),
-                Ok(None) => break,
-                Err(failure) => self.precondition_failed(*failure),
+                Ok(None) => {
+                    has_evaluated = true;
+                    break;
+                }
+                Err(failure) => self.precondition_failed(Action::Rule(0), *failure),
             };
             if flow == Flow::End {
                 return;
             }
         }
-        if self.target.has_teardown() {
-            self.step(Action::Teardown);
+        if !self.target.has_teardown() {
+            return;
         }
+        // As a replay does before it, since preconditions may write.
+        if !has_evaluated && let Err(failure) = self.target.enabled(&mut self.enabled) {
+            self.precondition_failed(Action::Teardown, *failure);
+            return;
+        }
+        self.step(Action::Teardown);
     }
 
     fn start_from(&mut self, index: usize) -> Flow {
@@ -311,12 +321,12 @@ impl<'t, T: Target> Explorer<'t, T> {
         }
         self.target.reset();
         if !self.target.has_setup() {
-            self.base_state.get_or_insert_with(|| self.target.live_state());
+            self.base_state = self.target.live_state();
             return Flow::GoOn;
         }
         let flow = self.step(Action::Setup);
         if flow == Flow::GoOn && !self.run.drew {
-            self.base_state.get_or_insert_with(|| self.target.live_state());
+            self.base_state = self.target.live_state();
             self.base = self.target.snapshot();
         }
         flow
@@ -350,9 +360,9 @@ impl<'t, T: Target> Explorer<'t, T> {
         Ok(self.enabled.choose(&mut self.run.rng).map(|rule| Action::Rule(*rule)))
     }
 
-    /// A precondition fails before any rule can be chosen: the first stands for all in the trace.
-    fn precondition_failed(&mut self, failure: Failure) -> Flow {
-        self.run.trace.push(Action::Rule(0), 0);
+    /// A precondition fails before any rule can be chosen; the first stands for all in the trace.
+    fn precondition_failed(&mut self, action: Action, failure: Failure) -> Flow {
+        self.run.trace.push(action, 0);
         self.found(failure);
         Flow::End
     }
@@ -431,7 +441,7 @@ impl<'t, T: Target> Explorer<'t, T> {
     /// Saves a checkpoint, but where the state is known: starting from it again would lead to nothing new.
     fn save(&mut self, new_edges: u32) {
         let state = self.target.live_state();
-        if Some(state) == self.base_state || self.checkpoints.holds(state) {
+        if state.is_some() && (state == self.base_state || self.checkpoints.holds(state)) {
             return;
         }
         let steps = self.run.trace.clone();

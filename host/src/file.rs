@@ -25,6 +25,8 @@ pub struct TraceFile {
     pub module: Hex,
     /// What the guest was allowed to use.
     pub limits: Limits,
+    /// Which edges were counted, which decides in which iteration a hang is ended.
+    pub selection: Selection,
     /// What it ended with.
     pub failure: Failure,
     /// The steps.
@@ -43,6 +45,30 @@ pub struct Limits {
     pub memory_bytes_max: u64,
     /// Imports that Spelunk does not provide return zero.
     pub stub_imports: bool,
+}
+
+/// See `machine::Selection`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selection {
+    /// How edges are numbered: `static` or `hashed`.
+    pub edges: Edges,
+    /// Globs of functions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// Globs of functions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+}
+
+/// How edges are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Edges {
+    None,
+    Static,
+    Hashed,
 }
 
 /// A 128-bit number as 32 hexadecimal digits.
@@ -120,8 +146,6 @@ impl From<&Choice> for ChoiceEntry {
         let bits = |v: f64| FloatBits(v.to_bits());
         match (choice.kind, &choice.value) {
             (Kind::Boolean { probability }, Value::Boolean(value)) => {
-                // JSON has no NaN; what is not positive is never true.
-                let probability = if probability.is_finite() { probability } else { 0.0 };
                 ChoiceEntry::Boolean { value: *value, probability }
             }
             (Kind::Index { n }, Value::Index(value)) => ChoiceEntry::Index { value: *value, of: n },
@@ -304,6 +328,7 @@ impl TraceFile {
         let _ = writeln!(text, "  \"spelunk\": {},", self.spelunk);
         let _ = writeln!(text, "  \"module\": {},", json(&self.module));
         let _ = writeln!(text, "  \"limits\": {},", json(&self.limits));
+        let _ = writeln!(text, "  \"selection\": {},", json(&self.selection));
         let _ = writeln!(text, "  \"failure\": {},", json(&self.failure));
         let lines: Vec<String> = self.steps.iter().map(|step| format!("    {}", json(step))).collect();
         let _ = writeln!(text, "  \"steps\": [\n{}\n  ]\n}}", lines.join(",\n"));
@@ -369,7 +394,8 @@ mod tests {
         };
         let limits = Limits { step_budget: 1, depth_max: 2, memory_bytes_max: 3, stub_imports: false };
         let steps = lines_of(&model(), &trace);
-        (TraceFile { spelunk: VERSION, module: Hex(9), limits, failure, steps }, trace)
+        let selection = Selection { edges: Edges::Static, include: vec!["a*".into()], exclude: Vec::new() };
+        (TraceFile { spelunk: VERSION, module: Hex(9), limits, selection, failure, steps }, trace)
     }
 
     #[test]
@@ -378,7 +404,7 @@ mod tests {
         let parsed = TraceFile::parse(file.text().as_bytes()).unwrap();
         assert_eq!(parsed, file);
         assert_eq!(parsed.trace(&model()).unwrap(), trace);
-        assert_eq!(file.text().lines().count(), 11);
+        assert_eq!(file.text().lines().count(), 12);
     }
 
     fn check(change: impl Fn(&mut TraceFile), expected: &str) {

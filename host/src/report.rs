@@ -95,7 +95,7 @@ impl Report {
         self.text(&finding_text(finding, self.colors))
     }
 
-    /// The end of an exploration.
+    /// The end of an exploration. `saved` is what became of findings that were saved before.
     ///
     /// # Errors
     /// stdout cannot be written to.
@@ -106,13 +106,14 @@ impl Report {
         seconds: f64,
         exit: u8,
         unmet: &[&Property],
+        saved: &[Json],
     ) -> io::Result<()> {
         self.event(
             "end",
             json!({
                 "runs": progress.runs, "steps": progress.steps, "edges_hit": progress.edges,
                 "checkpoints": progress.checkpoints, "seconds": seconds, "exit": exit,
-                "unmet": unmet.iter().map(|p| json!({"kind": p.kind, "name": p.name})).collect::<Vec<_>>(),
+                "saved": saved, "unmet": unmet.iter().map(|p| json!({"kind": p.kind, "name": p.name})).collect::<Vec<_>>(),
             }),
         )?;
         let mut text = format!(
@@ -150,7 +151,7 @@ fn step_json(line: &Line) -> Json {
     let mut args: Map<String, Json> = line.told.args.iter().map(value).collect();
     let mut name = line.name.as_str();
     if let Action::Fault(_, on) = line.action {
-        name = name.trim_end_matches(if on { " on" } else { " off" });
+        name = name.strip_suffix(if on { " on" } else { " off" }).unwrap_or(name);
         args.insert("on".to_string(), Json::Bool(on));
     }
     let mut step = json!({ "rule": name, "args": args });

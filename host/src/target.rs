@@ -55,9 +55,9 @@ pub trait Target {
     /// A hash of the whole state.
     fn state(&mut self) -> u128;
     /// A hash of that of the state that can still matter: equal where two states behave alike for all that
-    /// is known.
-    fn live_state(&mut self) -> u128 {
-        self.state()
+    /// is known. `None` where part of the state is not known.
+    fn live_state(&mut self) -> Option<u128> {
+        Some(self.state())
     }
 }
 
@@ -79,7 +79,7 @@ pub fn perform<T: Target>(
 }
 
 /// Performs one step of a trace. The preconditions are evaluated first, as exploration does before it
-/// chooses a rule, so that what they do to the state is the same in every execution; a rule that may not be
+/// chooses a rule or ends the run, so that what they do to the state is the same in every execution; a rule that may not be
 /// called is rejected and leaves no step.
 pub fn attempt<T: Target>(
     target: &mut T,
@@ -89,14 +89,15 @@ pub fn attempt<T: Target>(
     recorded: impl IntoIterator<Item = Option<Value>>,
     trace: &mut Trace,
 ) -> Outcome {
-    if let Action::Rule(rule) = action {
-        match target.enabled(enabled) {
-            Err(failure) => {
-                trace.push(action, seed);
-                return Outcome::Fail(failure);
-            }
-            Ok(()) if !enabled.contains(&rule) => return Outcome::Reject(Reject::Precondition),
-            Ok(()) => {}
+    if matches!(action, Action::Rule(_) | Action::Teardown) {
+        if let Err(failure) = target.enabled(enabled) {
+            trace.push(action, seed);
+            return Outcome::Fail(failure);
+        }
+        if let Action::Rule(rule) = action
+            && !enabled.contains(&rule)
+        {
+            return Outcome::Reject(Reject::Precondition);
         }
     }
     perform(target, chooser, (action, seed), recorded, trace)

@@ -180,8 +180,23 @@ fn a_hostile_guest_comes_to_an_outcome() {
         "deadlock: a choice among nothing: no alternative is left, f+0x3",
     );
     check(
+        r#"(module (import "spelunk" "float" (func $x (param f64 f64 i32) (result f64)))
+            (func $f (export "rule:infinite") (drop (call $x (f64.const inf) (f64.const inf) (i32.const 2)))))"#,
+        "Pass",
+    );
+    check(
+        r#"(module (import "spelunk" "index" (func $i (param i32) (result i32)))
+            (func $f (export "rule:flood") (loop (drop (call $i (i32.const 2))) (br 0))))"#,
+        "abi: the step made more than 100000 choices, f+0x5",
+    );
+    // Named like a fault, and none.
+    check(
+        r#"(module (func $f (export "faulty") (param i32) (if (local.get 0) (then (unreachable)))))"#,
+        "trap: wasm `unreachable` instruction executed, f+0x5",
+    );
+    check(
         r#"(module (import "spelunk" "bytes" (func $b (param i32 i32 i32) (result i32))) (memory 1)
             (func $f (export "rule:huge") (drop (call $b (i32.const 0) (i32.const 0) (i32.const -1)))))"#,
-        "trap: out of bounds memory access, f+0x7",
+        "abi: bytes: more than 1048576 bytes are asked for at once, f+0x7",
     );
 }

@@ -19,7 +19,7 @@ use spelunk::{load, story};
 use super::campaign;
 use super::saved::{Fate, Saved, describe, replay_saved, save, steps_of};
 use super::shrink::shrunk;
-use super::{Edges, FOUND, Guest, GuestLimits, INTERRUPTED, NONDETERMINISM, Output, PASSED};
+use super::{EdgeMode, Edges, FOUND, Guest, GuestLimits, INTERRUPTED, NONDETERMINISM, Output, PASSED};
 
 #[derive(Args)]
 pub(super) struct Explore {
@@ -132,7 +132,8 @@ impl Explore {
                 "faults": machine.faults(), "module": String::from(Hex(machine.program().hash())),
             }),
         )?;
-        if edges == 0 && self.strategy != Strategy::Random {
+        let is_counted = edges > 0 || matches!(self.edges.edges, EdgeMode::Hashed);
+        if !is_counted && self.strategy != Strategy::Random {
             output
                 .console
                 .warning("no edge is counted, so nothing guides the search: see --include and --exclude");
@@ -147,6 +148,7 @@ impl Explore {
         let options = self.options(&machine)?;
         let mut explorer = Explorer::new(&mut machine, options);
         let mut reported: Vec<Finding> = Vec::new();
+        let mut is_flaky = false;
         let mut redrawn = started;
         loop {
             explorer.explore(|progress| {
@@ -161,16 +163,21 @@ impl Explore {
                 progress.findings == reported.len() && !is_over
             });
             let Some(finding) = explorer.findings().nth(reported.len()).cloned() else { break };
-            match self.told(explorer.target(), &finding, output)? {
+            match self.told(explorer.target(), &finding, output, interrupted)? {
                 Some(finding) => reported.push(finding),
-                None => return Ok(NONDETERMINISM),
+                None => {
+                    is_flaky = true;
+                    break;
+                }
             }
             if self.max_findings == reported.len() {
                 break;
             }
         }
         output.console.clear();
-        let exit = if interrupted.load(Ordering::Relaxed) {
+        let exit = if is_flaky {
+            NONDETERMINISM
+        } else if interrupted.load(Ordering::Relaxed) {
             INTERRUPTED
         } else if reported.is_empty() && !saved.iter().any(|saved| saved.still_fails()) {
             PASSED
@@ -187,7 +194,9 @@ impl Explore {
             let command = self.guest.replay_command(&saved.path);
             output.report.text(&format!("A finding saved before still fails.  Reproduce:  {command}"))?;
         }
-        output.report.end(&progress, edges, started.elapsed().as_secs_f64(), exit, &unmet)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let saved: Vec<_> = saved.iter().map(Saved::json).collect();
+        output.report.end(&progress, edges, seconds, exit, &unmet, &saved)?;
         Ok(exit)
     }
 
@@ -218,14 +227,17 @@ impl Explore {
         machine: &mut Machine,
         finding: &explore::Finding,
         output: &mut Output,
+        interrupted: &AtomicBool,
     ) -> Result<Option<Finding>> {
         let explore::Finding { failure, run, trace } = finding;
-        let shrunk = shrunk(machine, trace, failure, self.shrink_budget, &mut output.console);
         let path = self.findings().join(format!("{}.json", failure.id()));
+        // As it was found first, so that it is not lost whatever happens while it is shrunk.
+        let saved = save(machine, trace, failure, &path);
+        let shrunk = shrunk(machine, trace, failure, self.shrink_budget, &mut output.console, interrupted);
         let shrunk = match shrunk {
             Ok(shrunk) => shrunk,
             Err(NotReproduced(replayed)) => {
-                save(machine, trace, failure, &path)?;
+                saved?;
                 let why = describe(machine, trace, &replayed);
                 output
                     .report
@@ -236,7 +248,7 @@ impl Explore {
                 return Ok(None);
             }
         };
-        let saved = save(machine, &shrunk.trace, &shrunk.failure, &path);
+        let saved = saved.and_then(|()| save(machine, &shrunk.trace, &shrunk.failure, &path));
         output.console.clear();
         let finding = Finding {
             story: story::tell(machine, &shrunk.trace),

@@ -160,7 +160,10 @@ struct Output {
 /// # Errors
 /// A settings file that cannot be used.
 pub(crate) fn arguments() -> Result<Vec<OsString>> {
-    config::complete(std::env::args_os().collect(), &Cli::command())
+    let mut command = Cli::command();
+    // Hands the flags of all verbs on to each.
+    command.build();
+    config::complete(std::env::args_os().collect(), &command)
 }
 
 impl Cli {
@@ -175,7 +178,7 @@ impl Cli {
         let done = match &self.verb {
             Verb::Explore(args) => args.run(&mut output, interrupted),
             Verb::Replay(args) => args.run(&mut output),
-            Verb::Shrink(args) => args.run(&mut output),
+            Verb::Shrink(args) => args.run(&mut output, interrupted),
             Verb::Instrument(args) => args.run(&mut output),
         };
         output.console.clear();

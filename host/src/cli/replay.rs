@@ -6,7 +6,6 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
 use spelunk::file::{Hex, TraceFile};
-use spelunk::machine::Selection;
 use spelunk::replay::{Replayed, replay};
 use spelunk::report::Finding;
 use spelunk::story;
@@ -30,7 +29,8 @@ impl Replay {
     pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
         ensure!(self.times > 0, "--times must be at least 1");
         let file = TraceFile::read(&self.trace)?;
-        let mut machine = self.guest.machine((&file.limits).into(), Selection::default(), &output.console)?;
+        let mut machine =
+            self.guest.machine((&file.limits).into(), (&file.selection).into(), &output.console)?;
         let is_same_build = machine.program().hash() == file.module.0;
         if !is_same_build {
             output.console.warning(

@@ -20,6 +20,7 @@ pub(super) fn save(machine: &Machine, trace: &Trace, failure: &Failure, path: &P
         spelunk: file::VERSION,
         module: Hex(machine.program().hash()),
         limits: machine.program().limits().into(),
+        selection: machine.program().selection().into(),
         failure: failure.clone(),
         steps: file::lines_of(machine, trace),
     };
@@ -53,6 +54,15 @@ pub(super) enum Fate {
 }
 
 impl Saved {
+    pub(super) fn json(&self) -> serde_json::Value {
+        let fate = match self.fate {
+            Fate::StillFails(_) => "fails",
+            Fate::Fixed => "fixed",
+            Fate::Stale(_) => "stale",
+        };
+        serde_json::json!({ "trace": self.path, "fate": fate })
+    }
+
     pub(super) fn still_fails(&self) -> bool {
         matches!(self.fate, Fate::StillFails(_))
     }
@@ -78,8 +88,9 @@ fn fate(machine: &mut Machine, path: &Path) -> Fate {
         Ok(read) => read,
         Err(error) => return Fate::Stale(format!("{error:#}")),
     };
-    let is_same =
-        file.module.0 == machine.program().hash() && file.limits == machine.program().limits().into();
+    let is_same = file.module.0 == machine.program().hash()
+        && file.limits == machine.program().limits().into()
+        && file.selection == machine.program().selection().into();
     match replay(machine, &trace, is_same).0 {
         Replayed::Failed(failure) => Fate::StillFails(*failure),
         Replayed::Passed => Fate::Fixed,

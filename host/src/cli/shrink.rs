@@ -1,6 +1,7 @@
 //! `spelunk shrink`.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -8,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 use spelunk::console::Console;
 use spelunk::file::TraceFile;
-use spelunk::machine::{Machine, Selection};
+use spelunk::machine::Machine;
 use spelunk::outcome::Failure;
 use spelunk::replay::Replayed;
 use spelunk::report::Finding;
@@ -34,27 +35,34 @@ pub(super) struct Shrink {
 }
 
 impl Shrink {
-    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
+    pub(super) fn run(&self, output: &mut Output, interrupted: &AtomicBool) -> Result<u8> {
         let file = TraceFile::read(&self.trace)?;
-        let mut machine = self.guest.machine((&file.limits).into(), Selection::default(), &output.console)?;
+        let mut machine =
+            self.guest.machine((&file.limits).into(), (&file.selection).into(), &output.console)?;
         if machine.program().hash() != file.module.0 {
             output.console.warning("the trace was recorded on another build of this target");
         }
         let trace = file.trace(&machine).with_context(|| {
             format!("the trace `{}` does not fit `{}`", self.trace.display(), self.guest.target.display())
         })?;
-        let shrunk =
-            match shrunk(&mut machine, &trace, &file.failure, self.shrink_budget, &mut output.console) {
-                Ok(shrunk) => shrunk,
-                Err(NotReproduced(replayed)) => {
-                    let why = describe(&machine, &trace, &replayed);
-                    output.report.event("shrink", json!({ "outcome": "not reproduced", "why": why }))?;
-                    output
-                        .report
-                        .text(&format!("It cannot be shrunk, since it does not fail as recorded: {why}"))?;
-                    return Ok(if replayed == Replayed::Passed { PASSED } else { NONDETERMINISM });
-                }
-            };
+        let shrunk = match shrunk(
+            &mut machine,
+            &trace,
+            &file.failure,
+            self.shrink_budget,
+            &mut output.console,
+            interrupted,
+        ) {
+            Ok(shrunk) => shrunk,
+            Err(NotReproduced(replayed)) => {
+                let why = describe(&machine, &trace, &replayed);
+                output.report.event("shrink", json!({ "outcome": "not reproduced", "why": why }))?;
+                output
+                    .report
+                    .text(&format!("It cannot be shrunk, since it does not fail as recorded: {why}"))?;
+                return Ok(if replayed == Replayed::Passed { PASSED } else { NONDETERMINISM });
+            }
+        };
         let path = self.output.as_ref().unwrap_or(&self.trace);
         save(&machine, &shrunk.trace, &shrunk.failure, path)?;
         output.console.clear();
@@ -78,6 +86,7 @@ pub(super) fn shrunk(
     failure: &Failure,
     budget: u64,
     console: &mut Console,
+    interrupted: &AtomicBool,
 ) -> Result<Shrunk, NotReproduced> {
     let mut redrawn = Instant::now();
     shrink(machine, trace, failure, budget, |executions, steps| {
@@ -85,5 +94,6 @@ pub(super) fn shrunk(
             redrawn = Instant::now();
             console.shrinking(executions, steps);
         }
+        !interrupted.load(Ordering::Relaxed)
     })
 }

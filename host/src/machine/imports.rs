@@ -30,10 +30,10 @@ pub(crate) struct Host {
     pub(crate) faults: Vec<bool>,
     pub(crate) fault_names: Vec<String>,
     pub(crate) properties: Properties,
-    /// How often each event happened.
-    pub(crate) events: BTreeMap<String, u64>,
-    /// The labels of scores in the order in which they were first given.
-    pub(crate) labels: Vec<String>,
+    /// How often each event happened, by its text's bytes.
+    pub(crate) events: BTreeMap<Vec<u8>, u64>,
+    /// The labels of scores by their bytes, numbered in the order in which they were first given.
+    pub(crate) labels: BTreeMap<Vec<u8>, usize>,
     /// The scores given since they were last looked at: label and score.
     pub(crate) scores: Vec<(usize, f64)>,
     /// Where a property's name stands in guest memory, and which property it is.
@@ -93,6 +93,19 @@ impl ResourceLimiter for Limiter {
         Ok(desired <= TABLE_ELEMENTS_MAX)
     }
 }
+
+/// Choices that a step may make.
+const CHOICES_MAX: usize = 100_000;
+/// Spans that a step may open.
+const SPANS_MAX: usize = 200_000;
+/// Bytes that one choice may draw.
+const BYTES_MAX: u32 = 1 << 20;
+/// Arguments, and notes, that are told of a step; the others are left out.
+const TOLD_MAX: usize = 1000;
+/// Bytes of a text that are kept; it says how long it was.
+const TEXT_MAX: usize = 64 << 10;
+/// Different events, labels of scores and properties, each, that are told apart.
+const NAMES_MAX: usize = 10_000;
 
 type Answer<T> = wasmtime::Result<T>;
 
@@ -207,7 +220,7 @@ fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
         MODULE,
         "describe",
         |mut caller: Caller<'_, Host>, n: u32, n_len: u32, v: u32, v_len: u32| {
-            if caller.data().is_verbose {
+            if caller.data().is_verbose && caller.data().told.args.len() < TOLD_MAX {
                 let arg = (text(&mut caller, n, n_len)?, text(&mut caller, v, v_len)?);
                 caller.data_mut().told.args.push(arg);
             }
@@ -215,7 +228,7 @@ fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
         },
     )?;
     linker.func_wrap(MODULE, "note", |mut caller: Caller<'_, Host>, t: u32, t_len: u32| {
-        if caller.data().is_verbose {
+        if caller.data().is_verbose && caller.data().told.notes.len() < TOLD_MAX {
             let note = text(&mut caller, t, t_len)?;
             caller.data_mut().told.notes.push(note);
         }
@@ -226,6 +239,8 @@ fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
 
 fn define_choices(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap(MODULE, "boolean", |mut caller: Caller<'_, Host>, probability: f64| {
+        // NaN is never true.
+        let probability = if probability > 0.0 { probability.min(1.0) } else { 0.0 };
         let value = choose(&mut caller, Kind::Boolean { probability })?;
         Answer::Ok(i32::from(*value == Value::Boolean(true)))
     })?;
@@ -270,8 +285,14 @@ fn define_choices(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
 }
 
 fn choose<'a>(caller: &'a mut Caller<'_, Host>, kind: Kind) -> Answer<&'a Value> {
-    if !caller.data().may_choose {
-        return stop(FailureKind::Abi, None, "a precondition made a choice; draw in the rule instead");
+    let host = caller.data();
+    if !host.may_choose {
+        let message =
+            "a choice was made in a precondition or a start function; draw in setup or in a rule instead";
+        return stop(FailureKind::Abi, None, message);
+    }
+    if host.chooser.choices.len() >= CHOICES_MAX {
+        return stop(FailureKind::Abi, None, format!("the step made more than {CHOICES_MAX} choices"));
     }
     Ok(caller.data_mut().chooser.choose(kind))
 }
@@ -294,6 +315,13 @@ fn float(mut caller: Caller<'_, Host>, min: f64, max: f64, flags: i32) -> Answer
 fn bytes(mut caller: Caller<'_, Host>, pointer: u32, min: u32, max: u32) -> Answer<u32> {
     if min > max {
         return stop(FailureKind::Abi, None, format!("bytes: the range of lengths {min}..={max} is empty"));
+    }
+    if max > BYTES_MAX {
+        return stop(
+            FailureKind::Abi,
+            None,
+            format!("bytes: more than {BYTES_MAX} bytes are asked for at once"),
+        );
     }
     let memory = memory_of(&mut caller)?;
     if u64::from(pointer) + u64::from(max) > memory.data_size(&caller) as u64 {
@@ -319,7 +347,11 @@ fn mark(caller: &mut Caller<'_, Host>, pointer: u32, len: u32) {
 
 fn define_spans(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap(MODULE, "span_begin", |mut caller: Caller<'_, Host>, label: u32, len: u32| {
+        if caller.data().chooser.spans.len() >= SPANS_MAX {
+            return stop(FailureKind::Abi, None, format!("the step opened more than {SPANS_MAX} spans"));
+        }
         caller.data_mut().chooser.span_begin((label, len));
+        Answer::Ok(())
     })?;
     linker.func_wrap(MODULE, "span_end", |mut caller: Caller<'_, Host>, discarded: i32| {
         if !caller.data_mut().chooser.span_end(discarded != 0) {
@@ -389,6 +421,9 @@ fn reach(caller: &mut Caller<'_, Host>, kind: PropertyKind, at: (u32, u32), hold
             return Ok(());
         }
     }
+    if bytes.len() > TEXT_MAX || host.properties.iter().count() >= NAMES_MAX {
+        return stop(FailureKind::Abi, None, too_many("properties"));
+    }
     let name = String::from_utf8_lossy(bytes).into_owned();
     let index = property(caller, kind, &name, holds);
     caller.data_mut().property_at.insert(at, index);
@@ -409,11 +444,17 @@ fn target(mut caller: Caller<'_, Host>, score: f64, label: u32, len: u32) -> Ans
     if score.is_nan() {
         return Ok(());
     }
-    let known = host.labels.iter().position(|known| known.as_bytes() == label);
-    let index = known.unwrap_or_else(|| {
-        host.labels.push(String::from_utf8_lossy(label).into_owned());
-        host.labels.len() - 1
-    });
+    let index = match host.labels.get(label) {
+        Some(index) => *index,
+        None => {
+            let index = host.labels.len();
+            if index >= NAMES_MAX || label.len() > TEXT_MAX {
+                return stop(FailureKind::Abi, None, too_many("scores"));
+            }
+            host.labels.insert(label.to_vec(), index);
+            index
+        }
+    };
     host.scores.push((index, score));
     Ok(())
 }
@@ -422,13 +463,19 @@ fn event(mut caller: Caller<'_, Host>, text: u32, len: u32) -> Answer<()> {
     let memory = memory_of(&mut caller)?;
     let (data, host) = memory.data_and_store_mut(&mut caller);
     let name = slice(data, text, len)?;
-    match std::str::from_utf8(name).ok().and_then(|name| host.events.get_mut(name)) {
-        Some(count) => *count += 1,
-        None => {
-            host.events.insert(String::from_utf8_lossy(name).into_owned(), 1);
-        }
+    if let Some(count) = host.events.get_mut(name) {
+        *count += 1;
+        return Ok(());
     }
+    if host.events.len() >= NAMES_MAX || name.len() > TEXT_MAX {
+        return stop(FailureKind::Abi, None, too_many("events"));
+    }
+    host.events.insert(name.to_vec(), 1);
     Ok(())
+}
+
+fn too_many(what: &str) -> String {
+    format!("the guest names more than {NAMES_MAX} different {what}, or one with more than {TEXT_MAX} bytes")
 }
 
 fn fault(mut caller: Caller<'_, Host>, name: u32, len: u32) -> Answer<i32> {
@@ -462,5 +509,9 @@ fn slice(data: &[u8], pointer: u32, len: u32) -> Answer<&[u8]> {
 fn text(caller: &mut Caller<'_, Host>, pointer: u32, len: u32) -> Answer<String> {
     let memory = memory_of(caller)?;
     let bytes = slice(memory.data(&*caller), pointer, len)?;
-    Ok(String::from_utf8_lossy(bytes).into_owned())
+    if bytes.len() <= TEXT_MAX {
+        return Ok(String::from_utf8_lossy(bytes).into_owned());
+    }
+    let shown = String::from_utf8_lossy(&bytes[..TEXT_MAX]);
+    Ok(format!("{shown} … ({} bytes in all)", bytes.len()))
 }

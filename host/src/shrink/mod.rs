@@ -10,7 +10,9 @@ mod passes;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use crate::choice::{Chooser, Value};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::choice::{Choice, Chooser, Value};
 use crate::outcome::{Failure, Outcome, Reject};
 use crate::replay::{Replayed, replay};
 use crate::target::{Target, attempt};
@@ -34,7 +36,7 @@ pub struct Shrunk {
 pub struct NotReproduced(pub Replayed);
 
 /// Shrinks `trace`, which fails with `failure`, within `executions_max` candidates. `progress` is told the
-/// number of executions and of steps left now and then.
+/// number of executions and of steps left with each candidate, and says whether to go on.
 ///
 /// # Errors
 /// The trace does not fail this way when it is replayed.
@@ -43,7 +45,7 @@ pub fn shrink<T: Target>(
     trace: &Trace,
     failure: &Failure,
     executions_max: u64,
-    mut progress: impl FnMut(u64, usize),
+    mut progress: impl FnMut(u64, usize) -> bool,
 ) -> Result<Shrunk, NotReproduced> {
     let (replayed, best) = replay(target, trace, false);
     match &replayed {
@@ -60,11 +62,12 @@ pub fn shrink<T: Target>(
         chooser: Chooser::default(),
         enabled: Vec::new(),
         progress: &mut progress,
+        is_stopped: false,
         best,
     };
     gate.keep_states();
-    while gate.pass() {}
-    let is_minimal = gate.executions < executions_max;
+    while !gate.is_over() && gate.pass() {}
+    let is_minimal = !gate.is_over();
     let executions = gate.executions;
     let best = std::mem::take(&mut gate.best);
     // From zero once more: what is reported is what a replay will do.
@@ -91,13 +94,15 @@ struct Gate<'a, T: Target> {
     best: Trace,
     /// The state before each step of `best`, as far as known; none where the target has no snapshots.
     states: Vec<T::Snapshot>,
-    /// Candidates by what they say, so that none is executed twice.
-    tried: BTreeSet<Vec<u8>>,
+    /// Hashes of the candidates, so that none is executed twice.
+    tried: BTreeSet<u128>,
     executions: u64,
     executions_max: u64,
     chooser: Chooser,
     enabled: Vec<u16>,
-    progress: &'a mut dyn FnMut(u64, usize),
+    progress: &'a mut dyn FnMut(u64, usize) -> bool,
+    /// The caller asked to stop.
+    is_stopped: bool,
 }
 
 impl<T: Target> Gate<'_, T> {
@@ -108,17 +113,22 @@ impl<T: Target> Gate<'_, T> {
         self.execute(&drafts, 0);
     }
 
+    /// Whether no candidate may be tried any more.
+    fn is_over(&self) -> bool {
+        self.is_stopped || self.executions >= self.executions_max
+    }
+
     fn drafts(&self) -> Vec<Draft> {
         drafts_of(&self.best)
     }
 
     /// Tries a candidate that is the best trace up to step `from`. Whether it became the best.
     fn is_better(&mut self, candidate: &[Draft], from: usize) -> bool {
-        if self.executions >= self.executions_max || !self.tried.insert(fingerprint(candidate)) {
+        if self.is_over() || !self.tried.insert(fingerprint(candidate)) {
             return false;
         }
         self.executions += 1;
-        (self.progress)(self.executions, self.best.len());
+        self.is_stopped |= !(self.progress)(self.executions, self.best.len());
         let from = from.min(self.states.len().saturating_sub(1));
         let from = match self.states.get(from) {
             Some(state) => {
@@ -180,8 +190,8 @@ fn drafts_of(trace: &Trace) -> Vec<Draft> {
     trace.steps().iter().map(draft).collect()
 }
 
-/// The candidate as bytes. Equal candidates have equal bytes.
-fn fingerprint(candidate: &[Draft]) -> Vec<u8> {
+/// A hash of the candidate.
+fn fingerprint(candidate: &[Draft]) -> u128 {
     use std::fmt::Write;
     let mut text = String::new();
     for Draft { action, seed, values } in candidate {
@@ -191,7 +201,7 @@ fn fingerprint(candidate: &[Draft]) -> Vec<u8> {
         }
         text.push('\n');
     }
-    text.into_bytes()
+    xxh3_128(text.as_bytes())
 }
 
 /// Shortlex: see the module's documentation.
@@ -200,11 +210,22 @@ fn compare(a: &Trace, b: &Trace) -> Ordering {
         |trace: &Trace| trace.steps().iter().filter(|s| matches!(s.action, Action::Fault(..))).count();
     let choices = |trace: &Trace| trace.steps().iter().map(|step| trace.choices(step).len()).sum::<usize>();
     let counts = |trace: &Trace| (trace.len(), faults(trace), choices(trace));
-    let values = |trace: &Trace| {
-        let steps = trace.steps().iter().flat_map(|step| trace.choices(step));
-        steps.map(|choice| choice.kind.complexity(&choice.value)).collect::<Vec<_>>()
+    let all = |trace: &'_ Trace| {
+        trace.steps().iter().flat_map(|step| trace.choices(step)).cloned().collect::<Vec<_>>()
     };
-    counts(a).cmp(&counts(b)).then_with(|| values(a).cmp(&values(b)))
+    counts(a).cmp(&counts(b)).then_with(|| {
+        let (a, b) = (all(a), all(b));
+        let pairs = a.iter().zip(&b).map(|(a, b)| compare_choices(a, b));
+        pairs.fold(Ordering::Equal, Ordering::then)
+    })
+}
+
+/// The simpler answer is less; byte strings by length, then byte by byte.
+fn compare_choices(a: &Choice, b: &Choice) -> Ordering {
+    match (&a.value, &b.value) {
+        (Value::Bytes(a), Value::Bytes(b)) => (a.len(), a).cmp(&(b.len(), b)),
+        _ => a.kind.complexity(&a.value).cmp(&b.kind.complexity(&b.value)),
+    }
 }
 
 #[cfg(test)]
@@ -237,7 +258,7 @@ mod tests {
                 explorer.explore(|p| p.findings == 0 && p.steps < 1_000_000);
                 let finding = explorer.findings().next().expect("there is a bug").clone();
                 let shrunk =
-                    shrink(&mut model, &finding.trace, &finding.failure, 100_000, |_, _| {}).unwrap();
+                    shrink(&mut model, &finding.trace, &finding.failure, 100_000, |_, _| true).unwrap();
                 assert!(shrunk.is_minimal);
                 assert_eq!(story(&shrunk.trace), expected, "seed {seed}");
             }
@@ -310,7 +331,8 @@ mod tests {
             let mut explorer = Explorer::new(&mut model, Options { seed, ..Options::default() });
             explorer.explore(|p| p.findings < 2);
             for finding in explorer.findings().cloned().collect::<Vec<_>>() {
-                let shrunk = shrink(&mut model, &finding.trace, &finding.failure, 10_000, |_, _| {}).unwrap();
+                let shrunk =
+                    shrink(&mut model, &finding.trace, &finding.failure, 10_000, |_, _| true).unwrap();
                 let expected = if finding.failure.message == "large" { "Rule(0) 900" } else { "Rule(0) 500" };
                 assert_eq!(story(&shrunk.trace), expected);
             }
@@ -353,7 +375,7 @@ mod tests {
             state.0 += 1;
             if state.1 == 0 && state.0 > 2 { fail("third tick") } else { Outcome::Pass }
         });
-        let error = shrink(&mut changed, &finding.trace, &finding.failure, 100, |_, _| {}).unwrap_err();
+        let error = shrink(&mut changed, &finding.trace, &finding.failure, 100, |_, _| true).unwrap_err();
         assert_eq!(error, NotReproduced(Replayed::Passed));
     }
 }

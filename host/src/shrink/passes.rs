@@ -28,7 +28,7 @@ impl<T: Target> Gate<'_, T> {
         let indices = self.delete_and_close_up();
         let order = self.swap_spans();
         let helped = [steps, choices, values, equal, together, sums, sizes, indices, order];
-        helped.contains(&true) && self.executions < self.executions_max
+        helped.contains(&true)
     }
 
     /// Deletes runs of steps, long ones first, late ones first.
@@ -37,7 +37,7 @@ impl<T: Target> Gate<'_, T> {
         let mut len = self.best.len() / 2;
         while len > 0 {
             let mut end = self.best.len();
-            while end >= len {
+            while end >= len && !self.is_over() {
                 let drafts = self.drafts();
                 let start = end - len;
                 let fixed = |draft: &Draft| matches!(draft.action, Action::Setup | Action::Teardown);
@@ -64,7 +64,7 @@ impl<T: Target> Gate<'_, T> {
             while step > 0 {
                 step -= 1;
                 let mut end = self.drafts().get(step).map_or(0, |draft| draft.values.len());
-                while end >= len {
+                while end >= len && !self.is_over() {
                     let mut candidate = self.drafts();
                     candidate[step].values.drain(end - len..end);
                     let is_better = self.is_better(&candidate, step);
@@ -83,7 +83,7 @@ impl<T: Target> Gate<'_, T> {
         let mut step = 0;
         while step < self.best.len() {
             let mut at = 0;
-            while let Some(choice) = self.choice((step, at)) {
+            while let Some(choice) = self.choice((step, at)).filter(|_| !self.is_over()) {
                 helped |= self.lower(step, at, &choice);
                 at += 1;
             }
@@ -96,7 +96,7 @@ impl<T: Target> Gate<'_, T> {
     fn lower_equal(&mut self) -> bool {
         let mut helped = false;
         let mut at = 0;
-        while let Some(place) = self.places().get(at).copied() {
+        while let Some(place) = self.place(at) {
             at += 1;
             let Some(choice) = self.choice(place) else { continue };
             let equal = |gate: &Self| {
@@ -139,7 +139,7 @@ impl<T: Target> Gate<'_, T> {
     fn redistribute(&mut self) -> bool {
         let mut helped = false;
         let mut at = 0;
-        while let Some(from) = self.places().get(at).copied() {
+        while let Some(from) = self.place(at) {
             at += 1;
             let Some(giver) = self.choice(from) else { continue };
             if number(&giver).is_none_or(|(_, distance)| distance == 0) {
@@ -173,7 +173,7 @@ impl<T: Target> Gate<'_, T> {
     fn lower_together(&mut self) -> bool {
         let mut helped = false;
         let mut at = 0;
-        while let Some(first) = self.places().get(at).copied() {
+        while let Some(first) = self.place(at) {
             at += 1;
             let later: Vec<Place> = self.places().into_iter().filter(|p| *p > first).take(LATER).collect();
             for second in later {
@@ -226,7 +226,7 @@ impl<T: Target> Gate<'_, T> {
     fn lower_sizes(&mut self) -> bool {
         let mut helped = false;
         let mut at = 0;
-        while let Some((step, place)) = self.places().get(at).copied() {
+        while let Some((step, place)) = self.place(at) {
             at += 1;
             let mut later = place + 1;
             while let Some(size) = self.choice((step, place)) {
@@ -251,7 +251,9 @@ impl<T: Target> Gate<'_, T> {
         let mut helped = false;
         for step in 0..self.best.len() {
             let mut at = 0;
-            while let Some((span, position)) = self.siblings(step).get(at).cloned() {
+            while let Some((span, position)) =
+                self.siblings(step).get(at).cloned().filter(|_| !self.is_over())
+            {
                 let mut candidate = self.drafts();
                 let choices = self.best.choices(&self.best.steps()[step]);
                 for (slot, choice) in candidate[step].values.iter_mut().zip(choices) {
@@ -300,7 +302,9 @@ impl<T: Target> Gate<'_, T> {
         let mut helped = false;
         for step in 0..self.best.len() {
             let mut at = 0;
-            while let Some((first, second)) = self.neighbours(step).get(at).cloned() {
+            while let Some((first, second)) =
+                self.neighbours(step).get(at).cloned().filter(|_| !self.is_over())
+            {
                 at += 1;
                 let mut candidate = self.drafts();
                 candidate[step].values[first.start..second.end].rotate_left(first.len());
@@ -347,6 +351,22 @@ impl<T: Target> Gate<'_, T> {
             candidate[*step].values[*at] = value.clone();
         }
         self.is_better(&candidate, places[0].0)
+    }
+
+    /// The choice with this number in the best trace, while there is any use in looking at it.
+    fn place(&self, number: usize) -> Option<Place> {
+        if self.is_over() {
+            return None;
+        }
+        let mut left = number;
+        for (index, step) in self.best.steps().iter().enumerate() {
+            let count = self.best.choices(step).len();
+            if left < count {
+                return Some((index, left));
+            }
+            left -= count;
+        }
+        None
     }
 
     /// All choices of the best trace.
