@@ -373,7 +373,9 @@ impl<'t, T: Target> Explorer<'t, T> {
         self.draw_recorded(action);
         let recorded = self.run.recorded.drain(..);
         let what = (action, seed);
+        self.target.set_counts(true);
         let outcome = perform(self.target, &mut self.chooser, what, recorded, &mut self.run.trace);
+        self.target.set_counts(false);
         self.run.drew = self.run.trace.last_drew();
         self.run.depth += 1;
         self.progress.steps += 1;

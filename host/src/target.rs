@@ -41,6 +41,12 @@ pub trait Target {
     /// Performs one step, then checks every invariant. A rule must be one that [`Target::enabled`] named.
     fn step(&mut self, action: Action, chooser: &mut Chooser) -> Outcome;
 
+    /// Whether what the guest says of properties and events counts. It does in the steps of an exploration, and
+    /// not where steps are executed again.
+    fn set_counts(&mut self, counts: bool) {
+        let _ = counts;
+    }
+
     /// Saves the state; `None` where this target cannot be saved, and runs are replayed instead.
     fn snapshot(&mut self) -> Option<Self::Snapshot>;
     /// Goes to a saved state.

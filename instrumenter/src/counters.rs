@@ -13,29 +13,41 @@ impl Weaver<'_> {
         }
     }
 
+    /// Whether an edge was taken is all that is asked of most counters, so they are set and not counted: a
+    /// count that wraps would read as untaken after 256 times.
+    ///
+    /// ```wat
+    /// (i32.store8 $p offset=COUNTER (i32.const 0) (i32.const 1))
+    /// ```
+    ///
+    /// One that pays counts, and begins again at 1.
+    ///
     /// ```wat
     /// (i32.store8 $p offset=COUNTER (i32.const 0)
     ///   (local.tee $t (i32.add (i32.load8_u $p offset=COUNTER (i32.const 0)) (i32.const 1))))
-    /// (if (i32.eq (local.get $t) (i32.const 256)) (then PAY))
+    /// (if (i32.eq (local.get $t) (i32.const 256)) (then
+    ///   (i32.store8 $p offset=COUNTER (i32.const 0) (i32.const 1))
+    ///   PAY))
     /// ```
     fn count(&mut self, code: &mut Code, address: u32, pays: bool) {
         let private = self.places.private;
+        if !pays {
+            return private.raise(code, address);
+        }
+        let sum = self.scratch.local(self.locals, ValType::I32, 1);
         i32_const(code, 0);
         private.load_at(code, Width::Byte, address);
         i32_const(code, 1);
         binop(code, BinaryOp::I32Add);
-        let sum = pays.then(|| self.scratch.local(self.locals, ValType::I32, 1));
-        if let Some(sum) = sum {
-            tee(code, sum);
-        }
+        tee(code, sum);
         private.store(code, Width::Byte, address);
-        if let Some(sum) = sum {
-            get(code, sum);
-            i32_const(code, 256);
-            binop(code, BinaryOp::I32Eq);
-            let payment = self.payment(sum);
-            if_then(self.function, code, payment);
-        }
+        get(code, sum);
+        i32_const(code, 256);
+        binop(code, BinaryOp::I32Eq);
+        let mut wrapped = Code::new();
+        private.raise(&mut wrapped, address);
+        wrapped.extend(self.payment(sum));
+        if_then(self.function, code, wrapped);
     }
 
     /// ```wat

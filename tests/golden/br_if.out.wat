@@ -9,10 +9,7 @@
       local.get 0
       if (type 0) (param i32) (result i32) ;; label = @2
         i32.const 0
-        i32.const 0
-        i32.load8_u
         i32.const 1
-        i32.add
         i32.store8
         br 1 (;@1;)
       else
@@ -21,19 +18,13 @@
       i32.eqz
       if (type 0) (param i32) (result i32) ;; label = @2
         i32.const 0
-        i32.const 0
-        i32.load8_u offset=1
         i32.const 1
-        i32.add
         i32.store8 offset=1
         br 1 (;@1;)
       else
       end
       i32.const 0
-      i32.const 0
-      i32.load8_u offset=2
       i32.const 1
-      i32.add
       i32.store8 offset=2
       drop
       i32.const 2

@@ -8,20 +8,14 @@
       local.get 1
       if ;; label = @2
         i32.const 0
-        i32.const 0
-        i32.load8_u
         i32.const 1
-        i32.add
         i32.store8
         br 1 (;@1;)
       else
       end
       local.get 0
       i32.const 0
-      i32.const 0
-      i32.load8_u offset=1
       i32.const 1
-      i32.add
       i32.store8 offset=1
       br_on_null 0 (;@1;)
       i32.const 0
@@ -31,10 +25,7 @@
       i32.sub
       i32.store8 offset=1
       i32.const 0
-      i32.const 0
-      i32.load8_u offset=2
       i32.const 1
-      i32.add
       i32.store8 offset=2
       drop
       ref.null func

@@ -14,10 +14,7 @@
       i32.eqz
       if (type 1) (param i32) (result i32) ;; label = @2
         i32.const 0
-        i32.const 0
-        i32.load8_u offset=6
         i32.const 1
-        i32.add
         i32.store8 offset=6
         br 1 (;@1;)
       else
@@ -31,18 +28,12 @@
             br_table 1 (;@3;) 0 (;@4;)
           end
           i32.const 0
-          i32.const 0
-          i32.load8_u offset=7
           i32.const 1
-          i32.add
           i32.store8 offset=7
           br 1 (;@2;)
         end
         i32.const 0
-        i32.const 0
-        i32.load8_u offset=8
         i32.const 1
-        i32.add
         i32.store8 offset=8
         br 0 (;@2;)
       end
@@ -57,10 +48,7 @@
         i32.eqz
         if ;; label = @3
           i32.const 0
-          i32.const 0
-          i32.load8_u offset=3
           i32.const 1
-          i32.add
           i32.store8 offset=3
           br 1 (;@2;)
         else
@@ -73,18 +61,12 @@
             br_table 1 (;@3;) 0 (;@4;) 1 (;@3;)
           end
           i32.const 0
-          i32.const 0
-          i32.load8_u offset=4
           i32.const 1
-          i32.add
           i32.store8 offset=4
           br 2 (;@1;)
         end
         i32.const 0
-        i32.const 0
-        i32.load8_u offset=5
         i32.const 1
-        i32.add
         i32.store8 offset=5
         br 0 (;@2;)
       end
@@ -98,28 +80,19 @@
           br_table 0 (;@3;) 1 (;@2;) 0 (;@3;) 2 (;@1;)
         end
         i32.const 0
-        i32.const 0
-        i32.load8_u offset=2
         i32.const 1
-        i32.add
         i32.store8 offset=2
         i32.const 10
         return
       end
       i32.const 0
-      i32.const 0
-      i32.load8_u offset=1
       i32.const 1
-      i32.add
       i32.store8 offset=1
       i32.const 11
       return
     end
     i32.const 0
-    i32.const 0
-    i32.load8_u
     i32.const 1
-    i32.add
     i32.store8
     i32.const 12
   )

@@ -12,19 +12,13 @@
       i32.eqz
       if (type 1) (param i32) (result i32) ;; label = @2
         i32.const 0
-        i32.const 0
-        i32.load8_u
         i32.const 1
-        i32.add
         i32.store8
         br 1 (;@1;)
       else
       end
       i32.const 0
-      i32.const 0
-      i32.load8_u offset=1
       i32.const 1
-      i32.add
       i32.store8 offset=1
       drop
       block ;; label = @2
@@ -36,10 +30,7 @@
           br 1 (;@2;)
         end
         i32.const 0
-        i32.const 0
-        i32.load8_u offset=2
         i32.const 1
-        i32.add
         i32.store8 offset=2
         br 1 (;@1;)
       end

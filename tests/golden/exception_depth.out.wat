@@ -35,6 +35,9 @@
       i32.eq
       if ;; label = @2
         i32.const 0
+        i32.const 1
+        i32.store8 offset=63
+        i32.const 0
         i32.const 0
         i32.load
         i32.const 1

@@ -8,45 +8,30 @@
     local.get 0
     if ;; label = @1
       i32.const 0
-      i32.const 0
-      i32.load8_u
       i32.const 1
-      i32.add
       i32.store8
       call $g
     else
       i32.const 0
-      i32.const 0
-      i32.load8_u offset=1
       i32.const 1
-      i32.add
       i32.store8 offset=1
     end
     local.get 0
     if (result i32) ;; label = @1
       i32.const 0
-      i32.const 0
-      i32.load8_u offset=2
       i32.const 1
-      i32.add
       i32.store8 offset=2
       i32.const 1
     else
       i32.const 0
-      i32.const 0
-      i32.load8_u offset=3
       i32.const 1
-      i32.add
       i32.store8 offset=3
       i32.const 2
     end
   )
   (func $g (;1;) (type 0)
     i32.const 0
-    i32.const 0
-    i32.load8_u offset=4
     i32.const 1
-    i32.add
     i32.store8 offset=4
   )
   (@producers

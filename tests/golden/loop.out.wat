@@ -6,10 +6,7 @@
   (func $count (;0;) (type 0) (param i32)
     (local i32)
     i32.const 0
-    i32.const 0
-    i32.load8_u offset=64
     i32.const 1
-    i32.add
     i32.store8 offset=64
     loop ;; label = @1
       local.get 0
@@ -29,6 +26,9 @@
         i32.const 256
         i32.eq
         if ;; label = @3
+          i32.const 0
+          i32.const 1
+          i32.store8 offset=65
           i32.const 0
           i32.const 0
           i32.load

@@ -22,6 +22,9 @@
         i32.eq
         if ;; label = @3
           i32.const 0
+          i32.const 1
+          i32.store8 offset=63
+          i32.const 0
           i32.const 0
           i32.load
           i32.const 1
@@ -44,10 +47,7 @@
   )
   (func $bank::open (;1;) (type 0)
     i32.const 0
-    i32.const 0
-    i32.load8_u offset=64
     i32.const 1
-    i32.add
     i32.store8 offset=64
   )
   (func $malloc (;2;) (type 0))

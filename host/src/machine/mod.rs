@@ -641,6 +641,10 @@ impl Target for Machine {
         outcome
     }
 
+    fn set_counts(&mut self, counts: bool) {
+        self.store.data_mut().counts = counts;
+    }
+
     fn snapshot(&mut self) -> Option<Snapshot> {
         self.uses_snapshots.then(|| self.state.save(&mut self.store))
     }
