@@ -1,0 +1,269 @@
+//! A module, read, instrumented and compiled.
+
+use std::sync::Arc;
+
+use anyhow::{Result, anyhow};
+use spelunk_instrumenter::{EdgeMap, Edges, Instrumented, Obstacle, Options};
+use wasmtime::{Collector, Config, Engine, Module};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::exports::Exports;
+use super::memory::Memories;
+use super::stack::ShadowStack;
+use super::{PAGE, STACK_BYTES, STACK_MARGIN};
+use crate::file;
+use crate::property::Properties;
+
+/// What a guest may use, and how it is instrumented. A run depends on these, so a trace records them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Loop iterations and calls in one step and its invariants, in units of 256.
+    pub step_budget: u32,
+    /// Nested calls.
+    pub depth_max: u32,
+    /// Bytes that each memory may grow to.
+    pub memory_bytes_max: u64,
+    /// Imports that Spelunk does not provide return zero.
+    pub stub_imports: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { step_budget: 1 << 16, depth_max: 10_000, memory_bytes_max: 1 << 30, stub_imports: false }
+    }
+}
+
+impl From<&file::Limits> for Limits {
+    fn from(limits: &file::Limits) -> Limits {
+        let file::Limits { step_budget, depth_max, memory_bytes_max, stub_imports } = *limits;
+        Limits { step_budget, depth_max, memory_bytes_max, stub_imports }
+    }
+}
+
+impl From<&Limits> for file::Limits {
+    fn from(limits: &Limits) -> file::Limits {
+        let Limits { step_budget, depth_max, memory_bytes_max, stub_imports } = *limits;
+        file::Limits { step_budget, depth_max, memory_bytes_max, stub_imports }
+    }
+}
+
+/// How edges are told apart and where.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// How edges are numbered.
+    pub edges: Edges,
+    /// Globs of function names to instrument; empty is all.
+    pub include: Vec<String>,
+    /// Globs of function names not to instrument.
+    pub exclude: Vec<String>,
+}
+
+impl From<&file::Selection> for Selection {
+    fn from(selection: &file::Selection) -> Selection {
+        let edges = match selection.edges {
+            file::Edges::None => Edges::None,
+            file::Edges::Static => Edges::Static,
+            file::Edges::Hashed => Edges::Hashed,
+        };
+        Selection { edges, include: selection.include.clone(), exclude: selection.exclude.clone() }
+    }
+}
+
+impl From<&Selection> for file::Selection {
+    fn from(selection: &Selection) -> file::Selection {
+        let edges = match selection.edges {
+            Edges::None => file::Edges::None,
+            Edges::Static => file::Edges::Static,
+            Edges::Hashed => file::Edges::Hashed,
+        };
+        file::Selection { edges, include: selection.include.clone(), exclude: selection.exclude.clone() }
+    }
+}
+
+impl Default for Selection {
+    fn default() -> Selection {
+        Selection { edges: Edges::Static, include: Vec::new(), exclude: Vec::new() }
+    }
+}
+
+/// A module, instrumented and compiled. Machines are made from it.
+pub struct Program {
+    pub(super) engine: Engine,
+    pub(super) module: Module,
+    pub(super) memories: Arc<Memories>,
+    pub(super) instrumented: Instrumented,
+    pub(super) exports: Exports,
+    pub(super) properties: Properties,
+    pub(super) stack: Option<ShadowStack>,
+    /// Where the body of each function begins in the module as it came; those that are imported have none.
+    pub(super) bodies: Vec<Option<u32>>,
+    pub(super) limits: Limits,
+    pub(super) selection: Selection,
+    pub(super) hash: u128,
+}
+
+impl Program {
+    /// Instruments and compiles a module in the binary format.
+    ///
+    /// # Errors
+    /// A module that is malformed, that the instrumenter refuses, or that has nothing to explore.
+    pub fn load(wasm: &[u8], limits: Limits, selection: Selection) -> Result<Program> {
+        let mut instrumented = instrument(wasm, &limits, &selection)?;
+        instrumented.layout.obstacles.extend(collected_heap(wasm));
+        let memories = Arc::new(Memories::default());
+        let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
+        let module = Module::from_binary(&engine, &instrumented.wasm).map_err(engine_error)?;
+        let exports = Exports::of(&module)?;
+        let (properties, stack) = (properties_of(wasm), ShadowStack::of(wasm));
+        Ok(Program {
+            engine,
+            module,
+            memories,
+            instrumented,
+            exports,
+            properties,
+            stack,
+            bodies: bodies_of(wasm),
+            limits,
+            selection,
+            hash: xxh3_128(wasm),
+        })
+    }
+
+    /// A hash of the module as it came, before it was instrumented.
+    pub fn hash(&self) -> u128 {
+        self.hash
+    }
+
+    /// The edges that are counted.
+    pub fn edges(&self) -> &EdgeMap {
+        &self.instrumented.edges
+    }
+
+    /// What this module can change and no snapshot can hold; empty where snapshots work.
+    pub fn obstacles(&self) -> &[Obstacle] {
+        &self.instrumented.layout.obstacles
+    }
+
+    /// The selection that it was loaded with.
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// The limits that it was loaded with.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+}
+
+/// Instruments a module as [`Program::load`] does.
+///
+/// # Errors
+/// A module that is malformed or that the instrumenter refuses.
+pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result<Instrumented> {
+    let options = Options {
+        edges: selection.edges,
+        dirty: true,
+        budget: true,
+        page_bytes: PAGE as u32,
+        include: selection.include.clone(),
+        exclude: selection.exclude.clone(),
+        depth_max: limits.depth_max,
+        memory_bytes_max: limits.memory_bytes_max,
+    };
+    spelunk_instrumenter::instrument(wasm, &options)
+}
+
+fn config(memories: Arc<Memories>) -> Config {
+    let mut config = Config::new();
+    config
+        .cranelift_nan_canonicalization(true)
+        .relaxed_simd_deterministic(true)
+        .wasm_memory64(true)
+        .wasm_multi_memory(true)
+        .wasm_tail_call(true)
+        .wasm_function_references(true)
+        .wasm_gc(true)
+        .wasm_exceptions(true)
+        .wasm_extended_const(true)
+        .collector(Collector::DeferredReferenceCounting)
+        .memory_may_move(false)
+        .memory_init_cow(false)
+        .max_wasm_stack(STACK_BYTES)
+        .async_stack_size(STACK_BYTES + STACK_MARGIN)
+        .with_host_memory(memories);
+    config
+}
+
+pub(super) fn engine_error(error: wasmtime::Error) -> anyhow::Error {
+    anyhow!("{error:#}")
+}
+
+/// The declarations in the custom section `spelunk:properties`.
+fn properties_of(wasm: &[u8]) -> Properties {
+    let sections = wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok);
+    let declared: Vec<u8> = sections
+        .filter_map(|payload| match payload {
+            wasmparser::Payload::CustomSection(section) if section.name() == "spelunk:properties" => {
+                Some(section.data().to_vec())
+            }
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    Properties::parse(&declared)
+}
+
+/// Where the body of each function begins.
+fn bodies_of(wasm: &[u8]) -> Vec<Option<u32>> {
+    let mut bodies = Vec::new();
+    for payload in wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok) {
+        match payload {
+            wasmparser::Payload::ImportSection(imports) => {
+                let is_function = |import: &wasmparser::Import<'_>| {
+                    matches!(import.ty, wasmparser::TypeRef::Func(_) | wasmparser::TypeRef::FuncExact(_))
+                };
+                let functions = imports.into_imports().filter_map(Result::ok).filter(is_function);
+                bodies.extend(functions.map(|_| None));
+            }
+            wasmparser::Payload::CodeSectionEntry(body) => bodies.push(Some(body.range().start as u32)),
+            _ => {}
+        }
+    }
+    bodies
+}
+
+/// What a module leaves on the garbage-collected heap stays there from one run to the next, and a later run may
+/// find it full: the first instruction that allocates there.
+fn collected_heap(wasm: &[u8]) -> Option<Obstacle> {
+    let mut function = 0;
+    for payload in wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok) {
+        let wasmparser::Payload::CodeSectionEntry(body) = payload else { continue };
+        let operators = body.get_operators_reader().ok()?.into_iter_with_offsets();
+        for (operator, offset) in operators.filter_map(Result::ok) {
+            use wasmparser::Operator::{
+                ArrayNew, ArrayNewData, ArrayNewDefault, ArrayNewElem, ArrayNewFixed, StructNew,
+                StructNewDefault,
+            };
+            if matches!(
+                operator,
+                StructNew { .. }
+                    | StructNewDefault { .. }
+                    | ArrayNew { .. }
+                    | ArrayNewDefault { .. }
+                    | ArrayNewFixed { .. }
+                    | ArrayNewData { .. }
+                    | ArrayNewElem { .. }
+            ) {
+                let what = "an object on the garbage-collected heap".to_string();
+                return Some(Obstacle {
+                    what,
+                    function: Some(format!("func[{function}]")),
+                    offset: offset as u32,
+                });
+            }
+        }
+        function += 1;
+    }
+    None
+}
