@@ -605,6 +605,35 @@ mod tests {
         assert_eq!(replayed, Replayed::Failed(Box::new(findings[0].failure.clone())));
     }
 
+    /// Five rules in order, with the fault on during the third and off during the others.
+    #[test]
+    fn a_fault_during_the_third_of_five_rules_is_found() {
+        let rules = ["one", "two", "three", "four", "five"];
+        for seed in 1..=10 {
+            let mut model = Model::new((0u16, false), &rules, &["f"], |state, action, _, edge| {
+                match action {
+                    Action::Fault(_, on) => state.1 = on,
+                    Action::Rule(rule) if rule == state.0 && state.1 == (rule == 2) => state.0 += 1,
+                    _ => state.0 = 0,
+                }
+                edge(u32::from(state.0) + 10 * u32::from(state.1));
+                if state.0 == 5 { fail("five in order") } else { Outcome::Pass }
+            });
+            let (_, findings) = explore(&mut model, Options { seed, ..Options::default() }, 1_000_000);
+            let shrunk = crate::shrink::shrink(
+                &mut model,
+                &findings[0].trace,
+                &findings[0].failure,
+                100_000,
+                |_, _| true,
+            );
+            let actions: Vec<Action> = shrunk.unwrap().trace.steps().iter().map(|step| step.action).collect();
+            let [one, two, three, four, five] = [0, 1, 2, 3, 4].map(Action::Rule);
+            let (on, off) = (Action::Fault(0, true), Action::Fault(0, false));
+            assert_eq!(actions, [one, two, on, three, off, four, five]);
+        }
+    }
+
     #[test]
     fn a_checkpoint_is_not_disturbed_by_runs_from_it() {
         let mut model = counter();

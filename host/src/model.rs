@@ -20,6 +20,8 @@ pub(crate) struct Model<S> {
     step: fn(&mut S, Action, &mut Chooser, &mut dyn FnMut(u32)) -> Outcome,
     /// Steps performed, replayed ones too.
     pub(crate) steps: u64,
+    /// Before the step with this number the state becomes this one, which no answer explains.
+    pub(crate) drift: Option<(u64, S)>,
 }
 
 impl<S: Clone + std::fmt::Debug> Model<S> {
@@ -42,6 +44,7 @@ impl<S: Clone + std::fmt::Debug> Model<S> {
             guard: |_, _| true,
             step,
             steps: 0,
+            drift: None,
         }
     }
 }
@@ -82,6 +85,9 @@ impl<S: Clone + std::fmt::Debug> Target for Model<S> {
     }
 
     fn step(&mut self, action: Action, chooser: &mut Chooser) -> Outcome {
+        if let Some((_, state)) = self.drift.take_if(|(step, _)| *step == self.steps) {
+            self.state = state;
+        }
         self.steps += 1;
         let counters = &mut self.counters;
         (self.step)(&mut self.state, action, chooser, &mut |edge| counters[edge as usize] = 1)

@@ -75,3 +75,78 @@ fn misfit(chooser: &Chooser, trace: &Trace, again: &Trace, index: usize) -> Opti
     (recorded.len() != asked.len())
         .then(|| format!("it makes {} choices, recorded were {}", asked.len(), recorded.len()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choice::{Choice, Kind, Value};
+    use crate::model::{Model, fail};
+    use crate::trace::Action;
+
+    /// Adds what is drawn below the state's second number; fails at ten or more.
+    fn adder(below: u32) -> Model<(u32, u32)> {
+        let mut model = Model::new((0, below), &["add"], &["f"], |state, action, chooser, _| {
+            if let Action::Rule(_) = action {
+                match *chooser.choose(Kind::Index { n: state.1 }) {
+                    Value::Index(v) => state.0 += v,
+                    ref other => unreachable!("{other:?}"),
+                }
+            }
+            if state.0 >= 10 { fail("ten") } else { Outcome::Pass }
+        });
+        model.guard = |state, _| state.0 != 7;
+        model
+    }
+
+    /// Three steps that add these, recorded on an adder of up to eight.
+    fn recorded(values: [u32; 3]) -> Trace {
+        let mut trace = Trace::default();
+        for value in values {
+            trace.push(Action::Rule(0), 1);
+            let choice = Choice { kind: Kind::Index { n: 9 }, value: Value::Index(value) };
+            trace.chose(&mut vec![choice], &mut Vec::new());
+        }
+        replay(&mut adder(9), &trace, false).1
+    }
+
+    fn check(model: &mut Model<(u32, u32)>, trace: &Trace, compares: bool, expected: &str) {
+        let found = match replay(model, trace, compares).0 {
+            Replayed::Failed(failure) => failure.message,
+            Replayed::Passed => "passed".to_string(),
+            Replayed::Diverged { step, why } => format!("{step}: {}", why.split(" is ").next().unwrap()),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_replay_names_the_first_step_that_differs() {
+        let failing = recorded([3, 3, 5]);
+        check(&mut adder(9), &failing, true, "ten");
+        check(&mut adder(9), &recorded([1, 2, 3]), true, "passed");
+        // Another build: it asks for less, and has other states.
+        check(
+            &mut adder(4),
+            &failing,
+            false,
+            "2: choice 1 was answered 5, and now asks for an index below 4",
+        );
+        check(&mut adder(8), &failing, false, "ten");
+        check(&mut adder(8), &failing, true, "0: the state");
+        let mut guarded = recorded([3, 3, 5]);
+        guarded
+            .chose(&mut vec![Choice { kind: Kind::Index { n: 9 }, value: Value::Index(0) }], &mut Vec::new());
+        check(&mut adder(9), &guarded, true, "2: it makes 1 choices, recorded were 2");
+        let mut longer = failing.clone();
+        longer.push(Action::Rule(0), 1);
+        check(&mut adder(9), &longer, true, "2: it already fails: panic: ten");
+    }
+
+    #[test]
+    fn hidden_nondeterminism_is_found_in_the_state() {
+        let mut hidden = adder(9);
+        let failing = recorded([3, 3, 5]);
+        // As if the second run began elsewhere.
+        hidden.drift = Some((1, (4, 9)));
+        check(&mut hidden, &failing, true, "1: the state");
+    }
+}
