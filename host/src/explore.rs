@@ -240,7 +240,7 @@ impl<'t, T: Target> Explorer<'t, T> {
     }
 
     /// A fresh run has 1 to the maximum of steps, each as likely. One from a checkpoint is short more often:
-    /// every doubling of the length is as likely, since what the checkpoint promises is near.
+    /// at most the maximum to the power u², with u uniform in 0..1, since what the checkpoint promises is near.
     fn draw_len(&mut self, from_checkpoint: bool) -> u32 {
         let max = self.options.steps_max.max(1);
         let len = self.run.rng.random_range(1..=max);

@@ -2,7 +2,7 @@
 //!
 //! [`instrument`] takes a module and gives back one that behaves the same, and in addition
 //!
-//! - counts its **edges**: a byte for each transfer of control that does not follow from others;
+//! - notes its **edges**: a byte for each transfer of control that does not follow from others;
 //! - marks the pages it writes to as **dirty**;
 //! - ends itself when its **budget** of steps, or its **depth** of calls, is used up;
 //! - **exports** every memory, mutable global and changing table, under names that begin with [`PREFIX`].
@@ -16,12 +16,12 @@
 //!   (func (export "f") (param i32)           (func (export "f") (param i32)
 //!                                              (local $a i32) (local $v i32)
 //!     (if (local.get 0) (then                  (if (local.get 0) (then
-//!                                                COUNTER[0] += 1
+//!                                                COUNTER[0] = 1
 //!       (i32.store (local.get 0)                 (i32.store (local.tee $a (local.get 0))
 //!         (i32.const 7))))))                       (local.tee $v (i32.const 7)))
 //!                                                DIRTY[$a >> 12] = 1)
 //!                                              (else
-//!                                                COUNTER[1] += 1)))
+//!                                                COUNTER[1] = 1)))
 //!                                            (export "__spelunk:memory:0" (memory 0))
 //!                                            (export "__spelunk:private" (memory $private)))
 //! ```

@@ -116,28 +116,8 @@ impl Explore {
         if self.no_snapshots {
             machine.set_uses_snapshots(false)?;
         }
-        if let Some(obstacle) = machine.program().obstacles().first() {
-            let inside = obstacle.function.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
-            output.console.warning(&format!(
-                "runs are replayed from the start, since snapshots cannot hold this: {}{inside} at {:#x}",
-                obstacle.what, obstacle.offset
-            ));
-        }
         let edges = machine.program().edges().edges.len();
-        let rules: Vec<&str> = machine.rules().iter().map(|rule| rule.name.as_str()).collect();
-        output.report.event(
-            "begin",
-            json!({
-                "target": self.guest.target, "seed": self.seed, "edges": edges, "rules": rules,
-                "faults": machine.faults(), "module": String::from(Hex(machine.program().hash())),
-            }),
-        )?;
-        let is_counted = edges > 0 || matches!(self.edges.edges, EdgeMode::Hashed);
-        if !is_counted && self.strategy != Strategy::Random {
-            output
-                .console
-                .warning("no edge is counted, so nothing guides the search: see --include and --exclude");
-        }
+        self.begin(&machine, output)?;
         if let Some(path) = &self.report {
             write_report(path, "")?;
         }
@@ -198,6 +178,33 @@ impl Explore {
         let saved: Vec<_> = saved.iter().map(Saved::json).collect();
         output.report.end(&progress, edges, seconds, exit, &unmet, &saved)?;
         Ok(exit)
+    }
+
+    /// Says what is explored, and what hinders it.
+    fn begin(&self, machine: &Machine, output: &mut Output) -> Result<()> {
+        if let Some(obstacle) = machine.program().obstacles().first() {
+            let inside = obstacle.function.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
+            output.console.warning(&format!(
+                "runs are replayed from the start, since snapshots cannot hold this: {}{inside} at {:#x}",
+                obstacle.what, obstacle.offset
+            ));
+        }
+        let edges = machine.program().edges().edges.len();
+        let rules: Vec<&str> = machine.rules().iter().map(|rule| rule.name.as_str()).collect();
+        output.report.event(
+            "begin",
+            json!({
+                "target": self.guest.target, "seed": self.seed, "edges": edges, "rules": rules,
+                "faults": machine.faults(), "module": String::from(Hex(machine.program().hash())),
+            }),
+        )?;
+        let is_counted = edges > 0 || matches!(self.edges.edges, EdgeMode::Hashed);
+        if !is_counted && self.strategy != Strategy::Random {
+            output
+                .console
+                .warning("no edge is counted, so nothing guides the search: see --include and --exclude");
+        }
+        Ok(())
     }
 
     /// The folder of the target's findings.

@@ -11,8 +11,8 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 /// Bytes in a page.
 pub const PAGE: usize = 4096;
-/// A store of this many bytes may begin on one page and end on the next; only the first is marked.
-const FRINGE: usize = 15;
+/// A store may begin on one page, which is marked, and reach this many bytes into the next, which is not.
+const FRINGE: usize = spelunk_instrumenter::FRINGE_BYTES as usize;
 /// Pages in a leaf of the table.
 const LEAF: usize = 64;
 
