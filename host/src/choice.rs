@@ -239,11 +239,28 @@ pub struct Span {
     pub discarded: bool,
 }
 
+/// A span of a step that gets the simplest answers, whatever it asks: of the recorded answers, those from
+/// `resume` on are for what comes after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// The number of the span, in the order in which the spans of the step are opened.
+    pub span: u32,
+    /// Index of the recorded answer to the first question after the span.
+    pub resume: u32,
+}
+
 /// Answers the choices of one step and records them. Its buffers are reused from step to step.
 #[derive(Default)]
 pub struct Chooser {
     seed: u64,
     recorded: Vec<Option<Value>>,
+    /// Index of the next recorded answer.
+    next: usize,
+    /// Once the recorded answers have ended, the simplest ones follow instead of drawn ones.
+    pub ends_simply: bool,
+    /// A span that is left out of the recorded answers; it holds for all steps until it is taken away.
+    pub hole: Option<Hole>,
+    is_in_hole: bool,
     /// What was asked and answered so far in this step.
     pub choices: Vec<Choice>,
     /// The spans of this step in the order in which they were opened.
@@ -264,40 +281,47 @@ impl Chooser {
         self.spans.clear();
         self.open.clear();
         self.misfit = None;
+        self.next = 0;
+        self.is_in_hole = false;
     }
 
     /// Answers one question.
     pub fn choose(&mut self, kind: Kind) -> &Value {
         let position = self.choices.len();
-        let value = match self.recorded.get(position) {
-            Some(Some(value)) if kind.accepts(value) => value.clone(),
-            Some(Some(value)) => {
+        let value = if self.is_in_hole {
+            kind.simplest()
+        } else {
+            let recorded = self.recorded.get(self.next);
+            self.next += 1;
+            if matches!(recorded, Some(Some(value)) if !kind.accepts(value)) {
                 self.misfit.get_or_insert(position);
-                kind.fit(value).unwrap_or_else(|| self.draw(position, &kind))
             }
-            Some(None) | None => self.draw(position, &kind),
+            match recorded {
+                Some(recorded) => answer(&kind, recorded.as_ref(), self.seed, position),
+                None if self.ends_simply => kind.simplest(),
+                None => answer(&kind, None, self.seed, position),
+            }
         };
         self.choices.push(Choice { kind, value });
         &self.choices[position].value
     }
 
-    /// The draw of choice `position` depends on the seed and the position alone, so that another answer
-    /// before it does not shift it.
-    fn draw(&self, position: usize, kind: &Kind) -> Value {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(mix(self.seed, position as u64));
-        draw::value(kind, &mut rng)
-    }
-
     /// Opens a span.
     pub fn span_begin(&mut self, label: (u32, u32)) {
         let at = self.choices.len() as u32;
-        self.open.push(self.spans.len() as u32);
+        let number = self.spans.len() as u32;
+        self.is_in_hole |= self.hole.is_some_and(|hole| hole.span == number);
+        self.open.push(number);
         self.spans.push(Span { label, start: at, end: at, discarded: false });
     }
 
     /// Closes the innermost span; false where none is open.
     pub fn span_end(&mut self, discarded: bool) -> bool {
         let Some(index) = self.open.pop() else { return false };
+        if let Some(hole) = self.hole.filter(|hole| hole.span == index) {
+            self.is_in_hole = false;
+            self.next = hole.resume as usize;
+        }
         let span = &mut self.spans[index as usize];
         span.end = self.choices.len() as u32;
         span.discarded = discarded;
@@ -308,6 +332,16 @@ impl Chooser {
     pub fn end(&mut self) {
         while self.span_end(false) {}
     }
+}
+
+/// The answer to question `position` of a step: what was recorded for it, as far as that fits, else what the
+/// step's seed draws. The draw depends on the seed and the position alone, so that another answer before it
+/// does not shift it.
+pub(crate) fn answer(kind: &Kind, recorded: Option<&Value>, seed: u64, position: usize) -> Value {
+    recorded.and_then(|value| kind.fit(value)).unwrap_or_else(|| {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(mix(seed, position as u64));
+        draw::value(kind, &mut rng)
+    })
 }
 
 /// Two numbers into one, well mixed (the finaliser of SplitMix64, Steele et al. 2014).
@@ -344,6 +378,22 @@ mod tests {
         assert_eq!(*chooser.choose(integer(0, 1000)), Value::Integer(1000));
         assert!(integer(0, 1000).accepts(chooser.choose(integer(0, 1000))));
         assert_eq!(chooser.misfit, Some(0));
+    }
+
+    #[test]
+    fn a_hole_gets_the_simplest_answers_and_what_follows_it_its_own() {
+        let mut chooser = Chooser { ends_simply: true, ..Chooser::default() };
+        chooser.hole = Some(Hole { span: 1, resume: 3 });
+        chooser.begin(7, [1, 2, 3, 4].map(|v| Some(Value::Integer(v))));
+        let draw = |chooser: &mut Chooser| chooser.choose(integer(0, 9)).to_string();
+        chooser.span_begin((0, 1));
+        let mut drawn = vec![draw(&mut chooser)];
+        chooser.span_begin((0, 1));
+        drawn.push(draw(&mut chooser));
+        chooser.span_end(false);
+        drawn.push(draw(&mut chooser));
+        drawn.push(draw(&mut chooser));
+        assert_eq!(drawn, ["1", "0", "4", "0"]);
     }
 
     #[test]

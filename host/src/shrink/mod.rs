@@ -5,18 +5,21 @@
 //! trace of the same failure passes. A candidate runs from the state before its first change, which the gate
 //! keeps for every step of the best trace.
 
-mod passes;
+mod known;
+mod numbers;
+mod spans;
+mod steps;
+mod values;
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use xxhash_rust::xxh3::xxh3_128;
-
-use crate::choice::{Choice, Chooser, Value};
+use crate::choice::{Choice, Chooser, Hole, Value};
 use crate::outcome::{Failure, Outcome, Reject};
 use crate::replay::{Replayed, replay};
 use crate::target::{Target, attempt};
 use crate::trace::{Action, Step, Trace};
+use known::{End, Known, Path, START};
 
 /// How shrinking ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +32,8 @@ pub struct Shrunk {
     pub executions: u64,
     /// Whether no pass helps any more; false where the budget ended first.
     pub is_minimal: bool,
+    /// Other failures that candidates met, each with the first trace that did.
+    pub others: Vec<(Failure, Trace)>,
 }
 
 /// The trace does not do what it did when it was recorded.
@@ -55,8 +60,10 @@ pub fn shrink<T: Target>(
     let mut gate = Gate {
         target,
         failure: failure.clone(),
-        states: Vec::new(),
-        tried: BTreeSet::new(),
+        drafts: drafts_of(&best),
+        before: Vec::new(),
+        known: Known::default(),
+        others: BTreeMap::new(),
         executions: 0,
         executions_max,
         chooser: Chooser::default(),
@@ -65,15 +72,17 @@ pub fn shrink<T: Target>(
         is_stopped: false,
         best,
     };
+    gate.chooser.ends_simply = true;
     gate.keep_states();
-    while !gate.is_over() && gate.pass() {}
+    while !gate.is_over() && gate.round() {}
     let is_minimal = !gate.is_over();
     let executions = gate.executions;
+    let others = std::mem::take(&mut gate.others).into_values().collect();
     let best = std::mem::take(&mut gate.best);
     // From zero once more: what is reported is what a replay will do.
     match replay(gate.target, &best, false) {
         (Replayed::Failed(found), trace) if found.is_same(failure) => {
-            Ok(Shrunk { trace, failure: *found, executions, is_minimal })
+            Ok(Shrunk { trace, failure: *found, executions, is_minimal, others })
         }
         (other, _) => Err(NotReproduced(other)),
     }
@@ -85,6 +94,25 @@ struct Draft {
     action: Action,
     seed: u64,
     values: Vec<Value>,
+    hole: Option<DraftHole>,
+}
+
+/// A span that is to be all simplest.
+#[derive(Clone, Copy, PartialEq)]
+struct DraftHole {
+    hole: Hole,
+    /// Index of its first choice.
+    start: usize,
+    /// Spans that open with it, within it.
+    nested: u16,
+}
+
+/// What is known of the state before a step.
+#[derive(Clone)]
+struct Before<S> {
+    /// None where the target has no snapshots.
+    state: Option<S>,
+    path: Path,
 }
 
 /// The one place where candidates are executed.
@@ -92,10 +120,12 @@ struct Gate<'a, T: Target> {
     target: &'a mut T,
     failure: Failure,
     best: Trace,
-    /// The state before each step of `best`, as far as known; none where the target has no snapshots.
-    states: Vec<T::Snapshot>,
-    /// Hashes of the candidates, so that none is executed twice.
-    tried: BTreeSet<u128>,
+    /// The steps of `best`.
+    drafts: Vec<Draft>,
+    /// Before each step of `best`.
+    before: Vec<Before<T::Snapshot>>,
+    known: Known,
+    others: BTreeMap<String, (Failure, Trace)>,
     executions: u64,
     executions_max: u64,
     chooser: Chooser,
@@ -106,9 +136,34 @@ struct Gate<'a, T: Target> {
 }
 
 impl<T: Target> Gate<'_, T> {
+    /// One round of all passes. Whether any helped.
+    fn round(&mut self) -> bool {
+        let passes: &[fn(&mut Self) -> bool] = &[
+            Self::lower_all,
+            Self::delete_steps,
+            Self::collapse_spans,
+            Self::delete_rows,
+            Self::merge_rows,
+            Self::hoist_spans,
+            Self::lower_each_to_simplest,
+            Self::lower_equal,
+            Self::lower_together,
+            Self::lower_each,
+            Self::reorder_spans,
+            Self::delete_choices,
+            Self::delete_and_close_up,
+            Self::redistribute,
+        ];
+        let mut helped = false;
+        for pass in passes {
+            helped |= pass(self);
+        }
+        helped
+    }
+
     /// Records the state before each step of the best trace.
     fn keep_states(&mut self) {
-        let drafts = self.drafts();
+        let drafts = self.drafts.clone();
         self.target.reset();
         self.execute(&drafts, 0);
     }
@@ -118,19 +173,18 @@ impl<T: Target> Gate<'_, T> {
         self.is_stopped || self.executions >= self.executions_max
     }
 
-    fn drafts(&self) -> Vec<Draft> {
-        drafts_of(&self.best)
-    }
-
     /// Tries a candidate that is the best trace up to step `from`. Whether it became the best.
     fn is_better(&mut self, candidate: &[Draft], from: usize) -> bool {
-        if self.is_over() || !self.tried.insert(fingerprint(candidate)) {
+        if self.is_over() || candidate.is_empty() || !self.may_be_simpler(candidate) {
+            return false;
+        }
+        let from = from.min(self.before.len() - 1);
+        if self.known.covers(self.before[from].path, &candidate[from..]) {
             return false;
         }
         self.executions += 1;
         self.is_stopped |= !(self.progress)(self.executions, self.best.len());
-        let from = from.min(self.states.len().saturating_sub(1));
-        let from = match self.states.get(from) {
+        let from = match &self.before[from].state {
             Some(state) => {
                 self.target.restore(state);
                 from
@@ -140,44 +194,85 @@ impl<T: Target> Gate<'_, T> {
                 0
             }
         };
-        let kept = self.states[..from].to_vec();
-        let before = std::mem::replace(&mut self.states, kept);
+        let kept = self.before[..=from].to_vec();
+        let before = std::mem::replace(&mut self.before, kept);
         let Some((trace, skipped)) = self.execute(candidate, from) else {
-            self.states = before;
+            self.before = before;
             return false;
         };
         if skipped {
             // What was skipped evaluated preconditions; only an execution without it counts.
-            self.states = before;
+            self.before = before;
             let without = drafts_of(&trace);
             return self.is_better(&without, from);
         }
         if compare(&trace, &self.best) != Ordering::Less {
-            self.states = before;
+            self.before = before;
             return false;
         }
+        self.drafts = drafts_of(&trace);
         self.best = trace;
         true
     }
 
-    /// Executes `candidate[from..]` on the state before step `from`, appending the state before each step to
-    /// `states`. The whole trace, and whether steps were skipped because they may not be called, where it
-    /// ends in the failure.
+    /// Whether a candidate may turn out to be simpler than the best: it is not longer, and where it first
+    /// differs its answer fits the question, which is the same, and is simpler unless it is shorter.
+    fn may_be_simpler(&self, candidate: &[Draft]) -> bool {
+        if candidate.iter().any(|draft| draft.hole.is_some()) || candidate.len() < self.drafts.len() {
+            return true;
+        }
+        let choices = |drafts: &[Draft]| drafts.iter().map(|draft| draft.values.len()).sum::<usize>();
+        let is_shorter = choices(candidate) < choices(&self.drafts);
+        let mut pairs = candidate.iter().zip(&self.drafts).zip(self.best.steps());
+        let Some(((new, old), step)) = pairs.find(|((new, old), _)| new != old) else { return false };
+        if new.action != old.action {
+            return true;
+        }
+        let mut answers = new.values.iter().zip(&old.values).zip(self.best.choices(step));
+        match answers.find(|((new, old), _)| new != old) {
+            Some(((new, _), choice)) => choice.kind.fit(new).is_some_and(|value| {
+                is_shorter || compare_choices(&Choice { kind: choice.kind, value }, choice) == Ordering::Less
+            }),
+            None => is_shorter,
+        }
+    }
+
+    /// Executes `candidate[from..]` on the state before step `from`, which is the last of `before`, and keeps
+    /// what is before each later step. The whole trace, and whether steps were skipped because they may not be
+    /// called, where it ends in the failure.
     fn execute(&mut self, candidate: &[Draft], from: usize) -> Option<(Trace, bool)> {
         let mut trace = Trace::default();
         trace.extend(&self.best, from);
+        let mut path = self.before.pop().map_or(START, |before| before.path);
         let mut skipped = false;
         for draft in &candidate[from..] {
-            if let Some(state) = self.target.snapshot() {
-                self.states.push(state);
-            }
+            self.before.push(Before { state: self.target.snapshot(), path });
             let values = draft.values.iter().cloned().map(Some);
             let what = (draft.action, draft.seed);
-            match attempt(self.target, &mut self.chooser, &mut self.enabled, what, values, &mut trace) {
+            self.chooser.hole = draft.hole.map(|hole| hole.hole);
+            let outcome =
+                attempt(self.target, &mut self.chooser, &mut self.enabled, what, values, &mut trace);
+            let end = match &outcome {
+                Outcome::Pass => End::Passed,
+                Outcome::Reject(Reject::Precondition) => End::Skipped,
+                Outcome::Fail(_) | Outcome::Reject(_) => End::Stopped,
+            };
+            let made = match trace.steps().last() {
+                Some(step) if end != End::Skipped => (trace.choices(step), trace.spans(step)),
+                _ => Default::default(),
+            };
+            path = self.known.learn(path, draft.action, made, end);
+            match outcome {
                 Outcome::Pass => {}
-                Outcome::Fail(found) => return found.is_same(&self.failure).then_some((trace, skipped)),
+                Outcome::Fail(found) if found.is_same(&self.failure) => return Some((trace, skipped)),
+                Outcome::Fail(found) => {
+                    if !skipped {
+                        self.others.entry(found.id()).or_insert((*found, trace));
+                    }
+                    return None;
+                }
                 Outcome::Reject(Reject::Precondition) => skipped = true,
-                Outcome::Reject(Reject::Assume) => return None,
+                Outcome::Reject(_) => return None,
             }
         }
         None
@@ -186,22 +281,8 @@ impl<T: Target> Gate<'_, T> {
 
 fn drafts_of(trace: &Trace) -> Vec<Draft> {
     let values = |step: &Step| trace.choices(step).iter().map(|choice| choice.value.clone()).collect();
-    let draft = |step: &Step| Draft { action: step.action, seed: step.seed, values: values(step) };
+    let draft = |step: &Step| Draft { action: step.action, seed: step.seed, values: values(step), hole: None };
     trace.steps().iter().map(draft).collect()
-}
-
-/// A hash of the candidate.
-fn fingerprint(candidate: &[Draft]) -> u128 {
-    use std::fmt::Write;
-    let mut text = String::new();
-    for Draft { action, seed, values } in candidate {
-        write!(text, "{action:?} {seed:x}").expect("writing to a string works");
-        for value in values {
-            write!(text, " {value}").expect("writing to a string works");
-        }
-        text.push('\n');
-    }
-    xxh3_128(text.as_bytes())
 }
 
 /// Shortlex: see the module's documentation.
@@ -210,12 +291,10 @@ fn compare(a: &Trace, b: &Trace) -> Ordering {
         |trace: &Trace| trace.steps().iter().filter(|s| matches!(s.action, Action::Fault(..))).count();
     let choices = |trace: &Trace| trace.steps().iter().map(|step| trace.choices(step).len()).sum::<usize>();
     let counts = |trace: &Trace| (trace.len(), faults(trace), choices(trace));
-    let all = |trace: &'_ Trace| {
-        trace.steps().iter().flat_map(|step| trace.choices(step)).cloned().collect::<Vec<_>>()
-    };
     counts(a).cmp(&counts(b)).then_with(|| {
-        let (a, b) = (all(a), all(b));
-        let pairs = a.iter().zip(&b).map(|(a, b)| compare_choices(a, b));
+        let a = a.steps().iter().flat_map(|step| a.choices(step));
+        let b = b.steps().iter().flat_map(|step| b.choices(step));
+        let pairs = a.zip(b).map(|(a, b)| compare_choices(a, b));
         pairs.fold(Ordering::Equal, Ordering::then)
     })
 }

@@ -1,0 +1,140 @@
+//! Integers, unsigned ones and indices alike: their distance from the simplest one.
+
+use crate::choice::{Choice, Kind, Value};
+
+/// How far the number is from the simplest one; none where it is no number.
+pub(super) fn distance(choice: &Choice) -> Option<i128> {
+    Some(match (choice.kind, &choice.value) {
+        (Kind::Integer { simplest, .. }, Value::Integer(v)) => i128::from(*v) - i128::from(simplest),
+        (Kind::Unsigned { simplest, .. }, Value::Unsigned(v)) => i128::from(*v) - i128::from(simplest),
+        (Kind::Index { .. }, Value::Index(v)) => (*v).into(),
+        _ => return None,
+    })
+}
+
+/// The number at this distance from the simplest one, where it is a possible answer to the same question.
+pub(super) fn at(choice: &Choice, distance: i128) -> Option<Value> {
+    let value = match choice.kind {
+        Kind::Integer { simplest, .. } => Value::Integer((i128::from(simplest) + distance).try_into().ok()?),
+        Kind::Unsigned { simplest, .. } => {
+            Value::Unsigned((i128::from(simplest) + distance).try_into().ok()?)
+        }
+        Kind::Index { .. } => Value::Index(distance.try_into().ok()?),
+        _ => return None,
+    };
+    choice.kind.accepts(&value).then_some(value)
+}
+
+/// The number `by` more, where it is a possible answer to the same question.
+pub(super) fn shifted(choice: &Choice, by: i128) -> Option<Value> {
+    at(choice, distance(choice)? + by)
+}
+
+/// As [`shifted`]; beyond one end of the range it goes on from the other, as integers of that width would.
+pub(super) fn wrapped(choice: &Choice, by: i128) -> Option<Value> {
+    let (Kind::Integer { min, max, .. }, Value::Integer(v)) = (choice.kind, &choice.value) else {
+        return shifted(choice, by);
+    };
+    let (min, width) = (i128::from(min), i128::from(max) - i128::from(min) + 1);
+    let value = (i128::from(*v) + by - min).rem_euclid(width) + min;
+    value.try_into().ok().map(Value::Integer)
+}
+
+/// The place of a distance in the order of simplicity: 0, 1, -1, 2, -2, …
+fn rank(distance: i128) -> i128 {
+    if distance > 0 { distance * 2 - 1 } else { -distance * 2 }
+}
+
+fn of_rank(rank: i128) -> i128 {
+    if rank % 2 == 1 { rank / 2 + 1 } else { -(rank / 2) }
+}
+
+/// Brings a distance down as far as `works` allows, which sets it where it can. Whether it came down at all.
+///
+/// What works need not be an interval. The simplest are tried first, then those right below; only where one
+/// of these works it goes on by bisection, first of the number of bits and then of the bits.
+pub(super) fn descend(mut distance: i128, mut works: impl FnMut(i128) -> bool) -> bool {
+    let mut helped = false;
+    for simplest in [0, 1, -1] {
+        if rank(simplest) >= rank(distance) {
+            return helped;
+        }
+        if works(simplest) {
+            return true;
+        }
+    }
+    loop {
+        let below = |rank: i128| (1..=2).map(move |less| of_rank(rank - less));
+        let Some(lower) = below(rank(distance)).find(|lower| works(*lower)) else { return helped };
+        helped = true;
+        distance = bisect(lower, &mut works);
+    }
+}
+
+/// Brings a distance other than 0 towards it with its sign.
+fn bisect(distance: i128, works: &mut impl FnMut(i128) -> bool) -> i128 {
+    let (sign, mut best) = (distance.signum(), distance.abs());
+    // 2^least is the least power of two at which it works, as far as bisection can tell.
+    let (mut low, mut least) = (0, 127 - best.leading_zeros() + 1);
+    while least - low > 1 {
+        let middle = (low + least) / 2;
+        let power = 1i128 << middle;
+        if power < best && works(power * sign) {
+            best = power;
+            least = middle;
+        } else if power < best {
+            low = middle;
+        } else {
+            least = middle;
+        }
+    }
+    let mut low = 1i128 << low;
+    while best - low > 1 {
+        let middle = low + (best - low) / 2;
+        if works(middle * sign) {
+            best = middle;
+        } else {
+            low = middle;
+        }
+    }
+    best * sign
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(distance: i128, fails: fn(i128) -> bool, expected: i128, tries_max: u32) {
+        let (mut best, mut tries) = (distance, 0);
+        descend(distance, |d| {
+            tries += 1;
+            let works = fails(d);
+            if works {
+                best = d;
+            }
+            works
+        });
+        assert_eq!(best, expected);
+        assert!(tries <= tries_max, "{tries} tries");
+    }
+
+    #[test]
+    fn numbers_come_down_to_the_simplest_that_works_in_few_tries() {
+        check(1 << 60, |_| true, 0, 1);
+        check(-5, |d| d < 0, -1, 3);
+        check(1 << 60, |d| d >= 10, 10, 22);
+        check(i64::MAX.into(), |d| d >= i128::from(i64::MAX), i64::MAX.into(), 5);
+        check(1 << 60, |d| d.abs() > 2, 3, 20);
+        check(1 << 60, |d| d != 0 && d.abs() != 1 && d != 2, -2, 20);
+        check(10, |d| (6..=14).contains(&d) && d != 10, 6, 12);
+        check(1000, |d| d >= 900, 900, 25);
+        check(0, |_| true, 0, 0);
+    }
+
+    #[test]
+    fn ranks_order_the_distances() {
+        for r in 0..100 {
+            assert_eq!(rank(of_rank(r)), r);
+        }
+    }
+}

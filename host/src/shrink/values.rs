@@ -1,0 +1,254 @@
+//! Passes over values: each alone, those that are equal, and two that depend on each other.
+
+use super::Gate;
+use super::numbers::{at, descend, distance, shifted, wrapped};
+use crate::choice::{Choice, Kind, Value};
+use crate::target::Target;
+
+/// A choice: which step, and which of its choices.
+type Place = (usize, usize);
+
+/// How many later choices are tried together with one.
+const LATER: usize = 8;
+
+impl<T: Target> Gate<'_, T> {
+    /// Makes all numbers simplest at once: what remains is said by the structure alone.
+    pub(super) fn lower_all(&mut self) -> bool {
+        let is_number = |place: &Place| {
+            let choice = self.choice(*place).expect("it is a place of the best");
+            matches!(choice.value, Value::Integer(_) | Value::Unsigned(_) | Value::Float(_))
+        };
+        let places: Vec<Place> = self.places().into_iter().filter(is_number).collect();
+        self.replaced(&places, |choice| Some(choice.kind.simplest()))
+    }
+
+    /// Makes each value simplest.
+    pub(super) fn lower_each_to_simplest(&mut self) -> bool {
+        self.each_place(|gate, place| gate.replaced(&[place], |choice| Some(choice.kind.simplest())))
+    }
+
+    /// Lowers each value as far as it goes.
+    pub(super) fn lower_each(&mut self) -> bool {
+        self.each_place(|gate, place| {
+            let Some(choice) = gate.choice(place).filter(|choice| choice.value != choice.kind.simplest())
+            else {
+                return false;
+            };
+            match (choice.kind, &choice.value) {
+                (_, Value::Float(v)) => gate.lower_float(place, *v),
+                (Kind::Bytes { min, .. }, Value::Bytes(v)) => gate.lower_bytes(place, min as usize, v),
+                (_, Value::Boolean(_)) => gate.replaced(&[place], |choice| Some(choice.kind.simplest())),
+                _ => gate.lower_numbers(&[place]),
+            }
+        })
+    }
+
+    /// Lowers numbers that are equal together: what was drawn equal must often stay equal.
+    pub(super) fn lower_equal(&mut self) -> bool {
+        self.each_place(|gate, place| {
+            let Some(choice) = gate.choice(place).filter(|choice| choice.value != choice.kind.simplest())
+            else {
+                return false;
+            };
+            let is_equal =
+                |p: &Place| *p >= place && gate.choice(*p).is_some_and(|c| c.value == choice.value);
+            let places: Vec<Place> = gate.places().into_iter().filter(is_equal).collect();
+            if places.len() < 2 {
+                return false;
+            }
+            match distance(&choice) {
+                Some(_) => gate.lower_numbers(&places),
+                None => gate.replaced(&places, |choice| Some(choice.kind.simplest())),
+            }
+        })
+    }
+
+    /// Brings numbers down to one distance from their simplest, that of the first being known.
+    fn lower_numbers(&mut self, places: &[Place]) -> bool {
+        let Some(from) = self.choice(places[0]).and_then(|choice| distance(&choice)) else { return false };
+        descend(from, |to| self.replaced(places, |choice| at(choice, to)))
+    }
+
+    /// Lowers two numbers by the same amount, which keeps their difference; and sets two choices to their
+    /// simplest at once, where one alone does not do.
+    pub(super) fn lower_together(&mut self) -> bool {
+        self.each_place(|gate, first| {
+            let later: Vec<Place> = gate.places().into_iter().filter(|p| *p > first).take(LATER).collect();
+            later.into_iter().fold(false, |helped, second| gate.lower_pair(first, second) || helped)
+        })
+    }
+
+    fn lower_pair(&mut self, first: Place, second: Place) -> bool {
+        let (Some(a), Some(b)) = (self.choice(first), self.choice(second)) else { return false };
+        if a.value == a.kind.simplest() || b.value == b.kind.simplest() {
+            return false;
+        }
+        if self.replaced(&[first, second], |choice| Some(choice.kind.simplest())) {
+            return true;
+        }
+        let (Some(d), Some(e)) = (distance(&a), distance(&b)) else { return false };
+        if !same_kind(&a.value, &b.value) || d.signum() != e.signum() {
+            return false;
+        }
+        // Both come down to what is left of the nearer one.
+        let nearer = if d.abs() < e.abs() { d } else { e };
+        if !self.both_shifted(first, second, -nearer.signum()) {
+            return false;
+        }
+        let left = |gate: &Self| {
+            let of = |place| gate.choice(place).and_then(|c| distance(&c)).unwrap_or(0);
+            let (d, e) = (of(first), of(second));
+            if d.abs() < e.abs() { d } else { e }
+        };
+        descend(left(self), |to| {
+            let now = left(self);
+            now.signum() == nearer.signum() && self.both_shifted(first, second, to - now)
+        });
+        true
+    }
+
+    fn both_shifted(&mut self, first: Place, second: Place, by: i128) -> bool {
+        self.replaced(&[first, second], |choice| shifted(choice, by))
+    }
+
+    /// Moves what one number has above its simplest to a later one of its kind, as much as that takes: two
+    /// that count together become one that counts and one that does not.
+    pub(super) fn redistribute(&mut self) -> bool {
+        self.each_place(|gate, from| {
+            let Some(giver) = gate.choice(from) else { return false };
+            let is_like = |p: &Place| gate.choice(*p).is_some_and(|c| same_kind(&c.value, &giver.value));
+            let later = gate.places().into_iter().filter(|p| *p > from).filter(is_like).take(LATER);
+            let later: Vec<Place> = later.collect();
+            later.into_iter().fold(false, |helped, to| gate.gave(from, to) || helped)
+        })
+    }
+
+    fn gave(&mut self, from: Place, to: Place) -> bool {
+        let left = |gate: &Self| gate.choice(from).and_then(|c| distance(&c)).unwrap_or(0);
+        let all = left(self);
+        if all == 0 {
+            return false;
+        }
+        if self.moved(from, to, all) {
+            return true;
+        }
+        let mut amount = all.signum();
+        let mut helped = false;
+        // Doubling for as long as it works.
+        while amount.abs() <= left(self).abs() && self.moved(from, to, amount) {
+            helped = true;
+            amount *= 2;
+        }
+        helped
+    }
+
+    /// Whether the trace with `amount` taken from one number and given to another became the best.
+    fn moved(&mut self, from: Place, to: Place, amount: i128) -> bool {
+        let (Some(giver), Some(taker)) = (self.choice(from), self.choice(to)) else { return false };
+        let (Some(less), Some(more)) = (shifted(&giver, -amount), wrapped(&taker, amount)) else {
+            return false;
+        };
+        let mut candidate = self.drafts.clone();
+        candidate[from.0].values[from.1] = less;
+        candidate[to.0].values[to.1] = more;
+        self.is_better(&candidate, from.0)
+    }
+
+    fn lower_float(&mut self, place: Place, v: f64) -> bool {
+        let mut helped = false;
+        for candidate in [1.0, -1.0, v.abs(), v.trunc(), v.round(), (v * 16.0).trunc() / 16.0] {
+            helped |= self.replaced(&[place], |choice| {
+                let value = Value::Float(candidate);
+                let is_simpler = choice.kind.complexity(&value) < choice.kind.complexity(&choice.value);
+                (is_simpler && choice.kind.accepts(&value)).then_some(value)
+            });
+        }
+        let Some(Choice { value: Value::Float(v), .. }) = self.choice(place) else { return helped };
+        if v.fract() == 0.0 && v.abs() < 1e30 {
+            helped |= descend(v as i128, |to| {
+                self.replaced(&[place], |choice| {
+                    let value = Value::Float(to as f64);
+                    choice.kind.accepts(&value).then_some(value)
+                })
+            });
+        }
+        helped
+    }
+
+    /// Shortens a byte string from its end, then from its start, then lowers each byte.
+    fn lower_bytes(&mut self, place: Place, min: usize, bytes: &[u8]) -> bool {
+        let mut works =
+            |candidate: &[u8]| self.replaced(&[place], |_| Some(Value::Bytes(candidate.into())));
+        let mut best = bytes.to_vec();
+        let mut helped = false;
+        let mut cut = best.len().saturating_sub(min);
+        while cut > 0 {
+            let keep = best.len().saturating_sub(cut).max(min);
+            let candidates = [best[..keep].to_vec(), best[best.len() - keep..].to_vec()];
+            let shorter = candidates
+                .into_iter()
+                .find(|candidate| candidate.len() < best.len() && works(candidate));
+            match shorter {
+                Some(shorter) => {
+                    best = shorter;
+                    helped = true;
+                }
+                None => cut /= 2,
+            }
+        }
+        for index in 0..best.len() {
+            for byte in [0, b'0', b'a', best[index] / 2, best[index].wrapping_sub(1)] {
+                let mut candidate = best.clone();
+                candidate[index] = byte;
+                if byte < best[index] && works(&candidate) {
+                    best = candidate;
+                    helped = true;
+                    break;
+                }
+            }
+        }
+        helped
+    }
+
+    /// Whether the trace with other values at these places became the best; it does not where there is none
+    /// for one of them.
+    fn replaced(&mut self, places: &[Place], value: impl Fn(&Choice) -> Option<Value>) -> bool {
+        let Some(first) = places.first() else { return false };
+        let mut candidate = self.drafts.clone();
+        for place in places {
+            let Some(value) = self.choice(*place).and_then(|choice| value(&choice)) else { return false };
+            candidate[place.0].values[place.1] = value;
+        }
+        self.is_better(&candidate, first.0)
+    }
+
+    /// Does something at each place of the best trace, whatever it becomes meanwhile. Whether any helped.
+    fn each_place(&mut self, mut f: impl FnMut(&mut Self, Place) -> bool) -> bool {
+        let mut helped = false;
+        let mut step = 0;
+        while step < self.best.len() {
+            let mut at = 0;
+            while self.choice((step, at)).is_some() && !self.is_over() {
+                helped |= f(self, (step, at));
+                at += 1;
+            }
+            step += 1;
+        }
+        helped
+    }
+
+    /// All choices of the best trace.
+    fn places(&self) -> Vec<Place> {
+        let steps = self.best.steps().iter().enumerate();
+        steps.flat_map(|(i, step)| (0..self.best.choices(step).len()).map(move |at| (i, at))).collect()
+    }
+
+    fn choice(&self, (step, at): Place) -> Option<Choice> {
+        let step = self.best.steps().get(step)?;
+        self.best.choices(step).get(at).cloned()
+    }
+}
+
+fn same_kind(a: &Value, b: &Value) -> bool {
+    std::mem::discriminant(a) == std::mem::discriminant(b)
+}
