@@ -256,8 +256,8 @@ pub struct Chooser {
     recorded: Vec<Option<Value>>,
     /// Index of the next recorded answer.
     next: usize,
-    /// Once the recorded answers have ended, the simplest ones follow instead of drawn ones.
-    pub ends_simply: bool,
+    /// Where no recorded answer fits, the simplest one is given instead of a drawn one.
+    pub draws_nothing: bool,
     /// A span that is left out of the recorded answers; it holds for all steps until it is taken away.
     pub hole: Option<Hole>,
     is_in_hole: bool,
@@ -296,14 +296,18 @@ impl Chooser {
             if matches!(recorded, Some(Some(value)) if !kind.accepts(value)) {
                 self.misfit.get_or_insert(position);
             }
-            match recorded {
-                Some(recorded) => answer(&kind, recorded.as_ref(), self.seed, position),
-                None if self.ends_simply => kind.simplest(),
-                None => answer(&kind, None, self.seed, position),
-            }
+            let fitting = recorded.and_then(|value| kind.fit(value.as_ref()?));
+            fitting.unwrap_or_else(|| if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) })
         };
         self.choices.push(Choice { kind, value });
         &self.choices[position].value
+    }
+
+    /// The draw of choice `position` depends on the seed and the position alone, so that another answer
+    /// before it does not shift it.
+    fn draw(&self, position: usize, kind: &Kind) -> Value {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(mix(self.seed, position as u64));
+        draw::value(kind, &mut rng)
     }
 
     /// Opens a span.
@@ -332,16 +336,6 @@ impl Chooser {
     pub fn end(&mut self) {
         while self.span_end(false) {}
     }
-}
-
-/// The answer to question `position` of a step: what was recorded for it, as far as that fits, else what the
-/// step's seed draws. The draw depends on the seed and the position alone, so that another answer before it
-/// does not shift it.
-pub(crate) fn answer(kind: &Kind, recorded: Option<&Value>, seed: u64, position: usize) -> Value {
-    recorded.and_then(|value| kind.fit(value)).unwrap_or_else(|| {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(mix(seed, position as u64));
-        draw::value(kind, &mut rng)
-    })
 }
 
 /// Two numbers into one, well mixed (the finaliser of SplitMix64, Steele et al. 2014).
@@ -382,7 +376,7 @@ mod tests {
 
     #[test]
     fn a_hole_gets_the_simplest_answers_and_what_follows_it_its_own() {
-        let mut chooser = Chooser { ends_simply: true, ..Chooser::default() };
+        let mut chooser = Chooser { draws_nothing: true, ..Chooser::default() };
         chooser.hole = Some(Hole { span: 1, resume: 3 });
         chooser.begin(7, [1, 2, 3, 4].map(|v| Some(Value::Integer(v))));
         let draw = |chooser: &mut Chooser| chooser.choose(integer(0, 9)).to_string();

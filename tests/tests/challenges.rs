@@ -46,6 +46,7 @@ fn row(program: &Arc<Program>, name: &str) -> Row {
         let options = Options { seed, rules: vec![rule], ..Options::default() };
         let mut explorer = Explorer::new(&mut machine, options);
         explorer.explore(|progress| progress.findings == 0 && progress.runs < 100_000);
+        if std::env::var("DBG").is_ok() { eprintln!("seed {seed}"); }
         let Some(finding) = explorer.findings().next().cloned() else { continue };
         let start = Instant::now();
         let shrunk = shrink(&mut machine, &finding.trace, &finding.failure, 20_000, |_, _| true).unwrap();
@@ -64,7 +65,7 @@ fn every_challenge_is_found_and_shrunk_to_its_minimum() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/challenges");
     let wasm = load(&folder, &[], &mut |_, _| {}).unwrap();
     let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap());
-    let rows = on_guest_stack(|| CHALLENGES.map(|(name, ..)| row(&program, name)));
+    let rows = on_guest_stack(|| CHALLENGES.map(|(name, ..)| { if std::env::var("DBG").is_ok() { eprintln!("== {name}"); } row(&program, name) }));
     println!("| challenge | found | minimal | executions | Hypothesis | slowest ms |");
     println!("|---|---|---|---|---|---|");
     let mut short = Vec::new();

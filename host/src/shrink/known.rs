@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::Draft;
-use crate::choice::{Choice, Kind, Span, Value, answer, mix};
+use crate::choice::{Choice, Kind, Span, Value, mix};
 use crate::trace::Action;
 
 /// Nodes kept. Beyond that candidates may be executed twice, and nothing else changes.
@@ -140,17 +140,13 @@ impl<'a> Answers<'a> {
                 self.depth = 1 + hole.nested;
             }
         }
-        let position = self.position;
         self.position += 1;
         if self.depth > 0 {
             return kind.simplest();
         }
         let recorded = self.draft.values.get(self.next);
         self.next += 1;
-        match recorded {
-            Some(_) => answer(kind, recorded, self.draft.seed, position),
-            None => kind.simplest(),
-        }
+        recorded.and_then(|value| kind.fit(value)).unwrap_or_else(|| kind.simplest())
     }
 }
 

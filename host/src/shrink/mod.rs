@@ -72,7 +72,7 @@ pub fn shrink<T: Target>(
         is_stopped: false,
         best,
     };
-    gate.chooser.ends_simply = true;
+    gate.chooser.draws_nothing = true;
     gate.keep_states();
     while !gate.is_over() && gate.round() {}
     let is_minimal = !gate.is_over();
@@ -141,8 +141,8 @@ impl<T: Target> Gate<'_, T> {
         let passes: &[fn(&mut Self) -> bool] = &[
             Self::lower_all,
             Self::delete_steps,
-            Self::collapse_spans,
             Self::delete_rows,
+            Self::collapse_spans,
             Self::merge_rows,
             Self::hoist_spans,
             Self::lower_each_to_simplest,
@@ -151,11 +151,11 @@ impl<T: Target> Gate<'_, T> {
             Self::lower_each,
             Self::reorder_spans,
             Self::delete_choices,
-            Self::delete_and_close_up,
             Self::redistribute,
         ];
         let mut helped = false;
-        for pass in passes {
+        for (i, pass) in passes.iter().enumerate() {
+            if std::env::var("DBG").is_ok() { eprintln!("pass {i}"); }
             helped |= pass(self);
         }
         helped
@@ -183,6 +183,7 @@ impl<T: Target> Gate<'_, T> {
             return false;
         }
         self.executions += 1;
+        if std::env::var("DBG").is_ok() { for d in candidate { eprintln!("{}: {:?} {}{}", self.executions, d.action, d.values.iter().map(|v| v.to_string()).collect::<Vec<_>>().join(" "), if let Some(h) = d.hole { format!(" HOLE {}..{}", h.start, h.hole.resume) } else { String::new() }); } }
         self.is_stopped |= !(self.progress)(self.executions, self.best.len());
         let from = match &self.before[from].state {
             Some(state) => {
@@ -212,6 +213,7 @@ impl<T: Target> Gate<'_, T> {
         }
         self.drafts = drafts_of(&trace);
         self.best = trace;
+        if std::env::var("DBG").is_ok() { eprintln!("   ok"); }
         true
     }
 

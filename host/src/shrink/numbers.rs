@@ -2,6 +2,9 @@
 
 use crate::choice::{Choice, Kind, Value};
 
+/// How many possible distances right below one are tried.
+const BELOW: i128 = 2;
+
 /// How far the number is from the simplest one; none where it is no number.
 pub(super) fn distance(choice: &Choice) -> Option<i128> {
     Some(match (choice.kind, &choice.value) {
@@ -49,25 +52,29 @@ fn of_rank(rank: i128) -> i128 {
     if rank % 2 == 1 { rank / 2 + 1 } else { -(rank / 2) }
 }
 
-/// Brings a distance down as far as `works` allows, which sets it where it can. Whether it came down at all.
+/// Brings a distance down as far as `works` allows, which sets it and says whether that helped, or nothing
+/// where it is impossible. Whether it came down at all.
 ///
 /// What works need not be an interval. The simplest are tried first, then those right below; only where one
 /// of these works it goes on by bisection, first of the number of bits and then of the bits.
-pub(super) fn descend(mut distance: i128, mut works: impl FnMut(i128) -> bool) -> bool {
+pub(super) fn descend(mut distance: i128, mut works: impl FnMut(i128) -> Option<bool>) -> bool {
     let mut helped = false;
     for simplest in [0, 1, -1] {
         if rank(simplest) >= rank(distance) {
             return helped;
         }
-        if works(simplest) {
+        if works(simplest) == Some(true) {
             return true;
         }
     }
     loop {
-        let below = |rank: i128| (1..=2).map(move |less| of_rank(rank - less));
-        let Some(lower) = below(rank(distance)).find(|lower| works(*lower)) else { return helped };
+        let from = rank(distance);
+        let below = (1..=2 * BELOW).map(|less| of_rank(from - less)).take_while(|lower| rank(*lower) > 0);
+        let mut tried = below.filter_map(|lower| Some((lower, works(lower)?))).take(BELOW as usize);
+        let Some((lower, _)) = tried.find(|(_, works)| *works) else { return helped };
+        drop(tried);
         helped = true;
-        distance = bisect(lower, &mut works);
+        distance = bisect(lower, &mut |d| works(d) == Some(true));
     }
 }
 
@@ -112,7 +119,7 @@ mod tests {
             if works {
                 best = d;
             }
-            works
+            Some(works)
         });
         assert_eq!(best, expected);
         assert!(tries <= tries_max, "{tries} tries");

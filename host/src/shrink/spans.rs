@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::numbers::{distance, shifted};
-use super::{Draft, DraftHole, Gate, compare_choices};
+use super::{DraftHole, Gate, compare_choices};
 use crate::choice::{Choice, Hole, Span, Value};
 use crate::target::Target;
 
@@ -77,6 +77,11 @@ impl<T: Target> Gate<'_, T> {
         rows.into_iter().map(|(_, row)| row).filter(|row| row.len() > 1).collect()
     }
 
+    /// Whether the choice begins an element of a row: to lower it would only end the row there.
+    pub(super) fn begins_element(&self, step: usize, at: usize) -> bool {
+        self.rows(step).iter().flatten().any(|range| range.start == at && range.len() > 1)
+    }
+
     fn choices(&self, step: usize) -> &[Choice] {
         self.best.steps().get(step).map_or(&[], |step| self.best.choices(step))
     }
@@ -92,8 +97,10 @@ impl<T: Target> Gate<'_, T> {
             let mut at = 0;
             while let Some(node) = self.nodes(step).get(at).cloned() {
                 at += 1;
-                let in_row = self.rows(step).iter().flatten().any(|range| *range == (node.start..node.end));
-                if in_row || self.is_over() || self.is_simplest(step, node.start..node.end) {
+                let range = node.start..node.end;
+                let is_row = |row: &Vec<Range<usize>>| row[0].start == range.start && row[row.len() - 1].end == range.end;
+                let is_thinned = self.rows(step).iter().any(|row| row.contains(&range) || is_row(row));
+                if is_thinned || self.is_over() || self.is_simplest(step, node.start..node.end) {
                     continue;
                 }
                 let nodes = self.nodes(step);
@@ -121,21 +128,17 @@ impl<T: Target> Gate<'_, T> {
         helped
     }
 
-    /// Deletes elements of a row, in runs that double for as long as they can go. A number before the row that
-    /// says how many they are is lowered with them.
+    /// Deletes elements of a row, in runs that double for as long as they can go.
     fn thin(&mut self, step: usize, row: &[Range<usize>]) -> bool {
         let mut helped = false;
         let mut end = row.len();
         // The last element of a row may only say that there is none.
-        if self.choices(step)[row[end - 1].clone()].len() == 1 && self.is_simplest(step, row[end - 1].clone())
-        {
+        if row[end - 1].len() == 1 && self.is_simplest(step, row[end - 1].clone()) {
             end -= 1;
         }
-        let count = |choice: &Choice| distance(choice).is_some_and(|d| d + 1 == end as i128 || d == end as i128);
-        let size = self.choices(step)[..row[0].start].iter().rposition(count);
         while end > 0 {
             let mut run = 1;
-            while run <= end && self.deleted(step, row[end - run].start..row[end - 1].end, size, run) {
+            while run <= end && self.thinned(step, &row[..end], end - run) {
                 helped = true;
                 end -= run;
                 run *= 2;
@@ -147,20 +150,64 @@ impl<T: Target> Gate<'_, T> {
         helped
     }
 
-    /// Whether the trace without these choices became the best; with a size before them, that became less.
-    fn deleted(&mut self, step: usize, range: Range<usize>, size: Option<usize>, count: usize) -> bool {
+    /// Whether the trace without the elements from `from` on became the best: by itself; or together with a
+    /// number before the row that says how many they are; or where later numbers in the row that may be
+    /// positions in it close up.
+    fn thinned(&mut self, step: usize, row: &[Range<usize>], from: usize) -> bool {
+        let (start, run) = (row[0].start, (row.len() - from) as i128);
+        let range = row[from].start..row[row.len() - 1].end;
+        if self.deleted(step, range.clone()) {
+            return true;
+        }
+        let choices = self.choices(step);
+        if choices.len() < range.end {
+            return false;
+        }
+        let len = row.len() as i128;
+        let is_size = |choice: &Choice| distance(choice).is_some_and(|d| d == len || d + 1 == len);
+        if let Some(at) = choices[..start].iter().rposition(is_size)
+            && let Some(less) = shifted(&choices[at], -run)
+        {
+            let mut candidate = self.drafts.clone();
+            candidate[step].values[at] = less;
+            candidate[step].values.drain(range.clone());
+            if self.is_better(&candidate, step) {
+                return true;
+            }
+        }
+        self.closed_up_row(step, row, from)
+    }
+
+    fn closed_up_row(&mut self, step: usize, row: &[Range<usize>], from: usize) -> bool {
+        let range = row[from].start..row[row.len() - 1].end;
+        let all = self.rows(step).into_iter().find(|all| all[0] == row[0]).unwrap_or_else(|| row.to_vec());
+        let choices = self.choices(step);
+        let mut candidate = self.drafts.clone();
+        for at in row[0].start..all[all.len() - 1].end {
+            let number = match choices[at].value {
+                Value::Integer(v) => i128::from(v),
+                Value::Unsigned(v) => v.into(),
+                Value::Index(v) => v.into(),
+                _ => continue,
+            };
+            if !(0..all.len() as i128).contains(&number) {
+                return false;
+            }
+            if number > from as i128 {
+                let less = shifted(&choices[at], -(number - from as i128).min((row.len() - from) as i128));
+                candidate[step].values[at] = less.unwrap_or_else(|| choices[at].value.clone());
+            }
+        }
+        candidate[step].values.drain(range);
+        self.is_better(&candidate, step)
+    }
+
+    /// Whether the trace without these choices became the best.
+    fn deleted(&mut self, step: usize, range: Range<usize>) -> bool {
         if self.choices(step).len() < range.end {
             return false;
         }
         let mut candidate = self.drafts.clone();
-        candidate[step].values.drain(range.clone());
-        if self.is_better(&candidate, step) {
-            return true;
-        }
-        let less = size.and_then(|at| shifted(&self.choices(step)[at], -(count as i128)).zip(Some(at)));
-        let Some((less, at)) = less else { return false };
-        let mut candidate = self.drafts.clone();
-        candidate[step].values[at] = less;
         candidate[step].values.drain(range);
         self.is_better(&candidate, step)
     }
@@ -174,7 +221,7 @@ impl<T: Target> Gate<'_, T> {
                 at += 1;
                 for pair in row.windows(2).rev() {
                     if pair[0].len() > 1 && pair[1].len() > 1 {
-                        helped |= self.deleted(step, pair[0].end - 1..pair[1].start + 1, None, 0);
+                        helped |= self.deleted(step, pair[0].end - 1..pair[1].start + 1);
                     }
                 }
             }
@@ -267,7 +314,7 @@ impl<T: Target> Gate<'_, T> {
                 let mut end = self.choices(step).len();
                 while end >= len && !self.is_over() {
                     let is_deleted =
-                        self.is_direct(step, end - len..end) && self.deleted(step, end - len..end, None, 0);
+                        self.is_direct(step, end - len..end) && self.deleted(step, end - len..end);
                     helped |= is_deleted || self.deleted_one_less(step, end - len..end);
                     end = if is_deleted { end - len } else { end - 1 };
                     end = end.min(self.choices(step).len());
@@ -302,49 +349,5 @@ impl<T: Target> Gate<'_, T> {
             candidate[step].values.drain(range.clone());
             self.is_better(&candidate, step)
         })
-    }
-
-    /// Deletes one element of a row and lowers by one every number in the row that is greater than its
-    /// position: indices into what the elements make close up.
-    pub(super) fn delete_and_close_up(&mut self) -> bool {
-        let mut helped = false;
-        for step in 0..self.best.len() {
-            let mut at = 0;
-            while let Some(row) = self.rows(step).get(at).cloned() {
-                at += 1;
-                for position in (0..row.len()).rev() {
-                    let Some(candidate) = self.closing_up(step, &row, position) else { continue };
-                    if self.is_better(&candidate, step) {
-                        helped = true;
-                        at = 0;
-                        break;
-                    }
-                }
-                if self.is_over() {
-                    return helped;
-                }
-            }
-        }
-        helped
-    }
-
-    fn closing_up(&self, step: usize, row: &[Range<usize>], position: usize) -> Option<Vec<Draft>> {
-        let mut candidate = self.drafts.clone();
-        let mut is_changed = false;
-        for at in row[0].start..row[row.len() - 1].end {
-            let choice = &self.choices(step)[at];
-            let is_beyond = match choice.value {
-                Value::Integer(v) => v > position as i64,
-                Value::Unsigned(v) => v > position as u64,
-                Value::Index(v) => v as usize > position,
-                _ => false,
-            };
-            if is_beyond && let Some(less) = shifted(choice, -1) {
-                candidate[step].values[at] = less;
-                is_changed = true;
-            }
-        }
-        candidate[step].values.drain(row[position].clone());
-        is_changed.then_some(candidate)
     }
 }

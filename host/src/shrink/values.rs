@@ -22,16 +22,45 @@ impl<T: Target> Gate<'_, T> {
         self.replaced(&places, |choice| Some(choice.kind.simplest()))
     }
 
-    /// Makes each value simplest.
+    /// Makes values simplest, in runs that double for as long as they can.
     pub(super) fn lower_each_to_simplest(&mut self) -> bool {
-        self.each_place(|gate, place| gate.replaced(&[place], |choice| Some(choice.kind.simplest())))
+        let mut helped = false;
+        for step in 0..self.best.len() {
+            let (mut at, mut run) = (0, 1);
+            loop {
+                let places: Vec<Place> = self.lowerable(step).filter(|p| p.1 >= at).take(run).collect();
+                let Some(last) = places.last().filter(|_| !self.is_over()) else { break };
+                if self.replaced(&places, |choice| Some(choice.kind.simplest())) {
+                    helped = true;
+                    at = last.1 + 1;
+                    run *= 2;
+                } else if run > 1 {
+                    run = 1;
+                } else {
+                    at = last.1 + 1;
+                }
+            }
+        }
+        helped
+    }
+
+    /// The choices of a step that are not simplest yet, but for those that row passes take care of.
+    fn lowerable(&self, step: usize) -> impl Iterator<Item = Place> {
+        let count = self.best.steps().get(step).map_or(0, |step| self.best.choices(step).len());
+        (0..count).map(move |at| (step, at)).filter(|place| self.is_lowerable(*place))
+    }
+
+    fn is_lowerable(&self, place: Place) -> bool {
+        self.choice(place).is_some_and(|choice| {
+            choice.value != choice.kind.simplest()
+                && !(matches!(choice.value, Value::Boolean(_)) && self.begins_element(place.0, place.1))
+        })
     }
 
     /// Lowers each value as far as it goes.
     pub(super) fn lower_each(&mut self) -> bool {
         self.each_place(|gate, place| {
-            let Some(choice) = gate.choice(place).filter(|choice| choice.value != choice.kind.simplest())
-            else {
+            let Some(choice) = gate.choice(place).filter(|_| gate.is_lowerable(place)) else {
                 return false;
             };
             match (choice.kind, &choice.value) {
@@ -46,10 +75,12 @@ impl<T: Target> Gate<'_, T> {
     /// Lowers numbers that are equal together: what was drawn equal must often stay equal.
     pub(super) fn lower_equal(&mut self) -> bool {
         self.each_place(|gate, place| {
-            let Some(choice) = gate.choice(place).filter(|choice| choice.value != choice.kind.simplest())
-            else {
+            let Some(choice) = gate.choice(place).filter(|_| gate.is_lowerable(place)) else {
                 return false;
             };
+            if let Value::Boolean(_) = choice.value {
+                return false;
+            }
             let is_equal =
                 |p: &Place| *p >= place && gate.choice(*p).is_some_and(|c| c.value == choice.value);
             let places: Vec<Place> = gate.places().into_iter().filter(is_equal).collect();
@@ -66,7 +97,11 @@ impl<T: Target> Gate<'_, T> {
     /// Brings numbers down to one distance from their simplest, that of the first being known.
     fn lower_numbers(&mut self, places: &[Place]) -> bool {
         let Some(from) = self.choice(places[0]).and_then(|choice| distance(&choice)) else { return false };
-        descend(from, |to| self.replaced(places, |choice| at(choice, to)))
+        let first = self.choice(places[0]).expect("a place of the best");
+        descend(from, |to| {
+            at(&first, to)?;
+            Some(self.replaced(places, |choice| at(choice, to)))
+        })
     }
 
     /// Lowers two numbers by the same amount, which keeps their difference; and sets two choices to their
@@ -80,7 +115,7 @@ impl<T: Target> Gate<'_, T> {
 
     fn lower_pair(&mut self, first: Place, second: Place) -> bool {
         let (Some(a), Some(b)) = (self.choice(first), self.choice(second)) else { return false };
-        if a.value == a.kind.simplest() || b.value == b.kind.simplest() {
+        if !self.is_lowerable(first) || !self.is_lowerable(second) {
             return false;
         }
         if self.replaced(&[first, second], |choice| Some(choice.kind.simplest())) {
@@ -102,7 +137,7 @@ impl<T: Target> Gate<'_, T> {
         };
         descend(left(self), |to| {
             let now = left(self);
-            now.signum() == nearer.signum() && self.both_shifted(first, second, to - now)
+            Some(now.signum() == nearer.signum() && self.both_shifted(first, second, to - now))
         });
         true
     }
@@ -166,10 +201,10 @@ impl<T: Target> Gate<'_, T> {
         let Some(Choice { value: Value::Float(v), .. }) = self.choice(place) else { return helped };
         if v.fract() == 0.0 && v.abs() < 1e30 {
             helped |= descend(v as i128, |to| {
-                self.replaced(&[place], |choice| {
+                Some(self.replaced(&[place], |choice| {
                     let value = Value::Float(to as f64);
                     choice.kind.accepts(&value).then_some(value)
-                })
+                }))
             });
         }
         helped
