@@ -1,8 +1,11 @@
-//! The imports of `guest-sdk/ABI.md`, as safe functions. The only file with `unsafe` code.
+//! The imports of `guest-sdk/ABI.md`, as safe functions, and what else touches the machine. The only file with
+//! `unsafe` code.
 //!
 //! `outside.rs` (native targets) and `script.rs` (the tests of this crate) have the same functions.
 
 use std::cell::RefCell;
+use std::ptr;
+use std::task::{RawWaker, RawWakerVTable, Waker};
 
 #[cfg(target_feature = "atomics")]
 compile_error!("a guest of Spelunk has one thread: build without the target feature `atomics`");
@@ -38,6 +41,8 @@ mod host {
 
         pub(super) fn target(score: f64, label: *const u8, label_len: usize);
         pub(super) fn event(text: *const u8, text_len: usize);
+
+        pub(super) fn state(pointer: *const u8, len: usize);
 
         pub(super) safe fn verbose() -> i32;
         pub(super) fn describe(name: *const u8, name_len: usize, value: *const u8, value_len: usize);
@@ -145,6 +150,12 @@ pub(crate) fn event(text: &str) {
     unsafe { host::event(text.as_ptr(), text.len()) }
 }
 
+/// Bytes of the state that is compared in place of the memory.
+pub(crate) fn state(bytes: &[u8]) {
+    // SAFETY: the host reads the bytes of a slice.
+    unsafe { host::state(bytes.as_ptr(), bytes.len()) }
+}
+
 /// Whether a finding is being told, so that it pays to format.
 pub fn verbose() -> bool {
     host::verbose() != 0
@@ -184,5 +195,175 @@ impl<T> Shared<T> {
 
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         f(self.0.borrow_mut().as_mut().expect("`setup` runs first"))
+    }
+}
+
+/// Wakes this task. It is a number and nothing else, so that a clone costs nothing.
+pub(crate) fn waker(task: usize) -> Waker {
+    static VTABLE: RawWakerVTable = RawWakerVTable::new(raw, wake, wake, drop);
+
+    fn raw(task: *const ()) -> RawWaker {
+        RawWaker::new(task, &VTABLE)
+    }
+
+    fn wake(task: *const ()) {
+        crate::task::wake(task.addr());
+    }
+
+    fn drop(_task: *const ()) {}
+
+    // SAFETY: the data is a number that nobody reads as a pointer, and the functions only pass it on. `Waker`
+    // is for several threads, and a guest has one.
+    unsafe { Waker::from_raw(raw(ptr::without_provenance(task))) }
+}
+
+#[cfg(feature = "allocator")]
+mod allocator {
+    use std::alloc::{GlobalAlloc, Layout};
+    use std::arch::wasm32::{memory_grow, memory_size};
+    use std::cell::UnsafeCell;
+    use std::ptr;
+
+    use crate::heap::{self, GROUP, Memory, PAGE};
+    use crate::memory;
+
+    #[global_allocator]
+    static ALLOCATOR: Allocator = Allocator;
+
+    struct Allocator;
+
+    // SAFETY: blocks are allocated by `heap`, which gives each byte to one live block at most, and aligns it.
+    unsafe impl GlobalAlloc for Allocator {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            if memory::fails(layout.size()) {
+                return ptr::null_mut();
+            }
+            heap::allocate(&mut Linear, layout.size(), layout.align())
+                .map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
+        }
+
+        unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+            // SAFETY: the caller promises what `alloc` asks for, and what is free is zero.
+            unsafe { self.alloc(layout) }
+        }
+
+        unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+            heap::free(&mut Linear, at.expose_provenance(), layout.size(), layout.align());
+        }
+
+        unsafe fn realloc(&self, at: *mut u8, layout: Layout, new_len: usize) -> *mut u8 {
+            // To shrink in place does not fail with other allocators either.
+            if new_len > layout.size() && memory::fails(new_len) {
+                return ptr::null_mut();
+            }
+            let (address, len, align) = (at.expose_provenance(), layout.size(), layout.align());
+            if heap::resize(&mut Linear, address, len, align, new_len) {
+                return at;
+            }
+            let Some(new) = heap::allocate(&mut Linear, new_len, align) else { return ptr::null_mut() };
+            let new = ptr::with_exposed_provenance_mut(new);
+            // SAFETY: both blocks are live, and so lie apart, and are at least as long as the shorter.
+            unsafe { ptr::copy_nonoverlapping(at, new, len.min(new_len)) };
+            heap::free(&mut Linear, address, len, align);
+            new
+        }
+    }
+
+    /// The first groups, so that a small guest needs no more memory than it starts with.
+    #[repr(C, align(4096))]
+    struct First(UnsafeCell<[u8; FIRST_GROUPS * GROUP]>);
+
+    const FIRST_GROUPS: usize = 2;
+
+    // SAFETY: `Sync` is about several threads, of which a guest has one.
+    unsafe impl Sync for First {}
+
+    static FIRST: First = First(UnsafeCell::new([0; FIRST_GROUPS * GROUP]));
+
+    fn first() -> usize {
+        FIRST.0.get().expose_provenance()
+    }
+
+    /// The linear memory, from where the linker says that nothing of the program is any more.
+    struct Linear;
+
+    impl Linear {
+        fn rest() -> usize {
+            unsafe extern "C" {
+                static __heap_base: u8;
+            }
+            (&raw const __heap_base).expose_provenance().next_multiple_of(PAGE)
+        }
+    }
+
+    /// Whether the memory reaches up to `end`, grown if it must be.
+    fn reaches(end: usize) -> bool {
+        const WASM_PAGE: usize = 65_536;
+        // More than is needed: the size of the memory is a part of the state.
+        const GROWTH: usize = (1 << 20) / WASM_PAGE;
+        let (has, needs) = (memory_size(0), end.div_ceil(WASM_PAGE));
+        let grow = |by| memory_grow(0, by) != usize::MAX;
+        needs <= has || grow(GROWTH.max(needs - has)) || grow(needs - has)
+    }
+
+    impl Memory for Linear {
+        #[inline]
+        fn group(&mut self, index: usize) -> Option<usize> {
+            if index < FIRST_GROUPS {
+                return Some(first() + index * GROUP);
+            }
+            let start = Linear::rest().checked_add((index - FIRST_GROUPS).checked_mul(GROUP)?)?;
+            reaches(start.checked_add(GROUP)?).then_some(start)
+        }
+
+        #[inline]
+        fn group_of(&self, at: usize) -> usize {
+            let base = match (first()..first() + FIRST_GROUPS * GROUP).contains(&at) {
+                true => first(),
+                false => Linear::rest(),
+            };
+            base + (at - base) / GROUP * GROUP
+        }
+
+        #[inline]
+        fn byte(&self, at: usize) -> u8 {
+            // SAFETY: `at` lies in a group, and those lie in memory that is the heap's alone.
+            unsafe { *ptr::with_exposed_provenance::<u8>(at) }
+        }
+
+        #[inline]
+        fn set_byte(&mut self, at: usize, byte: u8) {
+            // SAFETY: as above.
+            unsafe { *ptr::with_exposed_provenance_mut::<u8>(at) = byte }
+        }
+
+        #[inline]
+        fn word(&self, at: usize) -> u64 {
+            // SAFETY: as above, and `at` is a multiple of 8.
+            unsafe { *ptr::with_exposed_provenance::<u64>(at) }
+        }
+
+        #[inline]
+        fn set_word(&mut self, at: usize, word: u64) {
+            // SAFETY: as above, and `at` is a multiple of 8.
+            unsafe { *ptr::with_exposed_provenance_mut::<u64>(at) = word }
+        }
+
+        #[inline]
+        fn wipe(&mut self, at: usize, len: usize) {
+            /// Up to here stores cost less than the call that a `memory.fill` is.
+            const WORDS_MAX: usize = 16;
+            let start = ptr::with_exposed_provenance_mut::<u64>(at);
+            let words = len.div_ceil(8);
+            if !at.is_multiple_of(8) || words > WORDS_MAX {
+                // SAFETY: the bytes lie in a block.
+                return unsafe { start.cast::<u8>().write_bytes(0, len) };
+            }
+            for word in 0..words {
+                // SAFETY: the words lie in a block, whose room is a multiple of 16 bytes. They are volatile to
+                // keep the compiler from making a `memory.fill` of the loop.
+                unsafe { start.add(word).write_volatile(0) };
+            }
+        }
     }
 }

@@ -59,8 +59,39 @@
 //! - [`always!`], [`sometimes!`], [`reachable!`] and [`never!`] are properties, to be stated in the code under
 //!   test. Those that were never reached are reported.
 //! - A [`Pool`] holds what rules make, for others to use.
+//! - A [`Bag`] holds the messages between simulated nodes, to be delivered in any order.
 //! - [`assume`] gives up a run that does not count, [`fail!`] ends it as a finding, [`note!`] adds a line to
 //!   the story, [`target`] says where it gets interesting, and [`event!`] counts what happens.
+//!
+//! # To check everything
+//!
+//! `spelunk check` runs a harness, or a single function marked [`#[check]`](macro@check), with every answer that
+//! its choices can have, and says that it holds, or fails.
+//!
+//! ```
+//! use spelunk_guest::prelude::*;
+//!
+//! #[check]
+//! fn coins() {
+//!     if flip() {
+//!         assert!(roll(6) < 6);
+//!     }
+//! }
+//! # fn main() {}
+//! ```
+//!
+//! - [`flip`], [`roll`], [`choose`] and [`choose_from`] are choices by themselves. They are tried in order, `false`
+//!   and the first alternative first. Any other strategy will do whose values are not too many.
+//! - [`task`] runs asynchronous code in every interleaving, on a clock of its own.
+//! - [`alloc_can_fail`] lets allocations fail, each in turn.
+//! - Equal states are explored once. The allocator of this crate helps: it wipes what is freed. A harness may also
+//!   say what is to be compared, by a method marked `#[state]`, and which rules commute
+//!   (see [`#[harness]`](macro@harness)).
+//!
+//! # Features
+//!
+//! `allocator`, on by default, makes the allocator of this crate that of the guest. A guest that brings
+//! its own, or links a C library with a `malloc`, turns it off (`default-features = false`). `alloc_can_fail` goes with it.
 //!
 //! # Native builds
 //!
@@ -86,14 +117,21 @@ mod abi;
 
 mod alternative;
 mod arbitrary;
+mod bag;
 mod character;
+mod check;
+mod choose;
 mod class;
 mod collections;
 mod fault;
 mod float;
 mod guidance;
 mod harness;
+#[cfg(any(all(feature = "allocator", target_family = "wasm"), test))]
+mod heap;
 mod matching;
+#[cfg(any(feature = "allocator", test))]
+mod memory;
 mod number;
 mod outcome;
 mod panic;
@@ -102,7 +140,9 @@ mod pool;
 mod property;
 mod recursive;
 mod sample;
+mod state;
 mod strategy;
+pub mod task;
 mod text;
 
 pub use alternative::{
@@ -110,30 +150,36 @@ pub use alternative::{
     weighted, weighted_one_of,
 };
 pub use arbitrary::{Any, Arbitrary, any};
+pub use bag::Bag;
 pub use character::Alphabet;
+pub use choose::{choose, choose_from, flip, roll};
 pub use collections::{Bytes, MapOf, SetOf, Size, UniqueBy, VecOf, bytes, map, set, vec};
 pub use fault::Fault;
 pub use float::{Float, Floats, floats};
 pub use guidance::{target, target_label};
 pub use harness::RuleResult;
 pub use matching::{Matching, matching};
+#[cfg(feature = "allocator")]
+pub use memory::{alloc_can_fail, alloc_cannot_fail};
 pub use number::Number;
 pub use outcome::assume;
 pub use pool::{Pool, Produced};
 pub use recursive::{Recursive, recursive};
 pub use sample::{Permutation, SampledFrom, Samples, permutation, sampled_from};
-pub use spelunk_guest_macros::{Arbitrary, harness};
+pub use spelunk_guest_macros::{Arbitrary, check, harness};
 pub use strategy::{Boxed, Composite, Filter, FlatMap, Map, Strategy, composite, draw};
 pub use text::{Text, text};
 
 /// Everything a harness needs: `use spelunk_guest::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Arbitrary, Boxed, Fault, Pool, Strategy, any, assume, boolean, bytes, composite, draw, floats, just,
-        map, matching, one_of, option, permutation, recursive, result, sampled_from, set, target,
-        target_label, text, vec, weighted, weighted_one_of,
+        Arbitrary, Bag, Boxed, Fault, Pool, Strategy, any, assume, boolean, bytes, choose, choose_from,
+        composite, draw, flip, floats, just, map, matching, one_of, option, permutation, recursive, result,
+        roll, sampled_from, set, target, target_label, text, vec, weighted, weighted_one_of,
     };
-    pub use crate::{always, event, fail, fault, harness, never, note, reachable, sometimes};
+    #[cfg(feature = "allocator")]
+    pub use crate::{alloc_can_fail, alloc_cannot_fail};
+    pub use crate::{always, check, event, fail, fault, harness, never, note, reachable, sometimes};
 }
 
 /// What the macros of this crate write calls to. Not for use by hand: it may change at any time.
@@ -141,10 +187,12 @@ pub mod prelude {
 pub mod __private {
     pub use crate::abi::{always, fail, never, reachable, sometimes, verbose};
     pub use crate::arbitrary::variant;
+    pub use crate::check::check;
     pub use crate::guidance::event;
     pub use crate::harness::{RuleResult, Slot, argument, describe};
     pub use crate::outcome::{fail_with, note};
     pub use crate::pool::{produce, taken};
     pub use crate::property::declaration;
+    pub use crate::state::state;
     pub use crate::strategy::spanned;
 }

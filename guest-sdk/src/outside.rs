@@ -4,6 +4,8 @@
 #![allow(missing_docs)]
 
 use std::marker::PhantomData;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
 
 fn outside() -> ! {
     panic!(
@@ -65,9 +67,23 @@ pub fn verbose() -> bool {
     false
 }
 
+pub(crate) fn state(_bytes: &[u8]) {}
+
 pub(crate) fn describe(_name: &'static str, _value: &str) {}
 
 pub(crate) fn note(_text: &str) {}
+
+struct Task(usize);
+
+impl Wake for Task {
+    fn wake(self: Arc<Task>) {
+        crate::task::wake(self.0);
+    }
+}
+
+pub(crate) fn waker(task: usize) -> Waker {
+    Arc::new(Task(task)).into()
+}
 
 /// Nothing: the exports that would use it are called by Spelunk alone.
 pub(crate) struct Shared<T>(PhantomData<fn() -> T>);

@@ -20,6 +20,8 @@ enum Answers {
     Simplest,
     /// Any that is possible, from this state of a generator on.
     Random(u64),
+    /// These to the first, with how many alternatives each had; the first alternative to the others.
+    Path(Vec<(u64, u64)>, usize),
 }
 
 impl Default for Answers {
@@ -56,12 +58,40 @@ pub(crate) fn play_random(mut f: impl FnMut()) {
     (0..500).for_each(|_| f());
 }
 
+/// Runs `f` once for each way in which its choices can be answered, depth-first, the simplest first, and tells all
+/// notes. Each run gives its calls, of which a deadlock is the last.
+pub(crate) fn play_all(mut f: impl FnMut()) -> Vec<Vec<String>> {
+    let (mut runs, mut path) = (Vec::new(), Vec::new());
+    loop {
+        HOST.set(Host { answers: Answers::Path(path, 0), log: Vec::new() });
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&mut f)).is_err() {
+            let is_deadlock = HOST.with_borrow(|host| host.log.last().is_some_and(|call| call == "index 0"));
+            assert!(is_deadlock, "another panic than a deadlock");
+        }
+        crate::task::reset();
+        let Host { answers, log } = HOST.take();
+        runs.push(log);
+        let Answers::Path(answered, _) = answers else { unreachable!("it was set") };
+        path = answered;
+        while path.pop_if(|(answer, alternatives)| *answer + 1 == *alternatives).is_some() {}
+        match path.last_mut() {
+            Some((answer, _)) => *answer += 1,
+            None => return runs,
+        }
+    }
+}
+
 fn log(call: String) {
     HOST.with_borrow_mut(|host| host.log.push(call));
 }
 
 /// `possible` makes a possible answer of any number.
 fn answer(question: String, simplest: u64, possible: impl FnOnce(u64) -> u64) -> u64 {
+    let alternatives = match question.split_once(' ') {
+        Some(("index", n)) => n.parse().expect("a number"),
+        Some(("boolean", _)) => 2,
+        _ => 1,
+    };
     HOST.with_borrow_mut(|Host { answers, log }| {
         log.push(question);
         match answers {
@@ -75,6 +105,17 @@ fn answer(question: String, simplest: u64, possible: impl FnOnce(u64) -> u64) ->
                     state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 possible(*state >> 33)
             }
+            Answers::Path(..) if log[log.len() - 1] == "verbose" => 1,
+            Answers::Path(..) if alternatives == 1 => simplest,
+            Answers::Path(path, at) => {
+                if *at == path.len() {
+                    path.push((0, alternatives));
+                }
+                let (answer, before) = path[*at];
+                assert_eq!(before, alternatives, "the runs are deterministic");
+                *at += 1;
+                answer
+            }
         }
     })
 }
@@ -87,7 +128,10 @@ pub(crate) fn boolean(probability: f64) -> bool {
 }
 
 pub(crate) fn index(n: usize) -> usize {
-    assert!(n > 0, "deadlock");
+    if n == 0 {
+        log("index 0".into());
+        panic!("deadlock");
+    }
     answer(format!("index {n}"), 0, |any| any % n as u64) as usize
 }
 
@@ -160,6 +204,10 @@ pub fn verbose() -> bool {
     answer("verbose".into(), 0, |any| any % 2) != 0
 }
 
+pub(crate) fn state(bytes: &[u8]) {
+    log(format!("state {bytes:?}"));
+}
+
 pub(crate) fn describe(name: &'static str, value: &str) {
     log(format!("describe {name}={value}"));
 }
@@ -171,4 +219,4 @@ pub(crate) fn note(text: &str) {
 #[path = "outside.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod outside;
-pub(crate) use outside::Shared;
+pub(crate) use outside::{Shared, waker};

@@ -27,7 +27,9 @@ use syn::ext::IdentExt;
 use syn::{Attribute, Error, ItemImpl, Token};
 
 use crate::error::place;
-use crate::harness::{Argument, Harness, Invariant, Method, Pool, Rule, Setup, Source, Teardown};
+use crate::harness::{
+    Argument, Harness, Independence, Invariant, Method, Pool, Rule, Setup, Source, Teardown,
+};
 use crate::parse;
 
 pub(crate) fn harness(arguments: TokenStream, block: TokenStream) -> TokenStream {
@@ -183,6 +185,8 @@ fn exports(harness: &Harness) -> TokenStream {
     let rules = harness.rules.iter().map(|rule| rule_exports(self_type, rule));
     let invariants = harness.invariants.iter().map(|invariant| invariant_export(self_type, invariant));
     let teardown = harness.teardown.as_ref().map(|teardown| teardown_export(self_type, teardown));
+    let state = harness.state.as_ref().map(|state| state_export(self_type, state));
+    let independences = harness.independences.iter().map(independence);
     quote! {
         #[allow(dead_code, clippy::all, clippy::pedantic)]
         const _: () = {
@@ -191,6 +195,8 @@ fn exports(harness: &Harness) -> TokenStream {
             #(#rules)*
             #(#invariants)*
             #teardown
+            #state
+            #(#independences)*
         };
     }
 }
@@ -228,8 +234,27 @@ fn teardown_export(self_type: &syn::Type, teardown: &Teardown) -> TokenStream {
     export("teardown", "teardown", cfgs, None, quote!({ let _ = #body; }))
 }
 
+fn state_export(self_type: &syn::Type, Method { ident, cfgs }: &Method) -> TokenStream {
+    let body = quote!(STATE.with(|state| ::spelunk_guest::__private::state(<#self_type>::#ident(state))));
+    export("state", "state", cfgs, None, body)
+}
+
+/// A line in the custom section of the declarations. A rule that is not there needs none.
+fn independence(Independence { rules, cfgs }: &Independence) -> TokenStream {
+    let line = format!("independent {} {}\n", rules[0], rules[1]);
+    let len = line.len();
+    quote! {
+        #(#cfgs)*
+        const _: () = {
+            #[used]
+            #[cfg_attr(target_family = "wasm", unsafe(link_section = "spelunk:reduction"))]
+            static DECLARATION: [u8; #len] = ::spelunk_guest::__private::declaration(#line);
+        };
+    }
+}
+
 /// One exported function. Each stands in a block of its own, so that names cannot collide.
-fn export(
+pub(crate) fn export(
     kind: &str,
     export_name: &str,
     cfgs: &[Attribute],
@@ -318,6 +343,23 @@ mod tests {
         }";
         exports_of(block, &["setup", "rule:step"]);
         assert!(expanded(block).contains("argument (\"step\" , self . steps ())"));
+    }
+
+    #[test]
+    fn a_check_is_told_of_states_and_independence() {
+        let block = "impl B {
+            #[rule] fn a(&mut self) {}
+            #[rule(independent_of = a)] #[cfg(feature = \"x\")] fn b(&mut self) {}
+            #[state] fn clients(&self) -> impl Hash { 0 }
+        }";
+        exports_of(block, &["setup", "rule:a", "rule:b", "state"]);
+        let text = expanded(block);
+        assert!(text.contains("declaration (\"independent b a\\n\")"), "{text}");
+        assert_eq!(
+            text.matches("cfg (feature").count(),
+            4,
+            "method, its drawing, export and declaration: {text}"
+        );
     }
 
     #[test]

@@ -14,6 +14,15 @@ pub(crate) struct Harness {
     pub(crate) rules: Vec<Rule>,
     pub(crate) invariants: Vec<Invariant>,
     pub(crate) teardown: Option<Teardown>,
+    pub(crate) state: Option<Method>,
+    pub(crate) independences: Vec<Independence>,
+}
+
+/// Two rules, by the names of their exports, whose order does not matter.
+pub(crate) struct Independence {
+    pub(crate) rules: [String; 2],
+    /// The `#[cfg]`s of both.
+    pub(crate) cfgs: Vec<Attribute>,
 }
 
 pub(crate) struct Setup {
@@ -31,6 +40,8 @@ pub(crate) struct Rule {
     pub(crate) preconditions: Vec<Expr>,
     /// Where what it returns goes.
     pub(crate) into: Option<Pool>,
+    /// Rules with which it commutes.
+    pub(crate) independent_of: Vec<Ident>,
     /// `None` where the rule returns nothing.
     pub(crate) returned: Option<Type>,
 }

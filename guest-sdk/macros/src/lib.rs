@@ -1,10 +1,11 @@
-//! `#[harness]` and `#[derive(Arbitrary)]`, the macros of `spelunk-guest`.
+//! `#[harness]`, `#[check]` and `#[derive(Arbitrary)]`, the macros of `spelunk-guest`.
 //!
-//! The attribute turns an `impl` block into the exports of a guest. It has two halves: `parse` reads the block
+//! `#[harness]` turns an `impl` block into the exports of a guest. It has two halves: `parse` reads the block
 //! into a `Harness` and refuses what cannot work, at the place where it stands; `expand` writes the exports.
 //! Neither knows the host: what an export does, beyond calling the method, stands in
 //! `spelunk_guest::__private`.
 
+mod check;
 mod derive;
 mod error;
 mod expand;
@@ -23,10 +24,12 @@ use proc_macro::TokenStream;
 /// | `#[setup]` | `fn(arguments) -> Self` | the state at the start of a run; without it, `Default::default()` |
 /// | `#[rule]` | `fn(&mut self, arguments)`, may return a `Result<(), E>` | a step; an `Err` is a failure |
 /// | `#[rule(into = pool)]` | `fn(&mut self, arguments) -> T`, or an `Option`, `Vec` or `Result` of it | a step whose result goes into the field `pool`, a `Pool<T>` |
+/// | `#[rule(independent_of = other)]` | as the above; several as `[a, b]`, with a comma after `into = pool` | see below |
 /// | `#[precondition(expression)]` | on a rule | the rule may be chosen only where this is true; the expression may use `self`, but not the rule's arguments |
 /// | `#[steps]` | `fn(&self) -> impl Strategy<Value = Step>` | the steps that are possible now |
 /// | `#[execute]` | `fn(&mut self, step: Step)`, may return a `Result<(), E>` | does one of them; both together are a rule `step` |
 /// | `#[invariant]` | `fn(&self)` or `fn(&self) -> bool` | runs after every step; a panic or `false` is a failure |
+/// | `#[state]` | `fn(&self) -> impl Hash` | what a check compares, see below |
 /// | `#[teardown]` | `fn(self)` or `fn(&mut self)` | runs after the last step of a run that did not fail |
 ///
 /// Each argument of a rule or of `#[setup]` is drawn: by the strategy in its `#[draw(strategy)]`, or else by
@@ -34,10 +37,31 @@ use proc_macro::TokenStream;
 /// a clone of a value in a pool, and `#[take(pool)]` takes one out; the rule is chosen only where the pools hold
 /// enough.
 ///
+/// # What a check needs to know
+///
+/// `spelunk check` explores equal states once. Equal are those with equal memories, or, with a method marked
+/// `#[state]`, those of which it returns the same: return all that can still matter to a rule, an invariant or the
+/// teardown, in an order that does not depend on how it came about. To sort clients that are alike makes one
+/// of states that differ only in who is who. The faults that are on are always compared too.
+///
+/// `#[rule(independent_of = other)]` promises that in every state this rule and the other, each with any
+/// arguments, lead to the same state in either order, and that neither makes the other possible or
+/// impossible. With `--reduce` one of the two orders is explored. The checker believes it.
+///
 /// A module has one harness: its exports would collide with those of another.
 #[proc_macro_attribute]
 pub fn harness(arguments: TokenStream, block: TokenStream) -> TokenStream {
     expand::harness(arguments.into(), block.into()).into()
+}
+
+/// Makes a function the whole of a guest: `spelunk check` runs it once for each way in which its choices can be
+/// answered, each time from fresh memory.
+///
+/// A panic in it, or an `Err` that it returns, is a finding. It takes no arguments: it draws what it needs, by `flip`,
+/// `choose` or any strategy. A module has one such function, and no harness.
+#[proc_macro_attribute]
+pub fn check(arguments: TokenStream, function: TokenStream) -> TokenStream {
+    check::check(arguments.into(), function.into()).into()
 }
 
 /// Implements `Arbitrary` for a struct or an enum, so that `any` draws values of it.

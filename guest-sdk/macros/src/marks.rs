@@ -3,7 +3,7 @@
 use proc_macro2::Span;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Expr, FnArg, ImplItemFn, Meta, Token};
+use syn::{Attribute, Error, Expr, FnArg, Ident, ImplItemFn, Meta, Token, bracketed};
 
 use crate::error::Errors;
 use crate::harness::{Pool, Source};
@@ -16,16 +16,18 @@ pub(crate) enum RoleKind {
     Steps,
     Execute,
     Invariant,
+    State,
     Teardown,
 }
 
 impl RoleKind {
-    const ALL: [RoleKind; 6] = [
+    const ALL: [RoleKind; 7] = [
         RoleKind::Setup,
         RoleKind::Rule,
         RoleKind::Steps,
         RoleKind::Execute,
         RoleKind::Invariant,
+        RoleKind::State,
         RoleKind::Teardown,
     ];
 
@@ -36,6 +38,7 @@ impl RoleKind {
             RoleKind::Steps => "steps",
             RoleKind::Execute => "execute",
             RoleKind::Invariant => "invariant",
+            RoleKind::State => "state",
             RoleKind::Teardown => "teardown",
         }
     }
@@ -48,8 +51,16 @@ impl RoleKind {
 pub(crate) struct Role {
     pub(crate) kind: RoleKind,
     pub(crate) span: Span,
-    /// Where what a rule returns goes.
+    pub(crate) options: Options,
+}
+
+/// What stands in the parentheses of a `#[rule(…)]`.
+#[derive(Default)]
+pub(crate) struct Options {
+    /// Where what the rule returns goes.
     pub(crate) into: Option<Pool>,
+    /// Rules with which it commutes.
+    pub(crate) independent_of: Vec<Ident>,
 }
 
 /// The attributes of one method that are ours.
@@ -73,14 +84,14 @@ pub(crate) fn take_marks(attributes: &mut Vec<Attribute>) -> Result<Marks, Error
             return false;
         }
         let Some(kind) = RoleKind::of(attribute) else { return true };
-        let into = read_into(attribute, kind).unwrap_or_else(|error| {
+        let options = read_options(attribute, kind).unwrap_or_else(|error| {
             errors.add(error);
-            None
+            Options::default()
         });
-        if marks.role.replace(Role { kind, span: attribute.span(), into }).is_some() {
+        if marks.role.replace(Role { kind, span: attribute.span(), options }).is_some() {
             errors.push(
                 attribute,
-                "a method is one of `#[setup]`, `#[rule]`, `#[steps]`, `#[execute]`, `#[invariant]` and \
+                "a method is one of `#[setup]`, `#[rule]`, `#[steps]`, `#[execute]`, `#[invariant]`, `#[state]` and \
                  `#[teardown]`",
             );
         }
@@ -89,14 +100,14 @@ pub(crate) fn take_marks(attributes: &mut Vec<Attribute>) -> Result<Marks, Error
     errors.or(marks)
 }
 
-/// The pool of a `#[rule(into = pool)]`.
-fn read_into(attribute: &Attribute, kind: RoleKind) -> Result<Option<Pool>, Error> {
+fn read_options(attribute: &Attribute, kind: RoleKind) -> Result<Options, Error> {
     match (&attribute.meta, kind) {
-        (Meta::Path(_), _) => Ok(None),
-        (_, RoleKind::Rule) => attribute.parse_args().map(|Into(pool)| Some(pool)).map_err(|_| {
+        (Meta::Path(_), _) => Ok(Options::default()),
+        (_, RoleKind::Rule) => attribute.parse_args().map_err(|_| {
             Error::new_spanned(
                 attribute,
-                "write `#[rule]` or `#[rule(into = pool)]`, with a field that is a `Pool`",
+                "write `#[rule]` or `#[rule(into = pool)]`, with a field that is a `Pool`, or \
+                 `#[rule(independent_of = other)]`, with another rule or with several: `[a, b]`",
             )
         }),
         _ => {
@@ -106,15 +117,36 @@ fn read_into(attribute: &Attribute, kind: RoleKind) -> Result<Option<Pool>, Erro
     }
 }
 
-struct Into(Pool);
-
-impl Parse for Into {
-    fn parse(input: ParseStream) -> syn::Result<Into> {
+impl Parse for Options {
+    fn parse(input: ParseStream) -> syn::Result<Options> {
         syn::custom_keyword!(into);
-        input.parse::<into>()?;
-        input.parse::<Token![=]>()?;
-        input.parse().map(Into)
+        syn::custom_keyword!(independent_of);
+        let mut options = Options::default();
+        while !input.is_empty() {
+            if options.into.is_none() && input.parse::<Option<into>>()?.is_some() {
+                input.parse::<Token![=]>()?;
+                options.into = Some(input.parse()?);
+            } else {
+                input.parse::<independent_of>()?;
+                input.parse::<Token![=]>()?;
+                options.independent_of.extend(read_rules(input)?);
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(options)
     }
+}
+
+/// One rule, or several in brackets.
+fn read_rules(input: ParseStream) -> syn::Result<Vec<Ident>> {
+    if !input.peek(syn::token::Bracket) {
+        return Ok(vec![input.parse()?]);
+    }
+    let rules;
+    bracketed!(rules in input);
+    Ok(rules.parse_terminated(Ident::parse, Token![,])?.into_iter().collect())
 }
 
 /// The attribute of one argument that is ours, and where it stands.

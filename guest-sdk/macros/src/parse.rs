@@ -1,9 +1,10 @@
 //! From an `impl` block to a [`Harness`], or to errors that each point at what is wrong.
 
+use syn::ext::IdentExt;
 use syn::{Error, Expr, FnArg, ImplItem, ImplItemFn, ItemImpl, Pat, PatType, Receiver, ReturnType, Type};
 
 use crate::error::{Errors, fail};
-use crate::harness::{Argument, Harness, Invariant, Method, Rule, Setup, Source, Teardown};
+use crate::harness::{Argument, Harness, Independence, Invariant, Method, Rule, Setup, Source, Teardown};
 use crate::marks::{Mark, Marks, Role, RoleKind, take_marks, take_sources};
 
 /// What `#[steps]` and `#[execute]` make together.
@@ -49,7 +50,8 @@ struct Reader {
 impl Reader {
     fn new(self_type: Type) -> Reader {
         let (rules, invariants) = (Vec::new(), Vec::new());
-        let harness = Harness { self_type, setup: None, rules, invariants, teardown: None };
+        let (setup, teardown, state, independences) = (None, None, None, Vec::new());
+        let harness = Harness { self_type, setup, rules, invariants, teardown, state, independences };
         Reader { harness, steps: None, execute: None }
     }
 
@@ -77,6 +79,10 @@ impl Reader {
             RoleKind::Setup => {
                 let setup = read_setup(method, common, sources)?;
                 only_one(&mut self.harness.setup, setup, &role, "a run starts in one state")
+            }
+            RoleKind::State => {
+                refuse_state(method)?;
+                only_one(&mut self.harness.state, common, &role, "return all of it from one")
             }
             RoleKind::Teardown => {
                 let teardown = read_teardown(method, common)?;
@@ -119,8 +125,31 @@ impl Reader {
                 "a harness needs at least one `#[rule]`: a method that is a step",
             );
         }
+        self.harness.independences = independences(&self.harness.rules)?;
         Ok(())
     }
+}
+
+/// What the rules say of each other.
+fn independences(rules: &[Rule]) -> Result<Vec<Independence>, Error> {
+    let mut independences = Vec::new();
+    for rule in rules {
+        for other_ident in &rule.independent_of {
+            let Some(other) = rules.iter().find(|other| other.method.ident.unraw() == other_ident.unraw())
+            else {
+                return fail(other_ident, "this is no `#[rule]` of the harness");
+            };
+            if other.name == rule.name {
+                return fail(
+                    other_ident,
+                    "a rule is independent of others: twice the same may be any two steps",
+                );
+            }
+            let cfgs = rule.method.cfgs.iter().chain(&other.method.cfgs).cloned().collect();
+            independences.push(Independence { rules: [rule.name.clone(), other.name.clone()], cfgs });
+        }
+    }
+    Ok(independences)
 }
 
 /// Refuses marks where they mean nothing.
@@ -178,7 +207,8 @@ fn read_rule(
         receiver: read_receiver(method)?,
         arguments: read_arguments(method, sources)?,
         preconditions,
-        into: role.into.clone(),
+        into: role.options.into.clone(),
+        independent_of: role.options.independent_of.clone(),
         returned: returned(method).cloned(),
     };
     if rule.into.is_some() && rule.returned.is_none() {
@@ -223,6 +253,17 @@ fn refuse_steps(method: &ImplItemFn) -> Result<(), Error> {
     }
     if returned(method).is_none() {
         return fail(&method.sig.ident, "`#[steps]` returns a strategy: `impl Strategy<Value = Step>`");
+    }
+    Ok(())
+}
+
+fn refuse_state(method: &ImplItemFn) -> Result<(), Error> {
+    refuse_arguments(method, "`#[state]` takes only `&self`: it says what the state is")?;
+    if !takes_shared_self(method) {
+        return fail(&method.sig.ident, "`#[state]` takes `&self`: it looks, and changes nothing");
+    }
+    if returned(method).is_none() {
+        return fail(&method.sig.ident, "`#[state]` returns what is compared: `impl Hash`");
     }
     Ok(())
 }
@@ -519,6 +560,36 @@ mod tests {
         refused(&["#[steps] fn s(&self) {}", EXECUTE], "returns a strategy");
         refused(&[STEPS, "#[execute] fn e(&mut self) {}"], "takes `&mut self` and the step");
         refused(&[STEPS, "#[execute] fn e(&mut self, #[draw(0..1)] step: T) {}"], "`#[draw]` stands on");
+    }
+
+    #[test]
+    fn states_and_independence() {
+        let harness = read(
+            "impl B {
+                #[rule(into = p, independent_of = [b, c])] fn a(&mut self) -> u8 { 0 }
+                #[rule(independent_of = r#c,)] fn b(&mut self) {}
+                #[rule] fn r#c(&mut self) {}
+                #[state] fn all(&self) -> &Clients { &self.clients }
+            }",
+        );
+        let pairs: Vec<_> = harness.independences.iter().map(|pair| pair.rules.join(" ")).collect();
+        assert_eq!(pairs, ["a b", "a c", "b c"]);
+        assert_eq!(harness.state.unwrap().name(), "all");
+    }
+
+    #[test]
+    fn states_and_independence_that_cannot_be() {
+        let refused = |method: &str, expected| {
+            refused(&format!("impl B {{ #[rule] fn s(&self) {{}} {method} }}"), expected);
+        };
+        refused("#[rule(independent_of = t)] fn r(&self) {}", "no `#[rule]` of the harness");
+        refused("#[rule(independent_of = r)] fn r(&self) {}", "independent of others");
+        refused("#[rule(independent_of = \"s\")] fn r(&self) {}", "write `#[rule]` or");
+        refused("#[rule(into = p, into = q)] fn r(&mut self) -> u8 { 0 }", "write `#[rule]` or");
+        refused("#[state] fn t(&mut self) -> u8 { 0 }", "takes `&self`");
+        refused("#[state] fn t(&self, a: u8) -> u8 { 0 }", "takes only `&self`");
+        refused("#[state] fn t(&self) {}", "returns what is compared");
+        refused("#[state] fn t(&self) -> u8 { 0 } #[state] fn u(&self) -> u8 { 0 }", "second `#[state]`");
     }
 
     #[test]

@@ -1,0 +1,480 @@
+//! Who runs next.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::panic::Location;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::set::Set;
+use crate::abi;
+use crate::outcome::note;
+use crate::strategy::draw_from_nothing;
+
+pub(super) type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+thread_local! {
+    /// A guest has one.
+    static EXECUTOR: Executor = const { Executor::new() };
+}
+
+/// No task.
+pub(super) const NOBODY: usize = usize::MAX;
+
+/// Equal states of a guest are to be equal bytes. So nothing here keeps what was: how much memory there is
+/// depends on the tasks that are there, and what is overwritten is so in all its bytes. Hence the structs where
+/// enums would do, and none has a gap between its fields, which would be copied from wherever it was made.
+struct Executor {
+    /// By the number of the task, a power of two of them. A number is used again when its task is done.
+    slots: RefCell<Vec<Slot>>,
+    /// Those that can go on, without the current one.
+    runnable: RefCell<Set>,
+    /// The task that runs, or [`NOBODY`].
+    current: Cell<usize>,
+    /// Tasks for whose end `run` waits.
+    left: Cell<usize>,
+    /// Nanoseconds since the start.
+    now: Cell<u64>,
+    /// When, and whom to wake; the earliest first.
+    timers: RefCell<Vec<(u64, Waker)>>,
+}
+
+/// How many slots there are at least, once there is a task.
+const SLOTS_MIN: usize = 4;
+
+struct Slot {
+    /// `None` while it is polled, and in the slot of what `run` was given.
+    task: Option<Task>,
+    waker: Waker,
+    waits: Wait,
+    /// Empty where it was given none.
+    name: Cow<'static, str>,
+    /// Of the gates at which it waits, how many are open.
+    open_gates: u16,
+    is_woken: bool,
+    is_background: bool,
+}
+
+impl Slot {
+    fn free() -> Slot {
+        Slot {
+            task: None,
+            waker: Waker::noop().clone(),
+            waits: Wait::new(WaitKind::ToBeUsed),
+            name: Cow::Borrowed(""),
+            open_gates: 0,
+            is_woken: false,
+            is_background: false,
+        }
+    }
+
+    fn is_free(&self) -> bool {
+        matches!(self.waits.kind, WaitKind::ToBeUsed)
+    }
+}
+
+/// What a task waits for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wait {
+    kind: WaitKind,
+    /// Where it was awaited, if that is known.
+    at: Option<&'static Location<'static>>,
+    /// Another task that has to do with it.
+    task: usize,
+    /// When it is over, in nanoseconds: the lower and the upper half.
+    end: [u32; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(u32)]
+enum WaitKind {
+    /// The slot is free.
+    ToBeUsed,
+    /// It did not say.
+    Something,
+    /// Others may go first.
+    Turn,
+    Mutex,
+    Room,
+    Message,
+    Answer,
+    End,
+    Time,
+}
+
+impl Wait {
+    const fn new(kind: WaitKind) -> Wait {
+        Wait { kind, at: None, task: NOBODY, end: [0; 2] }
+    }
+
+    const fn for_something() -> Wait {
+        Wait::new(WaitKind::Something)
+    }
+
+    pub(super) fn for_turn() -> Wait {
+        Wait::new(WaitKind::Turn)
+    }
+
+    pub(super) fn for_mutex(at: &'static Location<'static>, holder: usize) -> Wait {
+        Wait { at: Some(at), task: holder, ..Wait::new(WaitKind::Mutex) }
+    }
+
+    pub(super) fn for_room(at: &'static Location<'static>) -> Wait {
+        Wait { at: Some(at), ..Wait::new(WaitKind::Room) }
+    }
+
+    pub(super) fn for_message(at: &'static Location<'static>) -> Wait {
+        Wait { at: Some(at), ..Wait::new(WaitKind::Message) }
+    }
+
+    pub(super) fn for_answer() -> Wait {
+        Wait::new(WaitKind::Answer)
+    }
+
+    pub(super) fn for_end_of(task: usize) -> Wait {
+        Wait { task, ..Wait::new(WaitKind::End) }
+    }
+
+    pub(super) fn until(end: u64) -> Wait {
+        Wait { end: [end as u32, (end >> 32) as u32], ..Wait::new(WaitKind::Time) }
+    }
+}
+
+impl Executor {
+    const fn new() -> Executor {
+        Executor {
+            slots: RefCell::new(Vec::new()),
+            runnable: RefCell::new(Set::new()),
+            current: Cell::new(NOBODY),
+            left: Cell::new(0),
+            now: Cell::new(0),
+            timers: RefCell::new(Vec::new()),
+        }
+    }
+
+    /// Adds a task that can go on at once, and returns its number.
+    fn add(&self, task: Option<Task>, name: &'static str, is_background: bool) -> usize {
+        let mut slots = self.slots.borrow_mut();
+        let number = slots.iter().position(|slot| slot.is_free()).unwrap_or(slots.len());
+        if number == slots.len() {
+            let more = slots.len().max(SLOTS_MIN);
+            slots.reserve_exact(more);
+            slots.extend((0..more).map(|_| Slot::free()));
+        }
+        slots[number] = Slot {
+            task,
+            waker: abi::waker(number),
+            waits: Wait::for_something(),
+            is_woken: true,
+            is_background,
+            name: Cow::Borrowed(name),
+            ..Slot::free()
+        };
+        self.runnable.borrow_mut().insert(number);
+        self.left.update(|left| left + usize::from(!is_background));
+        number
+    }
+
+    /// Forgets a task that is done.
+    fn remove(&self, number: usize) {
+        let mut slots = self.slots.borrow_mut();
+        let slot = std::mem::replace(&mut slots[number], Slot::free());
+        self.left.update(|left| left - usize::from(!slot.is_background));
+        let mut len = slots.len();
+        while len > SLOTS_MIN && slots[len / 2..len].iter().all(|slot| slot.is_free()) {
+            len /= 2;
+        }
+        if len < slots.len() {
+            slots.truncate(len);
+            slots.shrink_to_fit();
+        }
+    }
+
+    /// Chooses who runs next; `None` when all are done.
+    fn next(&self, is_verbose: bool) -> Option<usize> {
+        assert!(self.current.get() == NOBODY, "`run` and `step` are not for within a task");
+        while self.left.get() > 0 {
+            let alternatives = self.runnable.borrow().len();
+            if alternatives == 0 {
+                self.wait(is_verbose);
+                continue;
+            }
+            let place = if alternatives == 1 { 0 } else { abi::index(alternatives) };
+            let number = self.runnable.borrow().nth(place);
+            if is_verbose {
+                note(format_args!("{} runs", self.name(number)));
+            }
+            return Some(number);
+        }
+        None
+    }
+
+    /// Lets time pass until the next timer, or ends the run where there is none.
+    fn wait(&self, is_verbose: bool) {
+        let Some(next) = self.timers.borrow().first().map(|(end, _)| *end) else {
+            if is_verbose {
+                self.tell_deadlock();
+            }
+            draw_from_nothing();
+        };
+        self.now.set(next);
+        if is_verbose {
+            note(format_args!("the clock goes to {:?}", Duration::from_nanos(next)));
+        }
+        let is_due = |timers: &Vec<(u64, Waker)>| timers.first().is_some_and(|(end, _)| *end == next);
+        while is_due(&self.timers.borrow()) {
+            // Waking may do anything, so nothing is borrowed meanwhile.
+            self.take_timer(0).wake();
+        }
+    }
+
+    fn tell_deadlock(&self) {
+        for (number, slot) in self.slots.borrow().iter().enumerate().filter(|(_, slot)| !slot.is_free()) {
+            let waits = Waits { executor: self, wait: slot.waits };
+            note(format_args!("deadlock: {} waits {waits}", self.name(number)));
+        }
+    }
+
+    fn take_timer(&self, place: usize) -> Waker {
+        let mut timers = self.timers.borrow_mut();
+        let (_, waker) = timers.remove(place);
+        timers.shrink_to_fit();
+        waker
+    }
+
+    /// Lets the task go on, by `poll`, up to where it waits again or ends.
+    fn go_on(&self, number: usize, poll: impl FnOnce(&mut Context) -> Poll<()>) {
+        self.runnable.borrow_mut().remove(number);
+        let waker = self.with(number, |slot| {
+            slot.is_woken = false;
+            slot.waits = Wait::for_something();
+            slot.waker.clone()
+        });
+        self.current.set(number);
+        let result = poll(&mut Context::from_waker(&waker));
+        self.current.set(NOBODY);
+        if result.is_ready() {
+            self.remove(number);
+        } else if self.with(number, |slot| slot.is_woken || slot.open_gates > 0) {
+            self.runnable.borrow_mut().insert(number);
+        }
+    }
+
+    /// Lets a spawned task go on.
+    fn poll_spawned(&self, number: usize) {
+        let mut task = self.with(number, |slot| slot.task.take()).expect("nobody else polls it");
+        self.go_on(number, |context| {
+            let result = task.as_mut().poll(context);
+            if result.is_pending() {
+                self.with(number, |slot| slot.task = Some(task));
+            }
+            result
+        });
+    }
+
+    fn with<R>(&self, number: usize, f: impl FnOnce(&mut Slot) -> R) -> R {
+        self.with_live(number, f).expect("the task is not done")
+    }
+
+    /// The same where the task may be done.
+    fn with_live<R>(&self, number: usize, f: impl FnOnce(&mut Slot) -> R) -> Option<R> {
+        self.slots.borrow_mut().get_mut(number).filter(|slot| !slot.is_free()).map(f)
+    }
+
+    /// Brings `runnable` up to date. The current task is looked at when it has stopped.
+    fn update(&self, number: usize, change: impl FnOnce(&mut Slot)) {
+        let can_go_on = self.with_live(number, |slot| {
+            change(slot);
+            slot.is_woken || slot.open_gates > 0
+        });
+        if self.current.get() == number {
+            return;
+        }
+        match can_go_on {
+            Some(true) => drop(self.runnable.borrow_mut().insert(number)),
+            _ => self.runnable.borrow_mut().remove(number),
+        }
+    }
+
+    fn name(&self, number: usize) -> Cow<'static, str> {
+        match self.slots.borrow().get(number) {
+            Some(slot) if !slot.name.is_empty() => slot.name.clone(),
+            _ => format!("task {number}").into(),
+        }
+    }
+
+    /// Drops the tasks in the background.
+    fn end(&self) {
+        // What they drop may wake others, so nothing is borrowed meanwhile.
+        drop(self.slots.take());
+        drop(self.timers.take());
+        *self.runnable.borrow_mut() = Set::new();
+    }
+}
+
+/// Runs `main` and all that it spawns until they are done, and returns what `main` returned.
+///
+/// Where none of them can go on the run ends as a finding, a deadlock. Tasks that were spawned before run
+/// too; those in the background are dropped at the end. See the [module](super).
+pub fn run<F: Future>(main: F) -> F::Output {
+    EXECUTOR.with(|executor| {
+        let is_verbose = abi::verbose();
+        let mut main = pin!(Some(main));
+        let mut output = None;
+        let number = executor.add(None, "main", false);
+        while let Some(next) = executor.next(is_verbose) {
+            if next != number || output.is_some() {
+                executor.poll_spawned(next);
+                continue;
+            }
+            executor.go_on(number, |context| {
+                let main_now = main.as_mut().as_pin_mut().expect("it is not done");
+                let Poll::Ready(value) = main_now.poll(context) else { return Poll::Pending };
+                // What it holds is let go now, as a task's is, and not when all are done.
+                main.set(None);
+                output = Some(value);
+                Poll::Ready(())
+            });
+        }
+        executor.end();
+        output.expect("the end of `main` was waited for")
+    })
+}
+
+/// Lets one task go on up to where it may be interrupted again; which one is chosen. False if there was none,
+/// because all are done. If there are some but none can go on, the run ends as a finding, a deadlock.
+pub fn step() -> bool {
+    EXECUTOR.with(|executor| match executor.next(abi::verbose()) {
+        Some(number) => {
+            executor.poll_spawned(number);
+            true
+        }
+        None => false,
+    })
+}
+
+/// Whether no task is left but those in the background.
+pub fn all_are_done() -> bool {
+    EXECUTOR.with(|executor| executor.left.get() == 0)
+}
+
+/// The task can go on; nothing if it is done.
+pub(crate) fn wake(number: usize) {
+    // On native targets a waker may outlive the thread.
+    let _ = EXECUTOR.try_with(|executor| executor.update(number, |slot| slot.is_woken = true));
+}
+
+pub(super) fn spawn(task: Task, is_background: bool) -> usize {
+    EXECUTOR.with(|executor| executor.add(Some(task), "", is_background))
+}
+
+pub(super) fn set_name(number: usize, name: Cow<'static, str>) {
+    EXECUTOR.with(|executor| executor.with_live(number, |slot| slot.name = name));
+}
+
+/// A gate at which the task waits was opened or shut.
+pub(super) fn gate_changed(number: usize, is_open: bool) {
+    let change = |slot: &mut Slot| match is_open {
+        true => slot.open_gates += 1,
+        false => slot.open_gates -= 1,
+    };
+    let _ = EXECUTOR.try_with(|executor| executor.update(number, change));
+}
+
+/// The mutex for which the task waits is held by another now.
+pub(super) fn holder_changed(number: usize, new: usize) {
+    EXECUTOR.with(|executor| {
+        executor.with_live(number, |slot| {
+            if matches!(slot.waits.kind, WaitKind::Mutex) {
+                slot.waits.task = new;
+            }
+        })
+    });
+}
+
+/// The number of the current task, or [`NOBODY`].
+pub(super) fn current() -> usize {
+    EXECUTOR.with(|executor| executor.current.get())
+}
+
+/// The number of the current task, if it is what `waker` wakes. A future that polls others may give them a
+/// waker of its own, and must learn through that that they can go on.
+pub(super) fn current_woken_by(waker: &Waker) -> Option<usize> {
+    EXECUTOR.with(|executor| {
+        let current = executor.current.get();
+        let is_its = executor.with_live(current, |slot| slot.waker.will_wake(waker));
+        is_its.is_some_and(|is_its| is_its).then_some(current)
+    })
+}
+
+/// Whether no other task can go on.
+pub(super) fn is_alone() -> bool {
+    EXECUTOR.with(|executor| executor.runnable.borrow().is_empty())
+}
+
+/// Says for what the current task waits.
+pub(super) fn waits(wait: Wait) {
+    EXECUTOR.with(|executor| executor.with_live(executor.current.get(), |slot| slot.waits = wait));
+}
+
+/// Nanoseconds since the start.
+pub(super) fn time() -> u64 {
+    EXECUTOR.with(|executor| executor.now.get())
+}
+
+pub(super) fn add_timer(end: u64, waker: Waker) {
+    EXECUTOR.with(|executor| {
+        let mut timers = executor.timers.borrow_mut();
+        let place = timers.partition_point(|(other, _)| *other <= end);
+        timers.reserve_exact(1);
+        timers.insert(place, (end, waker));
+    });
+}
+
+/// Nothing if it is over.
+pub(super) fn remove_timer(end: u64, waker: &Waker) {
+    let _ = EXECUTOR.try_with(|executor| {
+        let is_it = |(other, of): &(u64, Waker)| *other == end && of.will_wake(waker);
+        let place = executor.timers.borrow().iter().position(is_it);
+        place.map(|place| executor.take_timer(place));
+    });
+}
+
+struct Waits<'a> {
+    executor: &'a Executor,
+    wait: Wait,
+}
+
+impl fmt::Display for Waits<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Wait { kind, at, task, end } = self.wait;
+        let name = self.executor.name(task);
+        let at = at.map(|at| format!("at {at} ")).unwrap_or_default();
+        match kind {
+            WaitKind::ToBeUsed | WaitKind::Something => write!(f, "for what no other task does"),
+            WaitKind::Turn => write!(f, "for its turn"),
+            WaitKind::Mutex => write!(f, "{at}for a mutex that {name} holds"),
+            WaitKind::Room => write!(f, "{at}for room in a channel"),
+            WaitKind::Message => write!(f, "{at}for a message"),
+            WaitKind::Answer => write!(f, "for an answer"),
+            WaitKind::End => write!(f, "for {name} to end"),
+            WaitKind::Time => {
+                let end = u64::from(end[1]) << 32 | u64::from(end[0]);
+                write!(f, "until {:?}", Duration::from_nanos(end))
+            }
+        }
+    }
+}
+
+/// Forgets what a run left that panicked.
+#[cfg(test)]
+pub(crate) fn reset() {
+    EXECUTOR.with(|executor| {
+        executor.end();
+        executor.current.set(NOBODY);
+        executor.left.set(0);
+        executor.now.set(0);
+    });
+}
