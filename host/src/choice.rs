@@ -297,17 +297,19 @@ impl Chooser {
                 self.misfit.get_or_insert(position);
             }
             let fitting = recorded.and_then(|value| kind.fit(value.as_ref()?));
-            fitting.unwrap_or_else(|| if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) })
+            fitting.unwrap_or_else(|| {
+                if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) }
+            })
         };
         self.choices.push(Choice { kind, value });
         &self.choices[position].value
     }
 
-    /// The draw of choice `position` depends on the seed and the position alone, so that another answer
-    /// before it does not shift it.
+    /// The draw of choice `position` depends on the seed and the position, not on how the answers before it
+    /// were drawn, so that these do not shift it; now and then it is one of them.
     fn draw(&self, position: usize, kind: &Kind) -> Value {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(mix(self.seed, position as u64));
-        draw::value(kind, &mut rng)
+        draw::value(kind, &self.choices, is_small(self.seed), &mut rng)
     }
 
     /// Opens a span.
@@ -336,6 +338,19 @@ impl Chooser {
     pub fn end(&mut self) {
         while self.span_end(false) {}
     }
+}
+
+/// Of seeds as they come, one in eight draws small.
+const SMALL_MASK: u64 = 7;
+
+/// Whether the seed's draws are small.
+fn is_small(seed: u64) -> bool {
+    seed & SMALL_MASK == 0
+}
+
+/// The seed next to this one whose draws are small.
+pub(crate) fn small_seed(seed: u64) -> u64 {
+    seed & !SMALL_MASK
 }
 
 /// Two numbers into one, well mixed (the finaliser of SplitMix64, Steele et al. 2014).

@@ -11,7 +11,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-use crate::choice::{Chooser, Value, mix};
+use crate::choice::{Chooser, Value, mix, small_seed};
 use crate::coverage::EdgeSet;
 use crate::energy::{Checkpoint, Checkpoints, Energies, History, Strategy};
 use crate::outcome::{Failure, Outcome};
@@ -91,6 +91,8 @@ pub struct Finding {
     pub trace: Trace,
 }
 
+/// So many runs in the beginning draw small values only.
+const SMALL_RUNS: u64 = 64;
 /// Choices that once found an edge, kept to be changed and tried again.
 const PRODUCTIVE_MAX: usize = 64;
 
@@ -370,6 +372,7 @@ impl<'t, T: Target> Explorer<'t, T> {
     /// Performs one step, and looks at what it did.
     fn step(&mut self, action: Action) -> Flow {
         let seed = self.run.rng.random();
+        let seed = if self.progress.runs < SMALL_RUNS { small_seed(seed) } else { seed };
         self.draw_recorded(action);
         let recorded = self.run.recorded.drain(..);
         let what = (action, seed);

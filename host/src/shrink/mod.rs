@@ -155,7 +155,6 @@ impl<T: Target> Gate<'_, T> {
         ];
         let mut helped = false;
         for (i, pass) in passes.iter().enumerate() {
-            if std::env::var("DBG").is_ok() { eprintln!("pass {i}"); }
             helped |= pass(self);
         }
         helped
@@ -183,7 +182,6 @@ impl<T: Target> Gate<'_, T> {
             return false;
         }
         self.executions += 1;
-        if std::env::var("DBG").is_ok() { for d in candidate { eprintln!("{}: {:?} {}{}", self.executions, d.action, d.values.iter().map(|v| v.to_string()).collect::<Vec<_>>().join(" "), if let Some(h) = d.hole { format!(" HOLE {}..{}", h.start, h.hole.resume) } else { String::new() }); } }
         self.is_stopped |= !(self.progress)(self.executions, self.best.len());
         let from = match &self.before[from].state {
             Some(state) => {
@@ -213,7 +211,6 @@ impl<T: Target> Gate<'_, T> {
         }
         self.drafts = drafts_of(&trace);
         self.best = trace;
-        if std::env::var("DBG").is_ok() { eprintln!("   ok"); }
         true
     }
 
@@ -283,7 +280,8 @@ impl<T: Target> Gate<'_, T> {
 
 fn drafts_of(trace: &Trace) -> Vec<Draft> {
     let values = |step: &Step| trace.choices(step).iter().map(|choice| choice.value.clone()).collect();
-    let draft = |step: &Step| Draft { action: step.action, seed: step.seed, values: values(step), hole: None };
+    let draft =
+        |step: &Step| Draft { action: step.action, seed: step.seed, values: values(step), hole: None };
     trace.steps().iter().map(draft).collect()
 }
 

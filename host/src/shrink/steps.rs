@@ -16,7 +16,8 @@ impl<T: Target> Gate<'_, T> {
                 let start = end - len;
                 let candidate = self.without_steps(start, end);
                 let is_shorter = candidate.len() < self.drafts.len();
-                if is_shorter && (self.is_better(&candidate, start) || self.closed_up(candidate, start, end)) {
+                if is_shorter && (self.is_better(&candidate, start) || self.closed_up(candidate, start, end))
+                {
                     helped = true;
                     end = start.min(self.best.len());
                 } else {
