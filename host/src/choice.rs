@@ -239,7 +239,7 @@ pub struct Span {
     pub discarded: bool,
 }
 
-/// A span of a step that gets the simplest answers, whatever it asks: of the recorded answers, those from
+/// A span of a step for which nothing is recorded, however much it asks: of the recorded answers, those from
 /// `resume` on are for what comes after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hole {
@@ -288,11 +288,9 @@ impl Chooser {
     /// Answers one question.
     pub fn choose(&mut self, kind: Kind) -> &Value {
         let position = self.choices.len();
-        let value = if self.is_in_hole {
-            kind.simplest()
-        } else {
-            let recorded = self.recorded.get(self.next);
-            self.next += 1;
+        let value = {
+            let recorded = self.recorded.get(self.next).filter(|_| !self.is_in_hole);
+            self.next += usize::from(!self.is_in_hole);
             if matches!(recorded, Some(Some(value)) if !kind.accepts(value)) {
                 self.misfit.get_or_insert(position);
             }

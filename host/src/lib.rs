@@ -14,6 +14,7 @@ pub mod console;
 pub mod coverage;
 mod draw;
 pub mod energy;
+pub mod explain;
 pub mod explore;
 pub mod file;
 pub mod load;

@@ -155,10 +155,30 @@ fn step_json(line: &Line) -> Json {
         args.insert("on".to_string(), Json::Bool(on));
     }
     let mut step = json!({ "rule": name, "args": args });
+    if !line.free.is_empty() {
+        step["free"] = free(line).collect();
+    }
+    if line.is_droppable {
+        step["droppable"] = Json::Bool(true);
+    }
     if !line.told.notes.is_empty() {
         step["notes"] = json!(line.told.notes);
     }
     step
+}
+
+/// The names of the arguments that may have any other value.
+fn free(line: &Line) -> impl Iterator<Item = &str> {
+    line.free.iter().map(|place| line.told.args[*place].0.as_str())
+}
+
+/// What does not matter in a step.
+fn remark(line: &Line) -> Option<String> {
+    let names: Vec<&str> = free(line).collect();
+    let values = (!names.is_empty()).then(|| format!("or any other value: {}", names.join(", ")));
+    let dropped = line.is_droppable.then(|| "without this step it fails the same kind of way".to_string());
+    let remarks: Vec<String> = values.into_iter().chain(dropped).collect();
+    (!remarks.is_empty()).then(|| remarks.join("; "))
 }
 
 /// A value that reads as JSON is given as such, another as a string.
@@ -186,6 +206,9 @@ fn finding_text(finding: &Finding, colors: bool) -> String {
             line.told.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let step = format!("{:>3}  {:<width$}  {}", index + 1, line.name, args.join(" "));
         text += step.trim_end();
+        if let Some(remark) = remark(line) {
+            text += &format!("   # {remark}");
+        }
         text.push('\n');
         for note in &line.told.notes {
             text += &format!("       {}\n", note.replace('\n', "\n       "));
@@ -225,7 +248,8 @@ mod tests {
 
     fn line(name: &str, action: Action, args: &[(&str, &str)]) -> Line {
         let args = args.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        Line { name: name.into(), action, told: Told { args, notes: Vec::new() } }
+        let told = Told { args, notes: Vec::new() };
+        Line { name: name.into(), action, told, free: Vec::new(), is_droppable: false }
     }
 
     #[test]
@@ -238,7 +262,11 @@ mod tests {
         };
         let story = vec![
             line("setup", Action::Setup, &[]),
-            line("open", Action::Rule(0), &[("name", "\"a\""), ("amount", "100")]),
+            Line {
+                free: vec![1],
+                is_droppable: true,
+                ..line("open", Action::Rule(0), &[("name", "\"a\""), ("amount", "100")])
+            },
             line("fault disk_full on", Action::Fault(0, true), &[]),
             line("transfer", Action::Rule(1), &[("from", "\"a\""), ("to", "\"b\""), ("amount", "10")]),
         ];
@@ -247,7 +275,7 @@ mod tests {
         let finding =
             Finding { failure, run: 9, steps_before: 212, story, trace, reproduce, is_minimal: true };
         let expected = r#"FAIL  invariant conserved: total is 90, expected 100   (shrunk: 212 → 3 steps)
-  1  open      name="a" amount=100
+  1  open      name="a" amount=100   # or any other value: amount; without this step it fails the same kind of way
   2  fault disk_full on
   3  transfer  from="a" to="b" amount=10
   panicked at src/lib.rs:42:9
@@ -257,7 +285,7 @@ Reproduce:  spelunk replay 'my bank' t.json"#;
         let steps: Vec<Json> = told(&finding.story).map(step_json).collect();
         assert_eq!(
             serde_json::to_string(&steps).unwrap(),
-            r#"[{"args":{"amount":100,"name":"a"},"rule":"open"},{"args":{"on":true},"rule":"fault disk_full"},{"args":{"amount":10,"from":"a","to":"b"},"rule":"transfer"}]"#
+            r#"[{"args":{"amount":100,"name":"a"},"droppable":true,"free":["amount"],"rule":"open"},{"args":{"on":true},"rule":"fault disk_full"},{"args":{"amount":10,"from":"a","to":"b"},"rule":"transfer"}]"#
         );
     }
 }

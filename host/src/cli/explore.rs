@@ -258,7 +258,7 @@ impl Explore {
         let saved = saved.and_then(|()| save(machine, &shrunk.trace, &shrunk.failure, &path));
         output.console.clear();
         let finding = Finding {
-            story: story::tell(machine, &shrunk.trace),
+            story: story::explain(machine, &shrunk.trace, &shrunk.failure),
             failure: shrunk.failure,
             run: *run,
             steps_before: steps_of(trace),

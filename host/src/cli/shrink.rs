@@ -67,7 +67,7 @@ impl Shrink {
         save(&machine, &shrunk.trace, &shrunk.failure, path)?;
         output.console.clear();
         output.report.finding(&Finding {
-            story: story::tell(&mut machine, &shrunk.trace),
+            story: story::explain(&mut machine, &shrunk.trace, &shrunk.failure),
             failure: shrunk.failure,
             run: 0,
             steps_before: steps_of(&trace),

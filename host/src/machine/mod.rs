@@ -137,6 +137,13 @@ impl Machine {
         told
     }
 
+    /// What a span's label says; nothing where it lies outside memory.
+    pub fn label(&self, (pointer, len): (u32, u32)) -> Option<String> {
+        let bytes = self.store.data().memory?.data(&self.store);
+        let bytes = bytes.get(pointer as usize..(pointer as usize).checked_add(len as usize)?)?;
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+
     fn perform(&mut self, action: Action) -> Outcome {
         self.state.begin(&self.program.limits);
         let store = &mut self.store;
