@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
 use super::exports::Exports;
-use super::imports::Host;
+use super::imports::{Host, Stop};
 use super::program::engine_error;
 use crate::choice::{Kind, Value};
 
@@ -71,7 +71,7 @@ impl Call {
             Call::Checked(func) => func.call(store, ()).map(Some),
             Call::General { func, args, results } => {
                 for arg in args.iter_mut() {
-                    draw_argument(arg, store);
+                    draw_argument(arg, store)?;
                 }
                 func.call(store, args, results).map(|()| None)
             }
@@ -80,7 +80,7 @@ impl Call {
 }
 
 /// Draws one argument of a rule by its type.
-fn draw_argument(arg: &mut Val, store: &mut Store<Host>) {
+fn draw_argument(arg: &mut Val, store: &mut Store<Host>) -> wasmtime::Result<()> {
     let integer = |min, max| Kind::Integer { min, max, simplest: 0 };
     let float = Kind::Float { min: f64::NEG_INFINITY, max: f64::INFINITY, nan: true, infinite: true };
     let chooser = &mut store.data_mut().chooser;
@@ -89,11 +89,12 @@ fn draw_argument(arg: &mut Val, store: &mut Store<Host>) {
         Val::I64(_) => integer(i64::MIN, i64::MAX),
         _ => float,
     };
-    *arg = match (&*arg, chooser.choose(kind)) {
+    *arg = match (&*arg, chooser.ask(kind).ok_or(Stop::Reject)?) {
         (Val::I32(_), Value::Integer(v)) => Val::I32(*v as i32),
         (Val::I64(_), Value::Integer(v)) => Val::I64(*v),
         (Val::F32(_), Value::Float(v)) => Val::F32((*v as f32).to_bits()),
         (Val::F64(_), Value::Float(v)) => Val::F64(v.to_bits()),
         (arg, value) => unreachable!("{value:?} answers {arg:?}"),
     };
+    Ok(())
 }

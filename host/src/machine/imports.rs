@@ -297,7 +297,8 @@ fn choose<'a>(caller: &'a mut Caller<'_, Host>, kind: Kind) -> Answer<&'a Value>
     if host.chooser.choices.len() >= CHOICES_MAX {
         return stop(FailureKind::Abi, None, format!("the step made more than {CHOICES_MAX} choices"));
     }
-    Ok(caller.data_mut().chooser.choose(kind))
+    // The chooser remembers why there is no answer; whoever made the step asks it.
+    caller.data_mut().chooser.ask(kind).ok_or_else(|| Error::from(Stop::Reject))
 }
 
 fn float(mut caller: Caller<'_, Host>, min: f64, max: f64, flags: i32) -> Answer<f64> {
