@@ -413,7 +413,13 @@ impl Chooser {
     }
 
     /// The number of the alternative that the script answers choice `position` with.
-    fn number(&self, position: usize, kind: &Kind, past: Past, alternatives_max: u32) -> Result<u32, Stopped> {
+    fn number(
+        &self,
+        position: usize,
+        kind: &Kind,
+        past: Past,
+        alternatives_max: u32,
+    ) -> Result<u32, Stopped> {
         if let Some((_, why)) = self.stopped {
             return Err(why);
         }

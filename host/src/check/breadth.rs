@@ -12,8 +12,8 @@ use super::sleep::{self, Independence, Rules};
 use super::visit::{Ends, Visit, Visitor, follows_preconditions};
 use super::visited::Visited;
 use super::{
-    Census, Checked, End, Findings, GoesOn, Limit, Options, Progress, Stop, Trouble, TroubleKind, in_parallel,
-    lock,
+    Census, Checked, End, Findings, GoesOn, Limit, Options, Progress, Stop, Trouble, TroubleKind,
+    in_parallel, lock,
 };
 use crate::choice::{Kind, Past, Scripted};
 use crate::target::Target;
@@ -213,7 +213,8 @@ where
         let mut first = level.start;
         while first < level.end && !check.is_over() {
             let round = first..(first + ROUND).min(level.end);
-            let job = Job { nodes: &check.nodes, round: round.clone(), depth, is_start, runs: check.census.runs };
+            let job =
+                Job { nodes: &check.nodes, round: round.clone(), depth, is_start, runs: check.census.runs };
             let grown = grow(&mut workers, stack_bytes, &job);
             check.merge(round.start, grown, next)?;
             first = round.end;

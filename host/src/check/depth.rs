@@ -13,8 +13,8 @@ use super::sleep::{self, Independence, Rules};
 use super::visit::{Ends, Visit, Visitor, follows_preconditions};
 use super::visited::Visited;
 use super::{
-    Census, Checked, End, Findings, GoesOn, Limit, Options, Progress, Stop, Trouble, TroubleKind, in_parallel,
-    lock,
+    Census, Checked, End, Findings, GoesOn, Limit, Options, Progress, Stop, Trouble, TroubleKind,
+    in_parallel, lock,
 };
 use crate::choice::{Past, Scripted};
 use crate::target::Target;
