@@ -19,6 +19,7 @@ pub(super) enum Call {
 pub(super) struct Calls {
     pub(super) setup: Vec<Call>,
     pub(super) teardown: Option<Call>,
+    pub(super) state: Option<Call>,
     pub(super) rules: Vec<Call>,
     pub(super) faults: Vec<TypedFunc<i32, ()>>,
     pub(super) preconditions: Vec<(u16, Call)>,
@@ -39,6 +40,7 @@ impl Calls {
         Ok(Calls {
             setup: exports.setup.iter().map(&mut call).collect::<Result<_>>()?,
             teardown: exports.teardown.iter().map(&mut call).next().transpose()?,
+            state: exports.state.iter().map(&mut call).next().transpose()?,
             rules: exports.rule_exports.iter().map(&mut call).collect::<Result<_>>()?,
             faults,
             preconditions: guards,
