@@ -259,7 +259,11 @@ impl Check {
     fn trouble(&self, machine: &Machine, trouble: &Trouble, output: &mut Output) -> Result<u8> {
         let Trouble { trace, kind } = trouble;
         let action = trace.steps().last().map(|step| step.action);
-        let name = action.map_or_else(|| "the start".to_string(), |action| name_of(machine, action));
+        let name = match action {
+            Some(Action::Rule(rule)) => machine.rules()[usize::from(rule)].name.clone(),
+            Some(action) => name_of(machine, action),
+            None => "the start".to_string(),
+        };
         match kind {
             TroubleKind::Unbounded(choice, kind) => {
                 bail!(self.unbounded(machine, action, &name, *choice, kind))
