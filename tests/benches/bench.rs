@@ -165,7 +165,7 @@ fn tree() -> Result<()> {
       (func (export "rule:flip") (local $i i32) (local $hash i32)
         (loop $work
           (local.set $hash (i32.mul (i32.add (local.get $hash) (local.get $i)) (i32.const 0x9E3779B1)))
-          (br_if $work (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 750))))
+          (br_if $work (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 470))))
         (i32.store (i32.const 4) (local.get $hash))
         (i32.store (i32.const 0) (i32.add (i32.load (i32.const 0)) (i32.const 1)))
         (i32.store (i32.const 8) (i32.add (i32.shl (i32.load (i32.const 8)) (i32.const 1))
