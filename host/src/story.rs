@@ -99,3 +99,26 @@ fn reach(machine: &mut Machine, trace: &Trace, count: usize) {
         attempt(machine, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
     }
 }
+
+/// What the guest notes in the steps of `trace`, one after the other.
+pub fn notes(machine: &mut Machine, trace: &Trace) -> Vec<String> {
+    let mut chooser = Chooser::default();
+    let (mut enabled, mut again, mut notes) = (Vec::new(), Trace::default(), Vec::new());
+    machine.reset();
+    for (index, step) in trace.steps().iter().enumerate() {
+        let state = machine.snapshot();
+        if matches!(step.action, Action::Rule(_) | Action::Teardown) {
+            // A precondition that fails is the failure, and notes nothing.
+            let _ = machine.enabled(&mut enabled);
+        }
+        chooser.begin(step.seed, trace.recorded(step));
+        notes.extend(machine.tell(step.action, &mut chooser).notes);
+        match &state {
+            Some(state) => machine.restore(state),
+            None => reach(machine, trace, index),
+        }
+        let what = (step.action, step.seed);
+        attempt(machine, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
+    }
+    notes
+}
