@@ -12,6 +12,7 @@
 pub mod check;
 pub mod choice;
 pub mod console;
+mod continuation;
 pub mod coverage;
 mod draw;
 pub mod energy;

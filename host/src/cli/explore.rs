@@ -53,6 +53,9 @@ pub(super) struct Explore {
     /// How often a rule gets a changed copy of arguments that once found an edge.
     #[arg(long, value_parser = rate, default_value_t = Options::default().mutation_rate)]
     mutation_rate: f64,
+    /// How often a run from a checkpoint begins with a changed copy of steps that once led to one.
+    #[arg(long, value_parser = rate, default_value_t = Options::default().continuation_rate)]
+    continuation_rate: f64,
     /// How often a run leaves out some of the rules.
     #[arg(long, value_parser = rate, default_value_t = Options::default().swarm_rate)]
     swarm_rate: f64,
@@ -97,6 +100,7 @@ impl Explore {
             checkpoint_rate: self.checkpoint_rate,
             fault_rate: self.fault_rate,
             mutation_rate: self.mutation_rate,
+            continuation_rate: self.continuation_rate,
             swarm_rate: self.swarm_rate,
             checkpoints_max: self.max_checkpoints,
             energies: Energies {

@@ -7,8 +7,10 @@ use anyhow::Result;
 use serde_json::json;
 use spelunk::explore;
 use spelunk::machine::Machine;
+use spelunk::outcome::Failure;
 use spelunk::report::Finding;
 use spelunk::shrink::NotReproduced;
+use spelunk::trace::Trace;
 use spelunk::{load, story};
 
 use super::saved::{describe, save, steps_of};
@@ -47,6 +49,9 @@ pub(super) fn told(
             return Ok(None);
         }
     };
+    for (failure, trace) in &shrunk.others {
+        keep(machine, trace, failure, folder, output)?;
+    }
     let saved = saved.and_then(|()| save(machine, &shrunk.trace, &shrunk.failure, &path));
     output.console.clear();
     let finding = Finding {
@@ -62,4 +67,22 @@ pub(super) fn told(
     output.report.finding(&finding)?;
     saved?;
     Ok(Some(finding))
+}
+
+/// Saves another failure that was met while one was shrunk, unless it is saved already.
+pub(super) fn keep(
+    machine: &Machine,
+    trace: &Trace,
+    failure: &Failure,
+    folder: &Path,
+    output: &mut Output,
+) -> Result<()> {
+    let path = folder.join(format!("{}.json", failure.id()));
+    if path.exists() {
+        return Ok(());
+    }
+    save(machine, trace, failure, &path)?;
+    let text = format!("while it was shrunk, another failure: {failure}; saved in {}", path.display());
+    output.console.status("Met", &text);
+    Ok(())
 }
