@@ -2,7 +2,8 @@
 //!
 //! A run is a function of (module, answers). The [`Chooser`] supplies the answers of one step: values that
 //! were recorded before, where there are some and they fit, and values drawn from the step's own seed
-//! otherwise. Random exploration, replay, mutation and shrinking differ only in what is recorded.
+//! otherwise. Random exploration, replay, mutation and shrinking differ only in what is recorded. An exhaustive
+//! check counts the alternatives of each choice instead, and answers by their numbers: a script.
 
 use std::fmt;
 
@@ -201,6 +202,59 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// How many possible answers there are; `None` where they are too many to be counted.
+    pub fn alternatives(&self) -> Option<u64> {
+        let range = |min: i128, max: i128| u64::try_from(max - min + 1).ok();
+        match *self {
+            Kind::Boolean { probability } if probability > 0.0 && probability < 1.0 => Some(2),
+            Kind::Boolean { .. } => Some(1),
+            Kind::Index { n } => Some(n.into()),
+            Kind::Integer { min, max, .. } => range(min.into(), max.into()),
+            Kind::Unsigned { min, max, .. } => range(min.into(), max.into()),
+            // Zero has two signs.
+            Kind::Float { min, max, nan, .. } if min == max => {
+                Some(1 + u64::from(min == 0.0) + u64::from(nan))
+            }
+            Kind::Bytes { max: 0, .. } => Some(1),
+            Kind::Float { .. } | Kind::Bytes { .. } => None,
+        }
+    }
+
+    /// The possible answer with this number, from 0, in the order of [`Kind::complexity`]. The number is below
+    /// that of [`Kind::alternatives`].
+    pub fn nth(&self, number: u64) -> Value {
+        match *self {
+            Kind::Boolean { probability } => Value::Boolean(number == 1 || probability >= 1.0),
+            Kind::Index { .. } => Value::Index(number as u32),
+            Kind::Integer { min, max, simplest } => {
+                Value::Integer(nth_integer(number, min.into(), max.into(), simplest.into()) as i64)
+            }
+            Kind::Unsigned { min, max, simplest } => {
+                Value::Unsigned(nth_integer(number, min.into(), max.into(), simplest.into()) as u64)
+            }
+            Kind::Float { min, .. } => Value::Float(match number {
+                0 if min == 0.0 => 0.0,
+                0 => min,
+                1 if min == 0.0 => -0.0,
+                _ => f64::NAN,
+            }),
+            Kind::Bytes { .. } => Value::Bytes(Box::default()),
+        }
+    }
+}
+
+/// By distance from the simplest, above before below; where one side has ended, the other alone.
+fn nth_integer(number: u64, min: i128, max: i128, simplest: i128) -> i128 {
+    let number = i128::from(number);
+    let (above, below) = (max - simplest, simplest - min);
+    let both = above.min(below);
+    if number > 2 * both {
+        return if above > below { simplest + (number - both) } else { simplest - (number - both) };
+    }
+    if number % 2 == 1 { simplest + (number + 1) / 2 } else { simplest - number / 2 }
+}
+
 /// 0, 1, -1, 2, -2, … as 0, 1, 2, 3, 4, …
 fn zigzag(distance: i128) -> u128 {
     if distance > 0 { distance as u128 * 2 - 1 } else { distance.unsigned_abs() * 2 }
@@ -226,6 +280,42 @@ pub struct Choice {
     pub value: Value,
 }
 
+/// One choice of a script: what was asked when it was first met, and the number of the alternative that answers it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scripted {
+    /// What was asked.
+    pub kind: Kind,
+    /// See [`Kind::nth`].
+    pub number: u32,
+}
+
+impl Scripted {
+    /// Whether there is an alternative after this one.
+    pub fn has_next(&self) -> bool {
+        self.kind.alternatives().is_some_and(|count| u64::from(self.number) + 1 < count)
+    }
+}
+
+/// What answers a choice past the end of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Past {
+    /// The first alternative.
+    First,
+    /// Nothing: the step is stopped there.
+    Stop,
+}
+
+/// Why a script cannot answer a choice; the step is stopped there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stopped {
+    /// The script has ended.
+    Ended(Kind),
+    /// The choice has more alternatives than a script may enumerate.
+    Unbounded(Kind),
+    /// It asks for something else than when the script was made.
+    Differs(Kind),
+}
+
 /// Choices of one step that belong together: `choices[start..end]`, both relative to the step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Span {
@@ -239,7 +329,7 @@ pub struct Span {
     pub discarded: bool,
 }
 
-/// A span of a step that gets the simplest answers, whatever it asks: of the recorded answers, those from
+/// A span of a step for which nothing is recorded, however much it asks: of the recorded answers, those from
 /// `resume` on are for what comes after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hole {
@@ -268,6 +358,12 @@ pub struct Chooser {
     open: Vec<u32>,
     /// Index of the first choice that was recorded with a value that its question does not accept.
     pub misfit: Option<usize>,
+    /// Index of the first choice that the script could not answer, and why.
+    pub stopped: Option<(usize, Stopped)>,
+    script: Vec<Scripted>,
+    /// Where a script answers instead of what is recorded: what comes past it, and the most alternatives that a
+    /// choice may have.
+    scripted: Option<(Past, u32)>,
 }
 
 impl Chooser {
@@ -277,37 +373,94 @@ impl Chooser {
         self.seed = seed;
         self.recorded.clear();
         self.recorded.extend(recorded);
+        self.scripted = None;
+        self.clear();
+    }
+
+    /// Starts a step whose answers are those of `script`, and past its end what `past` says. A choice with more
+    /// than `alternatives_max` alternatives stops the step.
+    pub fn begin_script(&mut self, script: &[Scripted], past: Past, alternatives_max: u32) {
+        self.script.clear();
+        self.script.extend_from_slice(script);
+        self.scripted = Some((past, alternatives_max));
+        self.clear();
+    }
+
+    fn clear(&mut self) {
         self.choices.clear();
         self.spans.clear();
         self.open.clear();
         self.misfit = None;
         self.next = 0;
         self.is_in_hole = false;
+        self.stopped = None;
     }
 
-    /// Answers one question.
+    /// Answers one question. Where the step is to be stopped, which [`Chooser::ask`] tells, the answer is the
+    /// simplest one, and nothing that follows counts.
     pub fn choose(&mut self, kind: Kind) -> &Value {
+        if self.ask(kind).is_none() {
+            self.choices.push(Choice { kind, value: kind.simplest() });
+        }
+        let last = self.choices.len() - 1;
+        &self.choices[last].value
+    }
+
+    /// Answers one question; nothing where the step is to be stopped.
+    pub fn ask(&mut self, kind: Kind) -> Option<&Value> {
         let position = self.choices.len();
-        let value = if self.is_in_hole {
-            kind.simplest()
-        } else {
-            let recorded = self.recorded.get(self.next);
-            self.next += 1;
+        if let Some((past, alternatives_max)) = self.scripted {
+            match self.number(position, &kind, past, alternatives_max) {
+                Ok(number) => self.choices.push(Choice { kind, value: kind.nth(number.into()) }),
+                Err(why) => {
+                    self.stopped.get_or_insert((position, why));
+                    return None;
+                }
+            }
+            return Some(&self.choices[position].value);
+        }
+        let value = {
+            let recorded = self.recorded.get(self.next).filter(|_| !self.is_in_hole);
+            self.next += usize::from(!self.is_in_hole);
             if matches!(recorded, Some(Some(value)) if !kind.accepts(value)) {
                 self.misfit.get_or_insert(position);
             }
             let fitting = recorded.and_then(|value| kind.fit(value.as_ref()?));
-            fitting.unwrap_or_else(|| if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) })
+            fitting.unwrap_or_else(|| {
+                if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) }
+            })
         };
         self.choices.push(Choice { kind, value });
-        &self.choices[position].value
+        Some(&self.choices[position].value)
     }
 
-    /// The draw of choice `position` depends on the seed and the position alone, so that another answer
-    /// before it does not shift it.
+    /// The number of the alternative that the script answers choice `position` with.
+    fn number(
+        &self,
+        position: usize,
+        kind: &Kind,
+        past: Past,
+        alternatives_max: u32,
+    ) -> Result<u32, Stopped> {
+        if let Some((_, why)) = self.stopped {
+            return Err(why);
+        }
+        match self.script.get(position) {
+            Some(scripted) if scripted.kind == *kind => Ok(scripted.number),
+            Some(_) => Err(Stopped::Differs(*kind)),
+            None if kind.alternatives().is_none_or(|count| count > alternatives_max.into()) => {
+                Err(Stopped::Unbounded(*kind))
+            }
+            None if past == Past::Stop => Err(Stopped::Ended(*kind)),
+            None => Ok(0),
+        }
+    }
+
+    /// The draw of choice `position` depends on the seed and the position, not on how the answers before it
+    /// were drawn, so that these do not shift it; now and then it is one of them.
     fn draw(&self, position: usize, kind: &Kind) -> Value {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(mix(self.seed, position as u64));
-        draw::value(kind, &mut rng)
+        draw::value(kind, &self.choices, is_small(self.seed), &mut rng)
     }
 
     /// Opens a span.
@@ -336,6 +489,19 @@ impl Chooser {
     pub fn end(&mut self) {
         while self.span_end(false) {}
     }
+}
+
+/// Of seeds as they come, one in eight draws small.
+const SMALL_MASK: u64 = 7;
+
+/// Whether the seed's draws are small.
+fn is_small(seed: u64) -> bool {
+    seed & SMALL_MASK == 0
+}
+
+/// The seed next to this one whose draws are small.
+pub(crate) fn small_seed(seed: u64) -> u64 {
+    seed & !SMALL_MASK
 }
 
 /// Two numbers into one, well mixed (the finaliser of SplitMix64, Steele et al. 2014).
@@ -396,6 +562,54 @@ mod tests {
         let mut values = [2, -1, 0, -2, 1, i64::MIN, i64::MAX];
         values.sort_by_key(|v| kind.complexity(&Value::Integer(*v)));
         assert_eq!(values, [0, 1, -1, 2, -2, i64::MAX, i64::MIN]);
+    }
+
+    #[test]
+    fn alternatives_are_in_the_order_of_complexity() {
+        let check = |kind: Kind, expected: &str| {
+            let count = kind.alternatives().unwrap();
+            let values: Vec<Value> = (0..count).map(|number| kind.nth(number)).collect();
+            assert!(values.iter().all(|value| kind.accepts(value)), "{kind:?}");
+            assert!(values.is_sorted_by_key(|value| kind.complexity(value)), "{kind:?}");
+            let text: Vec<String> = values.iter().map(ToString::to_string).collect();
+            assert_eq!(text.join(" "), expected);
+        };
+        check(Kind::Boolean { probability: 0.5 }, "false true");
+        check(Kind::Boolean { probability: 0.0 }, "false");
+        check(Kind::Boolean { probability: 1.0 }, "true");
+        check(Kind::Index { n: 3 }, "0 1 2");
+        check(integer(-2, 5), "0 1 -1 2 -2 3 4 5");
+        check(integer(-5, 1), "0 1 -1 -2 -3 -4 -5");
+        check(Kind::Integer { min: 3, max: 5, simplest: 5 }, "5 4 3");
+        check(Kind::Unsigned { min: u64::MAX - 2, max: u64::MAX, simplest: u64::MAX - 1 }, &{
+            format!("{} {} {}", u64::MAX - 1, u64::MAX, u64::MAX - 2)
+        });
+        check(Kind::Float { min: 0.5, max: 0.5, nan: true, infinite: false }, "0.5 NaN");
+        check(Kind::Float { min: 0.0, max: 0.0, nan: false, infinite: false }, "0.0 -0.0");
+        check(Kind::Bytes { min: 0, max: 0 }, "x\"\"");
+        assert_eq!(integer(i64::MIN, i64::MAX).alternatives(), None);
+        assert_eq!(Kind::Bytes { min: 1, max: 1 }.alternatives(), None);
+    }
+
+    #[test]
+    fn a_script_answers_by_number_and_stops_where_it_cannot() {
+        let coin = Kind::Boolean { probability: 0.5 };
+        let script = [Scripted { kind: Kind::Index { n: 4 }, number: 2 }, Scripted { kind: coin, number: 1 }];
+        let mut chooser = Chooser::default();
+        chooser.begin_script(&script, Past::First, 10);
+        assert_eq!(chooser.ask(Kind::Index { n: 4 }), Some(&Value::Index(2)));
+        assert_eq!(chooser.ask(coin), Some(&Value::Boolean(true)));
+        assert_eq!(chooser.ask(Kind::Index { n: 9 }), Some(&Value::Index(0)));
+        assert_eq!(chooser.ask(Kind::Index { n: 11 }), None);
+        assert_eq!(chooser.stopped, Some((3, Stopped::Unbounded(Kind::Index { n: 11 }))));
+        chooser.begin_script(&script[..1], Past::Stop, 10);
+        assert_eq!(*chooser.choose(Kind::Index { n: 4 }), Value::Index(2));
+        assert_eq!(*chooser.choose(coin), Value::Boolean(false));
+        assert_eq!(*chooser.choose(Kind::Index { n: 3 }), Value::Index(0));
+        assert_eq!(chooser.stopped, Some((1, Stopped::Ended(coin))));
+        chooser.begin_script(&script, Past::Stop, 10);
+        assert_eq!(chooser.ask(Kind::Index { n: 5 }), None);
+        assert_eq!(chooser.stopped, Some((0, Stopped::Differs(Kind::Index { n: 5 }))));
     }
 
     #[test]

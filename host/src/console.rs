@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::check;
 use crate::explore::Progress;
 
 /// Redraws a second of the live line.
@@ -84,6 +85,35 @@ impl Console {
             progress.edges,
             progress.checkpoints,
             progress.findings
+        ));
+    }
+
+    /// Shows how far a check is: with the states that wait, or with an estimate of what is left of the tree.
+    pub fn checking(&mut self, progress: &check::Progress, order: check::Order) {
+        let elapsed = self.started.elapsed();
+        if self.live.is_none() && elapsed < self.next_line {
+            return;
+        }
+        let check::Progress { census, waiting, done } = progress;
+        let rate = |count: u64| rounded(count as f64 / elapsed.as_secs_f64().max(1e-9));
+        let left = match order {
+            check::Order::Breadth => format!("{waiting} waiting"),
+            check::Order::Depth if *done > 0.0 => {
+                format!("{:.1}% of about {} runs", 100.0 * done, rounded(census.runs as f64 / done))
+            }
+            check::Order::Depth => "0% of the tree".to_string(),
+        };
+        self.show(&format!(
+            "runs {}  states {} ({}/s)  steps {} ({}/s)  choices {} ({}/s)  pruned {}  depth {}  {left}",
+            census.runs,
+            census.states,
+            rate(census.states),
+            census.steps,
+            rate(census.steps),
+            census.choices,
+            rate(census.choices),
+            census.pruned,
+            census.depth,
         ));
     }
 

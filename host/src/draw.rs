@@ -1,16 +1,28 @@
-//! How values are drawn in generation: boundaries, small values and powers of two more often than chance
-//! would. Hints only: they bind neither replay nor mutation nor shrinking.
+//! How values are drawn in generation: boundaries, small values, powers of two and values that were there
+//! before, more often than chance would. Hints only: they bind neither replay nor mutation nor shrinking.
 
 use rand::{Rng, RngExt};
 
-use crate::choice::{Kind, Value};
+use crate::choice::{Choice, Kind, Value};
 
 /// Ranges of at most this many values are drawn uniformly: every value is a special one there.
 const UNIFORM_MAX: u128 = 256;
 
-/// Draws a value that `kind` accepts.
-pub(crate) fn value(kind: &Kind, rng: &mut impl Rng) -> Value {
-    match *kind {
+/// One of so many draws from a large range repeats an earlier value of the step, where there is one.
+const REPEATS: u32 = 8;
+/// Bits of the distance from the simplest that a small draw may have.
+const SMALL_BITS: u32 = 6;
+/// The most bytes of a small draw beyond the least.
+const SMALL_BYTES: u32 = 4;
+
+/// Draws a value that `kind` accepts, after `earlier` ones in the step. A small draw is near the simplest, and
+/// says less often that there is more: what it finds is easily read, and close to its minimum.
+pub(crate) fn value(kind: &Kind, earlier: &[Choice], is_small: bool, rng: &mut impl Rng) -> Value {
+    if let Some(value) = repeated(kind, earlier, rng) {
+        return value;
+    }
+    let kind = if is_small { small(kind) } else { *kind };
+    match kind {
         Kind::Boolean { probability } => {
             Value::Boolean(probability > 0.0 && (probability >= 1.0 || rng.random::<f64>() < probability))
         }
@@ -23,6 +35,45 @@ pub(crate) fn value(kind: &Kind, rng: &mut impl Rng) -> Value {
         }
         Kind::Float { min, max, nan, infinite } => Value::Float(float(min, max, nan, infinite, rng)),
         Kind::Bytes { min, max } => Value::Bytes(bytes(min, max, rng)),
+    }
+}
+
+/// An earlier value, now and then, where a repetition would otherwise hardly ever happen.
+fn repeated(kind: &Kind, earlier: &[Choice], rng: &mut impl Rng) -> Option<Value> {
+    let is_large = match *kind {
+        Kind::Boolean { .. } | Kind::Index { .. } => false,
+        Kind::Integer { min, max, .. } => max.abs_diff(min) >= UNIFORM_MAX as u64,
+        Kind::Unsigned { min, max, .. } => max - min >= UNIFORM_MAX as u64,
+        Kind::Float { .. } | Kind::Bytes { .. } => true,
+    };
+    if !is_large || earlier.is_empty() || rng.random_range(0..REPEATS) > 0 {
+        return None;
+    }
+    // From a random place on, so that nothing has to be counted.
+    let from = rng.random_range(0..earlier.len());
+    let places = earlier[from..].iter().chain(&earlier[..from]);
+    places.map(|choice| &choice.value).find(|value| kind.accepts(value)).cloned()
+}
+
+/// The part of a kind that small draws come from.
+fn small(kind: &Kind) -> Kind {
+    const WIDTH: u64 = 1 << SMALL_BITS;
+    match *kind {
+        Kind::Boolean { probability } if probability > 0.5 && probability < 1.0 => {
+            Kind::Boolean { probability: 0.5 }
+        }
+        Kind::Integer { min, max, simplest } => Kind::Integer {
+            min: min.max(simplest.saturating_sub_unsigned(WIDTH)),
+            max: max.min(simplest.saturating_add_unsigned(WIDTH)),
+            simplest,
+        },
+        Kind::Unsigned { min, max, simplest } => Kind::Unsigned {
+            min: min.max(simplest.saturating_sub(WIDTH)),
+            max: max.min(simplest.saturating_add(WIDTH)),
+            simplest,
+        },
+        Kind::Bytes { min, max } => Kind::Bytes { min, max: max.min(min.saturating_add(SMALL_BYTES)) },
+        kind => kind,
     }
 }
 
@@ -124,8 +175,10 @@ mod tests {
 
     fn check(kind: Kind) {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
-        for _ in 0..10_000 {
-            let value = value(&kind, &mut rng);
+        let other = |value| Choice { kind, value };
+        let earlier = [kind.simplest(), Value::Integer(3), Value::Boolean(true)].map(other);
+        for i in 0..10_000 {
+            let value = value(&kind, &earlier[..i % 4], i % 3 == 0, &mut rng);
             assert!(kind.accepts(&value), "{kind:?} drew {value:?}");
         }
         assert!(kind.accepts(&kind.simplest()), "{kind:?}");
@@ -161,11 +214,23 @@ mod tests {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let mut counts = [0u32; 10];
         for _ in 0..100_000 {
-            let Value::Integer(v) = value(&Kind::Integer { min: 0, max: 9, simplest: 0 }, &mut rng) else {
+            let Value::Integer(v) =
+                value(&Kind::Integer { min: 0, max: 9, simplest: 0 }, &[], false, &mut rng)
+            else {
                 unreachable!()
             };
             counts[v as usize] += 1;
         }
         assert!(counts.iter().all(|n| (9_500..10_500).contains(n)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_large_range_repeats_what_was_there() {
+        let kind = Kind::Integer { min: i64::MIN, max: i64::MAX, simplest: 0 };
+        let earlier = [Choice { kind, value: Value::Integer(0x1234_5678_9abc) }];
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let repeats =
+            (0..8_000).filter(|_| value(&kind, &earlier, false, &mut rng) == earlier[0].value).count();
+        assert!((800..1_200).contains(&repeats), "{repeats}");
     }
 }

@@ -11,7 +11,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-use crate::choice::{Chooser, Value, mix};
+use crate::choice::{Chooser, Value, mix, small_seed};
+use crate::continuation::Continuation;
 use crate::coverage::EdgeSet;
 use crate::energy::{Checkpoint, Checkpoints, Energies, History, Strategy};
 use crate::outcome::{Failure, Outcome};
@@ -36,6 +37,8 @@ pub struct Options {
     pub fault_rate: f64,
     /// How often a rule is called with a changed copy of choices that once found an edge.
     pub mutation_rate: f64,
+    /// How often a run from a checkpoint begins with a changed copy of steps that once led to one.
+    pub continuation_rate: f64,
     /// How often a run leaves out some of the rules.
     pub swarm_rate: f64,
     /// Checkpoints kept.
@@ -54,6 +57,7 @@ impl Default for Options {
             checkpoint_rate: 0.9,
             fault_rate: 0.3,
             mutation_rate: 0.25,
+            continuation_rate: 0.1,
             swarm_rate: 0.25,
             checkpoints_max: 256,
             energies: Energies::default(),
@@ -91,6 +95,8 @@ pub struct Finding {
     pub trace: Trace,
 }
 
+/// So many runs in the beginning draw small values only.
+const SMALL_RUNS: u64 = 64;
 /// Choices that once found an edge, kept to be changed and tried again.
 const PRODUCTIVE_MAX: usize = 64;
 
@@ -137,6 +143,8 @@ struct Run {
     left_out: Vec<u16>,
     faults: Vec<bool>,
     recorded: Vec<Option<Value>>,
+    /// What to do before steps are drawn.
+    continuation: Continuation,
     /// The last step made choices.
     drew: bool,
 }
@@ -174,6 +182,7 @@ impl<'t, T: Target> Explorer<'t, T> {
                 left_out: Vec::new(),
                 faults: vec![false; target.faults().len()],
                 recorded: Vec::new(),
+                continuation: Continuation::default(),
                 drew: false,
             },
             chooser: Chooser::default(),
@@ -224,12 +233,13 @@ impl<'t, T: Target> Explorer<'t, T> {
         let guided = guided && self.run.rng.random_bool(self.options.checkpoint_rate);
         self.run.checkpoint =
             guided.then(|| self.checkpoints.select(self.options.strategy, &mut self.run.rng));
+        self.draw_continuation(guided);
         let flow = match self.run.checkpoint {
             Some(index) => self.start_from(index),
             None => self.start_fresh(),
         };
         if flow == Flow::GoOn {
-            let steps = self.draw_len(guided);
+            let steps = self.draw_len(guided).max(self.run.continuation.len() as u32);
             self.leave_out_rules();
             self.steps(steps);
         }
@@ -237,6 +247,18 @@ impl<'t, T: Target> Explorer<'t, T> {
             self.checkpoints.ran(index, self.run.new_edges);
         }
         self.progress.runs = number;
+    }
+
+    /// A run from a checkpoint may follow what led to another, or to this one, with changes.
+    fn draw_continuation(&mut self, guided: bool) {
+        self.run.continuation.clear();
+        if !guided || !self.run.rng.random_bool(self.options.continuation_rate) {
+            return;
+        }
+        let rng = &mut self.run.rng;
+        let [one, other] = [(); 2].map(|()| rng.random_range(0..self.checkpoints.len()));
+        let (one, other) = (self.checkpoints.get(one), self.checkpoints.get(other));
+        self.run.continuation.mutate(&one.history, &other.history, rng);
     }
 
     /// A fresh run has 1 to the maximum of steps, each as likely. One from a checkpoint is short more often:
@@ -344,12 +366,45 @@ impl<'t, T: Target> Explorer<'t, T> {
 
     /// What the next step does; `None` where no rule may be called.
     fn draw_action(&mut self) -> Result<Option<Action>, Box<Failure>> {
+        self.run.recorded.clear();
+        if let Some((action, values)) = self.run.continuation.next() {
+            self.run.recorded.extend_from_slice(values);
+            let is_possible = match action {
+                Action::Fault(fault, on) if self.run.faults[usize::from(fault)] != on => {
+                    return Ok(Some(action));
+                }
+                Action::Rule(rule) => {
+                    self.target.enabled(&mut self.enabled)?;
+                    self.enabled.contains(&rule)
+                }
+                _ => {
+                    self.target.enabled(&mut self.enabled)?;
+                    false
+                }
+            };
+            if is_possible {
+                return Ok(Some(action));
+            }
+            // It cannot be followed from here on.
+            self.run.continuation.clear();
+            self.run.recorded.clear();
+            return Ok(self.draw_enabled());
+        }
         let faults = self.run.faults.len();
         if faults > 0 && self.run.rng.random_bool(self.options.fault_rate) {
             let fault = self.run.rng.random_range(0..faults);
             return Ok(Some(Action::Fault(fault as u16, !self.run.faults[fault])));
         }
         self.target.enabled(&mut self.enabled)?;
+        let action = self.draw_enabled();
+        if let Some(Action::Rule(rule)) = action {
+            self.draw_recorded(rule);
+        }
+        Ok(action)
+    }
+
+    /// One of the rules that may be called, where there is one.
+    fn draw_enabled(&mut self) -> Option<Action> {
         if !self.options.rules.is_empty() {
             self.enabled.retain(|rule| self.options.rules.contains(rule));
         }
@@ -357,7 +412,7 @@ impl<'t, T: Target> Explorer<'t, T> {
         if !left_out.is_empty() && self.enabled.iter().any(|rule| !left_out.contains(rule)) {
             self.enabled.retain(|rule| !left_out.contains(rule));
         }
-        Ok(self.enabled.choose(&mut self.run.rng).map(|rule| Action::Rule(*rule)))
+        self.enabled.choose(&mut self.run.rng).map(|rule| Action::Rule(*rule))
     }
 
     /// A precondition fails before any rule can be chosen; the first stands for all in the trace.
@@ -370,7 +425,7 @@ impl<'t, T: Target> Explorer<'t, T> {
     /// Performs one step, and looks at what it did.
     fn step(&mut self, action: Action) -> Flow {
         let seed = self.run.rng.random();
-        self.draw_recorded(action);
+        let seed = if self.progress.runs < SMALL_RUNS { small_seed(seed) } else { seed };
         let recorded = self.run.recorded.drain(..);
         let what = (action, seed);
         self.target.set_counts(true);
@@ -409,9 +464,7 @@ impl<'t, T: Target> Explorer<'t, T> {
 
     /// Sometimes a rule is given a changed copy of choices that once found an edge: one of them is drawn
     /// anew.
-    fn draw_recorded(&mut self, action: Action) {
-        self.run.recorded.clear();
-        let Action::Rule(rule) = action else { return };
+    fn draw_recorded(&mut self, rule: u16) {
         let productive = &self.productive[usize::from(rule)];
         if productive.is_empty() || !self.run.rng.random_bool(self.options.mutation_rate) {
             return;

@@ -451,7 +451,7 @@ mod tests {
         use rand::{RngExt, SeedableRng};
         let (file, _) = example();
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
-        for _ in 0..20_000 {
+        for _ in 0..100_000 {
             let mut text = file.text().into_bytes();
             for _ in 0..rng.random_range(1..4) {
                 let at = rng.random_range(0..text.len());

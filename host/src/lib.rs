@@ -2,18 +2,21 @@
 //!
 //! **A run is a function of (module, answers).** A guest is deterministic but for the questions it asks the
 //! host: which rule next, which value, does this fault strike. Everything here is that one loop with another
-//! supply of answers: [`explore`] draws them, [`replay`] reads them from a [`trace::Trace`], [`shrink`] reads
-//! them from a smaller one. From it follow two rules: a snapshot is a cache, never a semantics, and time
+//! supply of answers: [`explore`] draws them, [`check`] tries all, [`replay`] reads them from a [`trace::Trace`],
+//! [`shrink`] reads them from a smaller one. From it follow two rules: a snapshot is a cache, never a semantics, and time
 //! decides only when to stop, never what to try.
 //!
 //! [`machine::Machine`] is the guest, [`target::Target`] the little of it that the search sees, and
 //! [`choice::Chooser`] where all answers come from.
 
+pub mod check;
 pub mod choice;
 pub mod console;
+mod continuation;
 pub mod coverage;
 mod draw;
 pub mod energy;
+pub mod explain;
 pub mod explore;
 pub mod file;
 pub mod load;

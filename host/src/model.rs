@@ -15,6 +15,9 @@ pub(crate) struct Model<S> {
     counters: Vec<u8>,
     pub(crate) uses_snapshots: bool,
     pub(crate) has_setup: bool,
+    pub(crate) has_teardown: bool,
+    /// Pairs of rules that are independent.
+    pub(crate) independent: Vec<(u16, u16)>,
     /// Which rules may be called.
     pub(crate) guard: fn(&S, u16) -> bool,
     step: fn(&mut S, Action, &mut Chooser, &mut dyn FnMut(u32)) -> Outcome,
@@ -41,6 +44,8 @@ impl<S: Clone + std::fmt::Debug> Model<S> {
             counters: vec![0; 256],
             uses_snapshots: true,
             has_setup: false,
+            has_teardown: false,
+            independent: Vec::new(),
             guard: |_, _| true,
             step,
             steps: 0,
@@ -71,7 +76,7 @@ impl<S: Clone + std::fmt::Debug> Target for Model<S> {
     }
 
     fn has_teardown(&self) -> bool {
-        false
+        self.has_teardown
     }
 
     fn reset(&mut self) {
@@ -103,6 +108,10 @@ impl<S: Clone + std::fmt::Debug> Target for Model<S> {
 
     fn coverage(&mut self, seen: &mut EdgeSet) -> u32 {
         seen.drain(&mut self.counters)
+    }
+
+    fn is_independent(&self, a: u16, b: u16) -> bool {
+        self.independent.contains(&(a, b)) || self.independent.contains(&(b, a))
     }
 
     fn state(&mut self) -> u128 {

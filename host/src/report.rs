@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
+use crate::check::{Census, End, Limit};
 use crate::console::has_colors;
 use crate::explore::Progress;
 use crate::outcome::{Failure, FailureKind};
@@ -133,6 +134,95 @@ impl Report {
     }
 }
 
+/// What a check came to.
+#[derive(Clone, Debug)]
+pub struct Verdict<'a> {
+    /// `holds`, `fails` or `unknown`.
+    pub name: &'a str,
+    /// What bounded it, and how that is said.
+    pub limit: Option<(Limit, String)>,
+    /// What was counted.
+    pub census: Census,
+    /// Different failures.
+    pub findings: usize,
+    /// What was to be seen and was not.
+    pub unmet: Vec<Property>,
+    /// How states were compared, where they were.
+    pub compared: Option<&'a str>,
+}
+
+impl Report {
+    /// A path of a check that ended: what the guest noted.
+    ///
+    /// # Errors
+    /// stdout cannot be written to.
+    pub fn run(&mut self, notes: &[String], end: &End) -> io::Result<()> {
+        let (name, failure) = match end {
+            End::Leaf => ("leaf", None),
+            End::Bound => ("bound", None),
+            End::Rejected => ("rejected", None),
+            End::Failed(failure) => ("failed", Some(failure.to_string())),
+        };
+        self.event("run", json!({ "end": name, "failure": failure, "notes": notes }))?;
+        let mut text = notes.join(" ");
+        if let Some(failure) = failure {
+            text += &format!(" ({failure})");
+        } else if *end != End::Leaf {
+            text += &format!(" ({name})");
+        }
+        self.text(text.trim_start())
+    }
+
+    /// The end of a check.
+    ///
+    /// # Errors
+    /// stdout cannot be written to.
+    pub fn verdict(&mut self, verdict: &Verdict<'_>, seconds: f64, exit: u8) -> io::Result<()> {
+        let Verdict { name, limit, census, findings, unmet, compared } = verdict;
+        let limit_name = limit.as_ref().map(|(limit, _)| limit.to_string());
+        let unmet_json: Vec<Json> = unmet.iter().map(|p| json!({"kind": p.kind, "name": p.name})).collect();
+        self.event(
+            "end",
+            json!({
+                "verdict": name, "limit": limit_name, "exit": exit, "findings": findings, "unmet": unmet_json,
+                "runs": census.runs, "rejected": census.rejected, "states": census.states, "pruned": census.pruned,
+                "steps": census.steps, "depth": census.depth, "choices": census.choices, "compared": compared,
+                "seconds": seconds,
+            }),
+        )?;
+        self.text(&verdict_text(verdict))
+    }
+}
+
+/// `holds: 36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)`, with why it
+/// is no other verdict before, and what was not seen below.
+fn verdict_text(verdict: &Verdict<'_>) -> String {
+    let Verdict { name, limit, census, findings, unmet, compared } = verdict;
+    let mut why = Vec::new();
+    if *findings > 0 {
+        why.push(counted(*findings as u64, "finding"));
+    }
+    why.extend(limit.iter().map(|(_, text)| text.clone()));
+    let mut counts = vec![counted(census.runs, "run")];
+    if compared.is_some() {
+        counts.push(counted(census.states, "state"));
+        counts.push(format!("{} pruned", census.pruned));
+    }
+    counts.push(format!("{} deep", counted(census.depth.into(), "step")));
+    counts.push(counted(census.choices, "choice"));
+    why.push(counts.join(", "));
+    let mut text = format!("{name}: {}", why.join("; "));
+    if let Some(compared) = compared {
+        text += &format!(" (states compared by {compared})");
+    }
+    for property in unmet {
+        let is_partial = *name == "unknown" || limit.is_some();
+        let seen = if is_partial { "not seen so far" } else { "never seen" };
+        text += &format!("\n{seen}: {} {}", property.kind, property.name);
+    }
+    text
+}
+
 /// Setup and teardown are part of every run; they are told where they have something to tell, or fail.
 fn is_told(story: &[Line], index: usize) -> bool {
     let Line { action, told, .. } = &story[index];
@@ -155,10 +245,30 @@ fn step_json(line: &Line) -> Json {
         args.insert("on".to_string(), Json::Bool(on));
     }
     let mut step = json!({ "rule": name, "args": args });
+    if !line.free.is_empty() {
+        step["free"] = free(line).collect();
+    }
+    if line.is_droppable {
+        step["droppable"] = Json::Bool(true);
+    }
     if !line.told.notes.is_empty() {
         step["notes"] = json!(line.told.notes);
     }
     step
+}
+
+/// The names of the arguments that may have any other value.
+fn free(line: &Line) -> impl Iterator<Item = &str> {
+    line.free.iter().map(|place| line.told.args[*place].0.as_str())
+}
+
+/// What does not matter in a step.
+fn remark(line: &Line) -> Option<String> {
+    let names: Vec<&str> = free(line).collect();
+    let values = (!names.is_empty()).then(|| format!("or any other value: {}", names.join(", ")));
+    let dropped = line.is_droppable.then(|| "without this step it fails the same kind of way".to_string());
+    let remarks: Vec<String> = values.into_iter().chain(dropped).collect();
+    (!remarks.is_empty()).then(|| remarks.join("; "))
 }
 
 /// A value that reads as JSON is given as such, another as a string.
@@ -186,6 +296,9 @@ fn finding_text(finding: &Finding, colors: bool) -> String {
             line.told.args.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let step = format!("{:>3}  {:<width$}  {}", index + 1, line.name, args.join(" "));
         text += step.trim_end();
+        if let Some(remark) = remark(line) {
+            text += &format!("   # {remark}");
+        }
         text.push('\n');
         for note in &line.told.notes {
             text += &format!("       {}\n", note.replace('\n', "\n       "));
@@ -222,10 +335,37 @@ pub fn command_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 mod tests {
     use super::*;
     use crate::machine::Told;
+    use crate::property::PropertyKind;
 
     fn line(name: &str, action: Action, args: &[(&str, &str)]) -> Line {
         let args = args.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        Line { name: name.into(), action, told: Told { args, notes: Vec::new() } }
+        let told = Told { args, notes: Vec::new() };
+        Line { name: name.into(), action, told, free: Vec::new(), is_droppable: false }
+    }
+
+    #[test]
+    fn a_verdict_says_what_was_counted_and_why_it_is_no_other() {
+        let census =
+            Census { runs: 36, rejected: 0, states: 20, pruned: 11, steps: 30, choices: 58, depth: 6 };
+        let holds = Verdict {
+            name: "holds",
+            limit: None,
+            census,
+            findings: 0,
+            unmet: Vec::new(),
+            compared: Some("128-bit hash"),
+        };
+        let counts =
+            "36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)";
+        assert_eq!(verdict_text(&holds), format!("holds: {counts}"));
+        let property = Property { kind: PropertyKind::Sometimes, name: "full".into(), reached: 1, held: 0 };
+        let limit = Some((Limit::Steps, "the bound of 5 steps was reached".to_string()));
+        let unknown = Verdict { name: "unknown", limit, unmet: vec![property], compared: None, ..holds };
+        assert_eq!(
+            verdict_text(&unknown),
+            "unknown: the bound of 5 steps was reached; 36 runs, 6 steps deep, 58 choices\n\
+             not seen so far: sometimes full"
+        );
     }
 
     #[test]
@@ -238,7 +378,11 @@ mod tests {
         };
         let story = vec![
             line("setup", Action::Setup, &[]),
-            line("open", Action::Rule(0), &[("name", "\"a\""), ("amount", "100")]),
+            Line {
+                free: vec![1],
+                is_droppable: true,
+                ..line("open", Action::Rule(0), &[("name", "\"a\""), ("amount", "100")])
+            },
             line("fault disk_full on", Action::Fault(0, true), &[]),
             line("transfer", Action::Rule(1), &[("from", "\"a\""), ("to", "\"b\""), ("amount", "10")]),
         ];
@@ -247,7 +391,7 @@ mod tests {
         let finding =
             Finding { failure, run: 9, steps_before: 212, story, trace, reproduce, is_minimal: true };
         let expected = r#"FAIL  invariant conserved: total is 90, expected 100   (shrunk: 212 → 3 steps)
-  1  open      name="a" amount=100
+  1  open      name="a" amount=100   # or any other value: amount; without this step it fails the same kind of way
   2  fault disk_full on
   3  transfer  from="a" to="b" amount=10
   panicked at src/lib.rs:42:9
@@ -257,7 +401,7 @@ Reproduce:  spelunk replay 'my bank' t.json"#;
         let steps: Vec<Json> = told(&finding.story).map(step_json).collect();
         assert_eq!(
             serde_json::to_string(&steps).unwrap(),
-            r#"[{"args":{"amount":100,"name":"a"},"rule":"open"},{"args":{"on":true},"rule":"fault disk_full"},{"args":{"amount":10,"from":"a","to":"b"},"rule":"transfer"}]"#
+            r#"[{"args":{"amount":100,"name":"a"},"droppable":true,"free":["amount"],"rule":"open"},{"args":{"on":true},"rule":"fault disk_full"},{"args":{"amount":10,"from":"a","to":"b"},"rule":"transfer"}]"#
         );
     }
 }

@@ -65,6 +65,28 @@ pub trait Target {
     fn live_state(&mut self) -> Option<u128> {
         Some(self.state())
     }
+    /// A hash that is equal where a check may take two states for one: that of what the guest says its state is,
+    /// or else [`Target::live_state`]. The state stays as it is.
+    ///
+    /// # Errors
+    /// The guest failed to say what its state is.
+    fn compared_state(&mut self) -> Result<Option<u128>, Box<Failure>> {
+        Ok(self.live_state())
+    }
+    /// Whether the guest declares that two rules are independent: in every state in which both may be called,
+    /// either order leads to the same state, and neither forbids the other.
+    fn is_independent(&self, a: u16, b: u16) -> bool {
+        let _ = (a, b);
+        false
+    }
+    /// Bytes that all saved states hold now, about.
+    fn saved_bytes(&self) -> usize {
+        0
+    }
+    /// Bytes of stack that a thread needs on which this target is stepped, where the usual do not do.
+    fn stack_bytes(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Performs one step and appends it, with the choices it really made, to `trace`. The answers are taken from

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use spelunk::check::{self, Order};
 use spelunk::choice::Chooser;
 use spelunk::energy::Strategy;
 use spelunk::explore::{Explorer, Options};
-use spelunk::machine::{Limits, Machine, PAGE, Program, Selection, on_guest_stack};
+use spelunk::machine::{Edges, Limits, Machine, PAGE, Program, Selection, on_guest_stack};
 use spelunk::target::Target;
 use spelunk::trace::Action;
 use wasmtime::{Engine, Instance, Module, Store};
@@ -19,7 +20,8 @@ fn main() -> Result<()> {
     on_guest_stack(|| {
         restores()?;
         programs()?;
-        exploration()
+        exploration()?;
+        tree()
     })
 }
 
@@ -150,6 +152,50 @@ fn exploration() -> Result<()> {
         let beside = format!("{:.0} runs/s", runs as f64 / seconds);
         row(&format!("exploring {target}"), &figure, &beside, steps / seconds / (runs as f64 / seconds));
     }
+    Ok(())
+}
+
+/// Visiting the leaves of a tree of 20 flips, with 1 µs of work before each, beside replaying each leaf from the
+/// start.
+fn tree() -> Result<()> {
+    let wat = r#"(module
+      (import "spelunk" "boolean" (func $boolean (param f64) (result i32)))
+      (memory 1)
+      (func (export "precondition:flip") (result i32) (i32.lt_u (i32.load (i32.const 0)) (i32.const 20)))
+      (func (export "rule:flip") (local $i i32) (local $hash i32)
+        (loop $work
+          (local.set $hash (i32.mul (i32.add (local.get $hash) (local.get $i)) (i32.const 0x9E3779B1)))
+          (br_if $work (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 470))))
+        (i32.store (i32.const 4) (local.get $hash))
+        (i32.store (i32.const 0) (i32.add (i32.load (i32.const 0)) (i32.const 1)))
+        (i32.store (i32.const 8) (i32.add (i32.shl (i32.load (i32.const 8)) (i32.const 1))
+          (call $boolean (f64.const 0.5))))))"#;
+    let selection = Selection { edges: Edges::None, ..Selection::default() };
+    let program = Arc::new(Program::load(&wat::parse_str(wat)?, Limits::default(), selection)?);
+    let mut machines = [Machine::new(program)?];
+    let mut chooser = Chooser::default();
+    let step = median(|| {
+        machines[0].reset();
+        timed(|| drop(machines[0].step(Action::Rule(0), &mut chooser)))
+    });
+    let options = check::Options { order: Order::Depth, prunes: false, ..check::Options::default() };
+    let mut ns_per_leaf = |options: &check::Options, uses_snapshots: bool| -> Result<(f64, u64)> {
+        machines[0].set_uses_snapshots(uses_snapshots)?;
+        let start = Instant::now();
+        let checked = check::check(&mut machines, options, &|_| None, &mut |_, _| ());
+        let runs = checked.expect("this guest is deterministic").census.runs;
+        Ok((start.elapsed().as_nanos() as f64 / runs as f64, runs))
+    };
+    let (with, runs) = ns_per_leaf(&options, true)?;
+    // A part of them: all would take a minute.
+    let some = check::Options { runs_max: Some(20_000), ..options };
+    let (without, _) = ns_per_leaf(&some, false)?;
+    row(
+        &format!("a leaf of {runs}, {} ns a step", step.as_nanos()),
+        &format!("{with:.0} ns"),
+        &format!("{without:.0} ns without snapshots"),
+        without / with,
+    );
     Ok(())
 }
 

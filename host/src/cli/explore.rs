@@ -12,13 +12,11 @@ use spelunk::explore::{self, Explorer, Options};
 use spelunk::file::Hex;
 use spelunk::machine::Machine;
 use spelunk::report::Finding;
-use spelunk::shrink::NotReproduced;
 use spelunk::target::Target;
-use spelunk::{load, story};
 
 use super::campaign;
-use super::saved::{Fate, Saved, describe, replay_saved, save, steps_of};
-use super::shrink::shrunk;
+use super::found;
+use super::saved::{Fate, Saved, replay_saved};
 use super::{EdgeMode, Edges, FOUND, Guest, GuestLimits, INTERRUPTED, NONDETERMINISM, Output, PASSED};
 
 #[derive(Args)]
@@ -55,6 +53,9 @@ pub(super) struct Explore {
     /// How often a rule gets a changed copy of arguments that once found an edge.
     #[arg(long, value_parser = rate, default_value_t = Options::default().mutation_rate)]
     mutation_rate: f64,
+    /// How often a run from a checkpoint begins with a changed copy of steps that once led to one.
+    #[arg(long, value_parser = rate, default_value_t = Options::default().continuation_rate)]
+    continuation_rate: f64,
     /// How often a run leaves out some of the rules.
     #[arg(long, value_parser = rate, default_value_t = Options::default().swarm_rate)]
     swarm_rate: f64,
@@ -99,6 +100,7 @@ impl Explore {
             checkpoint_rate: self.checkpoint_rate,
             fault_rate: self.fault_rate,
             mutation_rate: self.mutation_rate,
+            continuation_rate: self.continuation_rate,
             swarm_rate: self.swarm_rate,
             checkpoints_max: self.max_checkpoints,
             energies: Energies {
@@ -143,7 +145,9 @@ impl Explore {
                 progress.findings == reported.len() && !is_over
             });
             let Some(finding) = explorer.findings().nth(reported.len()).cloned() else { break };
-            match self.told(explorer.target(), &finding, output, interrupted)? {
+            let place = (&self.guest, &*self.findings());
+            let budget = Some(self.shrink_budget);
+            match found::told(explorer.target(), &finding, place, budget, output, interrupted)? {
                 Some(finding) => reported.push(finding),
                 None => {
                     is_flaky = true;
@@ -209,7 +213,7 @@ impl Explore {
 
     /// The folder of the target's findings.
     fn findings(&self) -> PathBuf {
-        self.out.join(load::name_of(&self.guest.target)).join("findings")
+        found::folder(&self.guest, &self.out)
     }
 
     /// Replays what was found before, and says what became of it.
@@ -226,50 +230,6 @@ impl Explore {
             }
         }
         Ok(saved)
-    }
-
-    /// Shrinks, saves and tells a finding; nothing where it does not happen again.
-    fn told(
-        &self,
-        machine: &mut Machine,
-        finding: &explore::Finding,
-        output: &mut Output,
-        interrupted: &AtomicBool,
-    ) -> Result<Option<Finding>> {
-        let explore::Finding { failure, run, trace } = finding;
-        let path = self.findings().join(format!("{}.json", failure.id()));
-        // As it was found first, so that it is not lost whatever happens while it is shrunk.
-        let saved = save(machine, trace, failure, &path);
-        let shrunk = shrunk(machine, trace, failure, self.shrink_budget, &mut output.console, interrupted);
-        let shrunk = match shrunk {
-            Ok(shrunk) => shrunk,
-            Err(NotReproduced(replayed)) => {
-                saved?;
-                let why = describe(machine, trace, &replayed);
-                output
-                    .report
-                    .text(&format!("FLAKY  {failure}\n  the same steps did not fail the same way: {why}"))?;
-                output
-                    .report
-                    .event("flaky", json!({ "message": failure.message, "why": why, "trace": path }))?;
-                return Ok(None);
-            }
-        };
-        let saved = saved.and_then(|()| save(machine, &shrunk.trace, &shrunk.failure, &path));
-        output.console.clear();
-        let finding = Finding {
-            story: story::tell(machine, &shrunk.trace),
-            failure: shrunk.failure,
-            run: *run,
-            steps_before: steps_of(trace),
-            reproduce: self.guest.replay_command(&path),
-            trace: path,
-            is_minimal: shrunk.is_minimal,
-        };
-        // Told first: what was found must not be lost where it cannot be saved.
-        output.report.finding(&finding)?;
-        saved?;
-        Ok(Some(finding))
     }
 }
 

@@ -1,8 +1,10 @@
 //! Verbs and flags, and what they do.
 
 mod campaign;
+mod check;
 mod config;
 mod explore;
+mod found;
 mod instrument;
 mod replay;
 mod saved;
@@ -21,6 +23,7 @@ use spelunk::load;
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::report::{Report, command_line};
 
+use check::Check;
 use explore::Explore;
 use instrument::Instrument;
 use replay::Replay;
@@ -31,6 +34,7 @@ Exit codes:
   0    nothing failed
   1    a finding
   2    the job could not be done: usage, a bad module, input or output
+  3    unknown: a check reached a limit before it was complete
   4    nondeterminism: a run did not go as recorded
   130  interrupted; what was found until then was reported";
 
@@ -67,6 +71,9 @@ enum Verb {
     /// Search for failures, and shrink what is found.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Explore(Explore),
+    /// Try all answers within bounds; the verdict is that the target holds, fails, or that it is unknown.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Check(Check),
     /// Run a saved trace step by step: exit 1 where it fails again, 0 where it passes, 4 where it diverges.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Replay(Replay),
@@ -125,6 +132,7 @@ struct GuestLimits {
 const PASSED: u8 = 0;
 const FOUND: u8 = 1;
 pub(crate) const COULD_NOT: u8 = 2;
+const UNKNOWN: u8 = 3;
 const NONDETERMINISM: u8 = 4;
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -177,6 +185,7 @@ impl Cli {
         let mut output = Output { console: Console::new(colors), report: Report::new(self.json, colors) };
         let done = match &self.verb {
             Verb::Explore(args) => args.run(&mut output, interrupted),
+            Verb::Check(args) => args.run(&mut output, interrupted),
             Verb::Replay(args) => args.run(&mut output),
             Verb::Shrink(args) => args.run(&mut output, interrupted),
             Verb::Instrument(args) => args.run(&mut output),
@@ -199,10 +208,22 @@ impl Guest {
     }
 
     fn machine(&self, limits: Limits, selection: Selection, console: &Console) -> Result<Machine> {
+        let mut machines = self.machines(1, limits, selection, console)?;
+        Ok(machines.remove(0))
+    }
+
+    /// As many machines of one program.
+    fn machines(
+        &self,
+        count: usize,
+        limits: Limits,
+        selection: Selection,
+        console: &Console,
+    ) -> Result<Vec<Machine>> {
         let wasm = self.load(console)?;
         let context = || format!("cannot explore `{}`", self.target.display());
-        let program = Program::load(&wasm, limits, selection).with_context(context)?;
-        Machine::new(Arc::new(program)).with_context(context)
+        let program = Arc::new(Program::load(&wasm, limits, selection).with_context(context)?);
+        (0..count).map(|_| Machine::new(program.clone()).with_context(context)).collect()
     }
 
     /// The command that replays a trace of this guest.

@@ -1,6 +1,6 @@
 //! `spelunk shrink`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use spelunk::shrink::{NotReproduced, Shrunk, shrink};
 use spelunk::story;
 use spelunk::trace::Trace;
 
+use super::found::keep;
 use super::saved::{describe, save, steps_of};
 use super::{FOUND, Guest, NONDETERMINISM, Output, PASSED};
 
@@ -64,10 +65,13 @@ impl Shrink {
             }
         };
         let path = self.output.as_ref().unwrap_or(&self.trace);
+        for (failure, trace) in &shrunk.others {
+            keep(&machine, trace, failure, path.parent().unwrap_or(Path::new("")), output)?;
+        }
         save(&machine, &shrunk.trace, &shrunk.failure, path)?;
         output.console.clear();
         output.report.finding(&Finding {
-            story: story::tell(&mut machine, &shrunk.trace),
+            story: story::explain(&mut machine, &shrunk.trace, &shrunk.failure),
             failure: shrunk.failure,
             run: 0,
             steps_before: steps_of(&trace),

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
 use super::exports::Exports;
-use super::imports::Host;
+use super::imports::{Host, Stop};
 use super::program::engine_error;
 use crate::choice::{Kind, Value};
 
@@ -19,6 +19,7 @@ pub(super) enum Call {
 pub(super) struct Calls {
     pub(super) setup: Vec<Call>,
     pub(super) teardown: Option<Call>,
+    pub(super) state: Option<Call>,
     pub(super) rules: Vec<Call>,
     pub(super) faults: Vec<TypedFunc<i32, ()>>,
     pub(super) preconditions: Vec<(u16, Call)>,
@@ -39,6 +40,7 @@ impl Calls {
         Ok(Calls {
             setup: exports.setup.iter().map(&mut call).collect::<Result<_>>()?,
             teardown: exports.teardown.iter().map(&mut call).next().transpose()?,
+            state: exports.state.iter().map(&mut call).next().transpose()?,
             rules: exports.rule_exports.iter().map(&mut call).collect::<Result<_>>()?,
             faults,
             preconditions: guards,
@@ -71,7 +73,7 @@ impl Call {
             Call::Checked(func) => func.call(store, ()).map(Some),
             Call::General { func, args, results } => {
                 for arg in args.iter_mut() {
-                    draw_argument(arg, store);
+                    draw_argument(arg, store)?;
                 }
                 func.call(store, args, results).map(|()| None)
             }
@@ -80,7 +82,7 @@ impl Call {
 }
 
 /// Draws one argument of a rule by its type.
-fn draw_argument(arg: &mut Val, store: &mut Store<Host>) {
+fn draw_argument(arg: &mut Val, store: &mut Store<Host>) -> wasmtime::Result<()> {
     let integer = |min, max| Kind::Integer { min, max, simplest: 0 };
     let float = Kind::Float { min: f64::NEG_INFINITY, max: f64::INFINITY, nan: true, infinite: true };
     let chooser = &mut store.data_mut().chooser;
@@ -89,11 +91,12 @@ fn draw_argument(arg: &mut Val, store: &mut Store<Host>) {
         Val::I64(_) => integer(i64::MIN, i64::MAX),
         _ => float,
     };
-    *arg = match (&*arg, chooser.choose(kind)) {
+    *arg = match (&*arg, chooser.ask(kind).ok_or(Stop::Reject)?) {
         (Val::I32(_), Value::Integer(v)) => Val::I32(*v as i32),
         (Val::I64(_), Value::Integer(v)) => Val::I64(*v),
         (Val::F32(_), Value::Float(v)) => Val::F32((*v as f32).to_bits()),
         (Val::F64(_), Value::Float(v)) => Val::F64(v.to_bits()),
         (arg, value) => unreachable!("{value:?} answers {arg:?}"),
     };
+    Ok(())
 }

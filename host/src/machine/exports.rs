@@ -1,11 +1,11 @@
-//! What the exports of a guest mean: rules, preconditions, invariants, faults, setup and teardown.
+//! What the exports of a guest mean: rules, preconditions, invariants, faults, setup, teardown, and a state to compare.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use wasmtime::{ExternType, FuncType, Module, ValType};
 
-use super::imports::shown;
+use super::imports::{MODULE, shown};
 use crate::choice::Kind;
 use crate::target::Rule;
 
@@ -25,7 +25,14 @@ pub(crate) struct Exports {
     /// `_initialize` and `setup`, in this order, where they exist.
     pub(crate) setup: Vec<String>,
     pub(crate) teardown: Option<String>,
+    /// Says what the state is that a check compares.
+    pub(crate) state: Option<String>,
+    /// The guest is one function: its only rule is called once.
+    pub(crate) is_function: bool,
 }
+
+/// The export of a guest that is one function.
+const CHECK: &str = "check";
 
 const KINDS: [&str; 4] = ["rule", "precondition", "invariant", "fault"];
 
@@ -33,7 +40,7 @@ impl Exports {
     /// Sorts the exports of `module`.
     ///
     /// # Errors
-    /// Two spellings of one name, an export with a type that its name does not allow, a precondition of a
+    /// Two spellings of one name, a function `check` beside rules, an export with a type that its name does not allow, a precondition of a
     /// rule that does not exist, no rule at all.
     pub(crate) fn of(module: &Module) -> Result<Exports> {
         let functions: Vec<(String, FuncType)> = module
@@ -44,11 +51,12 @@ impl Exports {
             })
             .collect();
         let mut exports = Exports::default();
+        let hands_over_state = module.imports().any(|i| (i.module(), i.name()) == (MODULE, "state"));
         let mut guards = Vec::new();
         let mut plain = Vec::new();
         let mut spelled = BTreeMap::new();
         for (export, ty) in &functions {
-            let Some((kind, name)) = classify(export, ty)? else {
+            let Some((kind, name)) = classify(export, ty, hands_over_state)? else {
                 plain.push((export, ty));
                 continue;
             };
@@ -64,10 +72,22 @@ impl Exports {
                     exports.fault_exports.push(export.clone());
                 }
                 "teardown" => exports.teardown = Some(export.clone()),
+                "state" => exports.state = Some(export.clone()),
+                "check" => exports.is_function = true,
                 // `_initialize` comes first whatever the order of the exports.
                 "initialize" => exports.setup.insert(0, export.clone()),
                 _ => exports.setup.push(export.clone()),
             }
+        }
+        if exports.is_function {
+            if let Some(rule) = exports.rules.first() {
+                bail!(
+                    "the module exports `check`, so it is one function, and the rule `{}`; export only one of them",
+                    rule.name
+                );
+            }
+            exports.rules.push(Rule { name: CHECK.to_string(), params: Vec::new() });
+            exports.rule_exports.push(CHECK.to_string());
         }
         if exports.rules.is_empty() {
             for (export, ty) in plain.iter().filter(|(name, ty)| !name.starts_with("__") && is_numeric(ty)) {
@@ -101,7 +121,11 @@ impl Exports {
 
 /// The kind and name that an export's name spells; `None` for a plain function. With a colon the type must
 /// be right; with an underscore, which anybody's function may have, another type makes it a plain function.
-fn classify<'a>(export: &'a str, ty: &FuncType) -> Result<Option<(&'static str, &'a str)>> {
+fn classify<'a>(
+    export: &'a str,
+    ty: &FuncType,
+    hands_over_state: bool,
+) -> Result<Option<(&'static str, &'a str)>> {
     let nullary = ty.params().len() == 0 && ty.results().len() == 0;
     match export {
         "setup" | "teardown" | "_initialize" if !nullary => {
@@ -110,6 +134,8 @@ fn classify<'a>(export: &'a str, ty: &FuncType) -> Result<Option<(&'static str, 
         "setup" => return Ok(Some(("setup", ""))),
         "teardown" => return Ok(Some(("teardown", ""))),
         "_initialize" => return Ok(Some(("initialize", ""))),
+        CHECK if nullary => return Ok(Some(("check", ""))),
+        "state" if nullary && hands_over_state => return Ok(Some(("state", ""))),
         _ => {}
     }
     for kind in KINDS {
@@ -203,7 +229,27 @@ mod tests {
     }
 
     #[test]
+    fn a_function_named_check_is_all_there_is() {
+        check(
+            r#"(func (export "check")) (func (export "helper") (param i32)) (func (export "setup"))"#,
+            r#"["check"] [] [] [] ["setup"] None"#,
+        );
+        check(
+            r#"(func (export "check") (param i32)) (func (export "state"))"#,
+            r#"["check", "state"] [] [] [] [] None"#,
+        );
+        check(
+            r#"(import "spelunk" "state" (func (param i32 i32))) (func (export "a")) (func (export "state"))"#,
+            r#"["a"] [] [] [] [] None"#,
+        );
+    }
+
+    #[test]
     fn mistakes_are_named() {
+        check(
+            r#"(func (export "check")) (func (export "rule:a"))"#,
+            "the module exports `check`, so it is one function, and the rule `a`; export only one of them",
+        );
         check(
             "",
             "the module exports no rule: export a function `rule:NAME`, or any function whose parameters are numbers",

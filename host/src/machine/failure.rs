@@ -16,6 +16,8 @@ pub(super) enum Phase {
     Precondition(u16),
     /// By index.
     Invariant(usize),
+    /// What the state is.
+    State,
 }
 
 /// An invariant returned 0.
@@ -92,6 +94,7 @@ fn entry(program: &Program, phase: Phase) -> Option<String> {
         Phase::Step(Action::Fault(fault, _)) => exports.faults[usize::from(fault)].clone(),
         Phase::Precondition(rule) => format!("precondition {}", exports.rules[usize::from(rule)].name),
         Phase::Invariant(index) => format!("invariant {}", exports.invariants[index].0),
+        Phase::State => "state".to_string(),
     })
 }
 

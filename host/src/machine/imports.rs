@@ -9,12 +9,14 @@ use wasmtime::{
     Store, Trap,
 };
 
+use xxhash_rust::xxh3::Xxh3;
+
 use crate::choice::{Chooser, Kind, Value};
 use crate::outcome::{Failure, FailureKind};
 use crate::property::{Properties, PropertyKind};
 
 /// The module name that guests import from.
-const MODULE: &str = "spelunk";
+pub(super) const MODULE: &str = "spelunk";
 
 /// The host's side of a store.
 #[derive(Default)]
@@ -23,6 +25,10 @@ pub(crate) struct Host {
     pub(crate) chooser: Chooser,
     /// Choices may be made now; not so in preconditions.
     pub(crate) may_choose: bool,
+    /// The guest is one function, and it was called.
+    pub(crate) has_run: bool,
+    /// What the guest says its state is, while it is asked.
+    pub(crate) state: Option<Xxh3>,
     /// The current step is being told.
     pub(crate) is_verbose: bool,
     pub(crate) told: Told,
@@ -218,6 +224,7 @@ fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap(MODULE, "target", target)?;
     linker.func_wrap(MODULE, "event", event)?;
     linker.func_wrap(MODULE, "fault", fault)?;
+    linker.func_wrap(MODULE, "state", state)?;
     linker.func_wrap(MODULE, "verbose", |caller: Caller<'_, Host>| i32::from(caller.data().is_verbose))?;
     linker.func_wrap(
         MODULE,
@@ -297,7 +304,8 @@ fn choose<'a>(caller: &'a mut Caller<'_, Host>, kind: Kind) -> Answer<&'a Value>
     if host.chooser.choices.len() >= CHOICES_MAX {
         return stop(FailureKind::Abi, None, format!("the step made more than {CHOICES_MAX} choices"));
     }
-    Ok(caller.data_mut().chooser.choose(kind))
+    // The chooser remembers why there is no answer; whoever made the step asks it.
+    caller.data_mut().chooser.ask(kind).ok_or_else(|| Error::from(Stop::Reject))
 }
 
 fn float(mut caller: Caller<'_, Host>, min: f64, max: f64, flags: i32) -> Answer<f64> {
@@ -493,6 +501,19 @@ fn fault(mut caller: Caller<'_, Host>, name: u32, len: u32) -> Answer<i32> {
             stop(FailureKind::Abi, None, format!("fault `{name}`: no export `fault:{name}` declares it"))
         }
     }
+}
+
+fn state(mut caller: Caller<'_, Host>, pointer: u32, len: u32) -> Answer<()> {
+    let memory = memory_of(&mut caller)?;
+    let (data, host) = memory.data_and_store_mut(&mut caller);
+    let bytes = slice(data, pointer, len)?;
+    let Some(hasher) = &mut host.state else {
+        return stop(FailureKind::Abi, None, "state: it may be handed over in the export `state` only");
+    };
+    // With the length, so that it matters where one part ends and the next begins.
+    hasher.update(&u64::from(len).to_le_bytes());
+    hasher.update(bytes);
+    Ok(())
 }
 
 /// Memory 0. While a module is instantiated it is known by its export only.

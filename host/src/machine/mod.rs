@@ -20,10 +20,11 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use wasmtime::{Linker, Store};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, FailureKind, Outcome};
 use crate::property::Properties;
 use crate::target::{Rule, Target};
 use crate::trace::Action;
@@ -137,12 +138,22 @@ impl Machine {
         told
     }
 
+    /// What a span's label says; nothing where it lies outside memory.
+    pub fn label(&self, (pointer, len): (u32, u32)) -> Option<String> {
+        let bytes = self.store.data().memory?.data(&self.store);
+        let bytes = bytes.get(pointer as usize..(pointer as usize).checked_add(len as usize)?)?;
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+
     fn perform(&mut self, action: Action) -> Outcome {
         self.state.begin(&self.program.limits);
         let store = &mut self.store;
         let result = match action {
             Action::Setup => self.calls.setup.iter_mut().try_for_each(|call| call.call(store).map(drop)),
-            Action::Rule(rule) => self.calls.rules[usize::from(rule)].call(store).map(drop),
+            Action::Rule(rule) => {
+                store.data_mut().has_run = self.program.exports.is_function;
+                self.calls.rules[usize::from(rule)].call(store).map(drop)
+            }
             Action::Fault(fault, on) => {
                 store.data_mut().faults[usize::from(fault)] = on;
                 self.calls.faults[usize::from(fault)].call(store, on.into())
@@ -170,6 +181,32 @@ impl Machine {
             }
         }
         Outcome::Pass
+    }
+
+    /// The hash of what the guest says its state is, of the faults and of whether it ran; the state stays as it is.
+    fn guest_state(&mut self) -> Result<u128, Box<Failure>> {
+        let before = self.state.save(&mut self.store);
+        self.state.begin(&self.program.limits);
+        let host = self.store.data_mut();
+        host.may_choose = false;
+        host.state = Some(Xxh3::new());
+        let call = self.calls.state.as_mut().expect("the caller found it");
+        let called = call.call(&mut self.store).map_err(|error| self.failed(error, Phase::State));
+        let host = self.store.data_mut();
+        let mut hasher = host.state.take().expect("it was just put there");
+        hasher.update(&host.faults.iter().map(|on| u8::from(*on)).collect::<Vec<_>>());
+        hasher.update(&[u8::from(host.has_run)]);
+        self.state.load(&mut self.store, &before);
+        match called {
+            Ok(_) => Ok(hasher.digest128()),
+            Err(Outcome::Fail(failure)) => Err(failure),
+            Err(_) => Err(Box::new(Failure {
+                kind: FailureKind::Abi,
+                subject: None,
+                message: "it rejects the run, which only a step may".to_string(),
+                place: None,
+            })),
+        }
     }
 
     fn failed(&mut self, error: wasmtime::Error, phase: Phase) -> Outcome {
@@ -262,7 +299,9 @@ impl Target for Machine {
 
     fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Box<Failure>> {
         rules.clear();
-        rules.extend(0..self.calls.rules.len() as u16);
+        if !self.store.data().has_run {
+            rules.extend(0..self.calls.rules.len() as u16);
+        }
         if self.calls.preconditions.is_empty() {
             return Ok(());
         }
@@ -331,5 +370,25 @@ impl Target for Machine {
         // What no snapshot holds may differ where all else is equal.
         let is_whole = self.program.obstacles().is_empty();
         is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack))
+    }
+
+    fn compared_state(&mut self) -> Result<Option<u128>, Box<Failure>> {
+        // What the guest does while it says what its state is must be undone.
+        if self.calls.state.is_none() || !self.program.obstacles().is_empty() {
+            return Ok(self.live_state());
+        }
+        self.on_guest_stack(Machine::guest_state).map(Some)
+    }
+
+    fn is_independent(&self, a: u16, b: u16) -> bool {
+        self.program.independent.contains(&(a.min(b), a.max(b)))
+    }
+
+    fn saved_bytes(&self) -> usize {
+        pages::saved_bytes()
+    }
+
+    fn stack_bytes(&self) -> Option<usize> {
+        Some(THREAD_STACK_BYTES)
     }
 }

@@ -5,6 +5,7 @@
 //! since and those in which the two tables differ, and nothing else.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
@@ -16,8 +17,39 @@ const FRINGE: usize = spelunk_instrumenter::FRINGE_BYTES as usize;
 /// Pages in a leaf of the table.
 const LEAF: usize = 64;
 
+/// Bytes that saved states hold, those of all machines.
+static SAVED: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes that saved states hold now, those of all machines; about.
+pub(super) fn saved_bytes() -> usize {
+    SAVED.load(Ordering::Relaxed)
+}
+
+/// Bytes that are counted as saved while this lives.
+pub(super) struct Held(usize);
+
+impl Held {
+    pub(super) fn new(bytes: usize) -> Held {
+        SAVED.fetch_add(bytes, Ordering::Relaxed);
+        Held(bytes)
+    }
+}
+
+impl Clone for Held {
+    fn clone(&self) -> Held {
+        Held::new(self.0)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        SAVED.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
 /// The saved bytes of one page.
 struct Page {
+    _held: Held,
     hash: OnceLock<u128>,
     bytes: [u8; PAGE],
 }
@@ -69,7 +101,10 @@ impl PageTable {
             if is_zero && old.is_none() {
                 continue;
             }
-            let page = (!is_zero).then(|| Arc::new(Page { hash: OnceLock::new(), bytes: *bytes }));
+            let page = (!is_zero).then(|| {
+                let _held = Held::new(size_of::<Page>());
+                Arc::new(Page { _held, hash: OnceLock::new(), bytes: *bytes })
+            });
             Arc::make_mut(leaf)[index % LEAF] = page;
         }
     }
@@ -128,6 +163,7 @@ impl PageTable {
                     within if within.is_empty() => {
                         *page.hash.get_or_init(|| xxh3_128_with_seed(&page.bytes, place))
                     }
+                    within if within.len() == PAGE => 0,
                     within => {
                         let mut bytes = page.bytes;
                         bytes[within].fill(0);

@@ -1,8 +1,9 @@
 //! A module, read, instrumented and compiled.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use spelunk_instrumenter::{EdgeMap, Edges, Instrumented, Obstacle, Options};
 use wasmtime::{Collector, Config, Engine, Module};
 use xxhash_rust::xxh3::xxh3_128;
@@ -13,6 +14,7 @@ use super::stack::ShadowStack;
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
 use crate::file;
 use crate::property::Properties;
+use crate::target::Rule;
 
 /// What a guest may use, and how it is instrumented. A run depends on these, so a trace records them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,6 +97,8 @@ pub struct Program {
     pub(super) exports: Exports,
     pub(super) properties: Properties,
     pub(super) stack: Option<ShadowStack>,
+    /// Pairs of rules that are declared independent, the lower index first.
+    pub(super) independent: BTreeSet<(u16, u16)>,
     /// Where the body of each function begins in the module as it came; those that are imported have none.
     pub(super) bodies: Vec<Option<u32>>,
     pub(super) limits: Limits,
@@ -106,7 +110,8 @@ impl Program {
     /// Instruments and compiles a module in the binary format.
     ///
     /// # Errors
-    /// A module that is malformed, that the instrumenter refuses, or that has nothing to explore.
+    /// A module that is malformed, that the instrumenter refuses, that has nothing to explore, or that declares
+    /// something of a rule that it does not have.
     pub fn load(wasm: &[u8], limits: Limits, selection: Selection) -> Result<Program> {
         let mut instrumented = instrument(wasm, &limits, &selection)?;
         instrumented.layout.obstacles.extend(collected_heap(wasm));
@@ -114,7 +119,9 @@ impl Program {
         let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
         let module = Module::from_binary(&engine, &instrumented.wasm).map_err(engine_error)?;
         let exports = Exports::of(&module)?;
-        let (properties, stack) = (properties_of(wasm), ShadowStack::of(wasm));
+        let properties = Properties::parse(&custom_section(wasm, "spelunk:properties"));
+        let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
+        let stack = ShadowStack::of(wasm);
         Ok(Program {
             engine,
             module,
@@ -123,6 +130,7 @@ impl Program {
             exports,
             properties,
             stack,
+            independent,
             bodies: bodies_of(wasm),
             limits,
             selection,
@@ -143,6 +151,16 @@ impl Program {
     /// What this module can change and no snapshot can hold; empty where snapshots work.
     pub fn obstacles(&self) -> &[Obstacle] {
         &self.instrumented.layout.obstacles
+    }
+
+    /// Whether the guest is one function, which is called once in a run.
+    pub fn is_function(&self) -> bool {
+        self.exports.is_function
+    }
+
+    /// Whether the guest says itself what its state is, for a check to compare.
+    pub fn has_state(&self) -> bool {
+        self.exports.state.is_some()
     }
 
     /// The selection that it was loaded with.
@@ -199,19 +217,39 @@ pub(super) fn engine_error(error: wasmtime::Error) -> anyhow::Error {
     anyhow!("{error:#}")
 }
 
-/// The declarations in the custom section `spelunk:properties`.
-fn properties_of(wasm: &[u8]) -> Properties {
-    let sections = wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok);
-    let declared: Vec<u8> = sections
-        .filter_map(|payload| match payload {
-            wasmparser::Payload::CustomSection(section) if section.name() == "spelunk:properties" => {
-                Some(section.data().to_vec())
-            }
-            _ => None,
-        })
-        .flatten()
-        .collect();
-    Properties::parse(&declared)
+/// What the custom sections of this name hold.
+fn custom_section(wasm: &[u8], name: &str) -> Vec<u8> {
+    let mut held = Vec::new();
+    for payload in wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok) {
+        if let wasmparser::Payload::CustomSection(section) = payload
+            && section.name() == name
+        {
+            held.extend_from_slice(section.data());
+        }
+    }
+    held
+}
+
+/// The pairs of rules that a `spelunk:reduction` section declares independent: a line each, `independent A B`.
+fn independent_of(section: &[u8], rules: &[Rule]) -> Result<BTreeSet<(u16, u16)>> {
+    let mut pairs = BTreeSet::new();
+    for line in String::from_utf8_lossy(section).lines().filter(|line| !line.trim().is_empty()) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["independent", a, b] = words[..] else {
+            bail!("the section `spelunk:reduction` has a line `{line}`; it must be `independent RULE RULE`");
+        };
+        let index = |name: &str| {
+            let index = rules.iter().position(|rule| rule.name == name).map(|index| index as u16);
+            index.with_context(|| {
+                format!(
+                    "the section `spelunk:reduction` names a rule `{name}`, which the module does not export"
+                )
+            })
+        };
+        let (a, b) = (index(a)?, index(b)?);
+        pairs.insert((a.min(b), a.max(b)));
+    }
+    Ok(pairs)
 }
 
 /// Where the body of each function begins.

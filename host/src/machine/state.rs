@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::Xxh3;
 use super::Limits;
 use super::imports::Host;
 use super::memory::{Memories, View};
-use super::pages::{self, PageTable};
+use super::pages::{self, Held, PageTable};
 use super::stack::ShadowStack;
 use crate::coverage::EdgeSet;
 
@@ -28,7 +28,13 @@ struct Saved {
     tables: Vec<Arc<Vec<Reference>>>,
     dropped: Vec<u8>,
     faults: Vec<bool>,
+    /// The guest is one function, and it was called.
+    has_run: bool,
+    _held: Held,
 }
+
+/// Bytes of a saved state beside its pages: a leaf of the table of pages, and some that each has.
+const SAVED_BYTES: usize = 1024;
 
 /// The value of a global; floats by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Hash)]
@@ -81,6 +87,9 @@ impl Snapshot {
         }
         hasher.update(&saved.dropped);
         hasher.update(&saved.faults.iter().map(|on| u8::from(*on)).collect::<Vec<_>>());
+        if saved.has_run {
+            hasher.update(&[1]);
+        }
         hasher.digest128()
     }
 }
@@ -179,6 +188,8 @@ impl State {
             tables: Vec::new(),
             dropped: Vec::new(),
             faults: Vec::new(),
+            has_run: false,
+            _held: Held::new(0),
         };
         let layout = layout.clone();
         let dirty = Vec::new();
@@ -291,6 +302,8 @@ impl State {
             tables: self.resident.tables.clone(),
             dropped: dropped.unwrap_or_default(),
             faults: store.data().faults.clone(),
+            has_run: store.data().has_run,
+            _held: Held::new(SAVED_BYTES),
         };
         Snapshot(Arc::new(saved))
     }
@@ -340,6 +353,7 @@ impl State {
             private.bytes()[range(&self.layout.dropped)].copy_from_slice(&saved.dropped);
         }
         store.data_mut().faults.copy_from_slice(&saved.faults);
+        store.data_mut().has_run = saved.has_run;
     }
 
     fn load_tables(&mut self, store: &mut Store<Host>, saved: &[Arc<Vec<Reference>>]) {

@@ -81,6 +81,9 @@ impl Known {
     /// Whether these steps, from this path on, lead where an execution led before.
     pub(super) fn covers(&self, mut path: Path, drafts: &[Draft]) -> bool {
         for draft in drafts {
+            if draft.draws {
+                return false;
+            }
             match self.walk(path, draft) {
                 Walk::Unknown => return false,
                 Walk::Stops => return true,

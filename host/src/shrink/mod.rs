@@ -72,9 +72,8 @@ pub fn shrink<T: Target>(
         is_stopped: false,
         best,
     };
-    gate.chooser.draws_nothing = true;
     gate.keep_states();
-    while !gate.is_over() && gate.round() {}
+    while !gate.is_over() && (gate.round() || gate.rewrite_steps()) {}
     let is_minimal = !gate.is_over();
     let executions = gate.executions;
     let others = std::mem::take(&mut gate.others).into_values().collect();
@@ -95,6 +94,8 @@ struct Draft {
     seed: u64,
     values: Vec<Value>,
     hole: Option<DraftHole>,
+    /// What is asked beyond `values` is drawn from the seed; else it is answered with the simplest.
+    draws: bool,
 }
 
 /// A span that is to be all simplest.
@@ -154,8 +155,7 @@ impl<T: Target> Gate<'_, T> {
             Self::redistribute,
         ];
         let mut helped = false;
-        for (i, pass) in passes.iter().enumerate() {
-            if std::env::var("DBG").is_ok() { eprintln!("pass {i}"); }
+        for pass in passes {
             helped |= pass(self);
         }
         helped
@@ -175,15 +175,32 @@ impl<T: Target> Gate<'_, T> {
 
     /// Tries a candidate that is the best trace up to step `from`. Whether it became the best.
     fn is_better(&mut self, candidate: &[Draft], from: usize) -> bool {
-        if self.is_over() || candidate.is_empty() || !self.may_be_simpler(candidate) {
+        if !self.may_be_simpler(candidate) {
             return false;
+        }
+        let before = self.before.clone();
+        if let Some(trace) = self.failing(candidate, from)
+            && compare(&trace, &self.best) == Ordering::Less
+        {
+            self.drafts = drafts_of(&trace);
+            self.best = trace;
+            return true;
+        }
+        self.before = before;
+        false
+    }
+
+    /// The trace of a candidate, which is the best up to step `from`, where it is executed and ends in the
+    /// failure; `before` is then that of this trace.
+    fn failing(&mut self, candidate: &[Draft], from: usize) -> Option<Trace> {
+        if self.is_over() || candidate.is_empty() {
+            return None;
         }
         let from = from.min(self.before.len() - 1);
         if self.known.covers(self.before[from].path, &candidate[from..]) {
-            return false;
+            return None;
         }
         self.executions += 1;
-        if std::env::var("DBG").is_ok() { for d in candidate { eprintln!("{}: {:?} {}{}", self.executions, d.action, d.values.iter().map(|v| v.to_string()).collect::<Vec<_>>().join(" "), if let Some(h) = d.hole { format!(" HOLE {}..{}", h.start, h.hole.resume) } else { String::new() }); } }
         self.is_stopped |= !(self.progress)(self.executions, self.best.len());
         let from = match &self.before[from].state {
             Some(state) => {
@@ -195,32 +212,23 @@ impl<T: Target> Gate<'_, T> {
                 0
             }
         };
-        let kept = self.before[..=from].to_vec();
-        let before = std::mem::replace(&mut self.before, kept);
-        let Some((trace, skipped)) = self.execute(candidate, from) else {
-            self.before = before;
-            return false;
-        };
+        let before = self.before.clone();
+        self.before.truncate(from + 1);
+        let (trace, skipped) = self.execute(candidate, from)?;
         if skipped {
             // What was skipped evaluated preconditions; only an execution without it counts.
             self.before = before;
-            let without = drafts_of(&trace);
-            return self.is_better(&without, from);
+            return self.failing(&drafts_of(&trace), from);
         }
-        if compare(&trace, &self.best) != Ordering::Less {
-            self.before = before;
-            return false;
-        }
-        self.drafts = drafts_of(&trace);
-        self.best = trace;
-        if std::env::var("DBG").is_ok() { eprintln!("   ok"); }
-        true
+        Some(trace)
     }
 
     /// Whether a candidate may turn out to be simpler than the best: it is not longer, and where it first
     /// differs its answer fits the question, which is the same, and is simpler unless it is shorter.
     fn may_be_simpler(&self, candidate: &[Draft]) -> bool {
-        if candidate.iter().any(|draft| draft.hole.is_some()) || candidate.len() < self.drafts.len() {
+        if candidate.iter().any(|draft| draft.hole.is_some() || draft.draws)
+            || candidate.len() < self.drafts.len()
+        {
             return true;
         }
         let choices = |drafts: &[Draft]| drafts.iter().map(|draft| draft.values.len()).sum::<usize>();
@@ -252,6 +260,7 @@ impl<T: Target> Gate<'_, T> {
             let values = draft.values.iter().cloned().map(Some);
             let what = (draft.action, draft.seed);
             self.chooser.hole = draft.hole.map(|hole| hole.hole);
+            self.chooser.draws_nothing = !draft.draws;
             let outcome =
                 attempt(self.target, &mut self.chooser, &mut self.enabled, what, values, &mut trace);
             let end = match &outcome {
@@ -283,7 +292,13 @@ impl<T: Target> Gate<'_, T> {
 
 fn drafts_of(trace: &Trace) -> Vec<Draft> {
     let values = |step: &Step| trace.choices(step).iter().map(|choice| choice.value.clone()).collect();
-    let draft = |step: &Step| Draft { action: step.action, seed: step.seed, values: values(step), hole: None };
+    let draft = |step: &Step| Draft {
+        action: step.action,
+        seed: step.seed,
+        values: values(step),
+        hole: None,
+        draws: false,
+    };
     trace.steps().iter().map(draft).collect()
 }
 

@@ -98,7 +98,9 @@ impl<T: Target> Gate<'_, T> {
             while let Some(node) = self.nodes(step).get(at).cloned() {
                 at += 1;
                 let range = node.start..node.end;
-                let is_row = |row: &Vec<Range<usize>>| row[0].start == range.start && row[row.len() - 1].end == range.end;
+                let is_row = |row: &Vec<Range<usize>>| {
+                    row[0].start == range.start && row[row.len() - 1].end == range.end
+                };
                 let is_thinned = self.rows(step).iter().any(|row| row.contains(&range) || is_row(row));
                 if is_thinned || self.is_over() || self.is_simplest(step, node.start..node.end) {
                     continue;
@@ -284,9 +286,21 @@ impl<T: Target> Gate<'_, T> {
         let nodes = self.nodes(step);
         let node = &nodes[late];
         let is_large = nodes.len() > REORDERED_MAX;
+        // Of a collection the last element may only say that there is none; it stays the last.
+        let is_list = |node: &Node| {
+            node.parent.is_some_and(|parent| {
+                let elements = nodes.iter().filter(|other| other.parent == Some(parent));
+                nodes[parent].end == node.end && elements.count() > 2
+            })
+        };
         for early in &nodes[..late] {
             let is_apart = early.end <= node.start && early.label == node.label;
-            if !is_apart || (is_large && early.end < node.start) || !self.is_less(step, node, early) {
+            let ends_its_row = node.end - node.start == 1 && early.parent == node.parent && is_list(node);
+            if !is_apart
+                || ends_its_row
+                || (is_large && early.end < node.start)
+                || !self.is_less(step, node, early)
+            {
                 continue;
             }
             let mut candidate = self.drafts.clone();

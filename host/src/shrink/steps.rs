@@ -1,9 +1,23 @@
 //! Passes over whole steps.
 
-use super::{Draft, Gate};
-use crate::choice::Value;
+use std::cmp::Ordering;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use super::{Draft, Gate, compare, drafts_of};
+use crate::choice::{Value, small_seed};
 use crate::target::Target;
 use crate::trace::Action;
+
+/// Steps that are rewritten at once, at most.
+const REWRITTEN_MAX: usize = 4;
+/// How often one of the new steps toggles a fault.
+const FAULT_RATE: f64 = 0.25;
+/// For each execution so far, so many rewritings in a row may fail before it ends; and the bounds of that.
+const BARREN_RATE: u64 = 10;
+const BARREN_MIN: u64 = 500;
+const BARREN_MAX: u64 = 10_000;
 
 impl<T: Target> Gate<'_, T> {
     /// Deletes runs of steps, long ones first, late ones first.
@@ -16,7 +30,8 @@ impl<T: Target> Gate<'_, T> {
                 let start = end - len;
                 let candidate = self.without_steps(start, end);
                 let is_shorter = candidate.len() < self.drafts.len();
-                if is_shorter && (self.is_better(&candidate, start) || self.closed_up(candidate, start, end)) {
+                if is_shorter && (self.is_better(&candidate, start) || self.closed_up(candidate, start, end))
+                {
                     helped = true;
                     end = start.min(self.best.len());
                 } else {
@@ -54,5 +69,70 @@ impl<T: Target> Gate<'_, T> {
             }
         }
         is_changed && self.is_better(&candidate, start)
+    }
+
+    /// Walks at random among traces of the same failure that have no more steps: where deleting and lowering
+    /// has come to an end, another way to the failure may be shorter still. Whether it found one.
+    pub(super) fn rewrite_steps(&mut self) -> bool {
+        let is_free = |draft: &Draft| matches!(draft.action, Action::Rule(_) | Action::Fault(..));
+        let first = self.drafts.iter().position(is_free).unwrap_or(0);
+        // The failure itself is one step; with none before it nothing is left to rewrite.
+        if self.drafts.len() - first < 3 || self.target.rules().is_empty() {
+            return false;
+        }
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(0);
+        let mut current = self.drafts.clone();
+        for _ in 0..(self.executions * BARREN_RATE).clamp(BARREN_MIN, BARREN_MAX) {
+            let candidate = self.rewritten(&current, first, &mut rng);
+            let from = self.drafts.iter().zip(&candidate).take_while(|(old, new)| old == new).count();
+            let before = self.before.clone();
+            let trace = self.failing(&candidate, from);
+            if let Some(trace) = trace {
+                if compare(&trace, &self.best) == Ordering::Less {
+                    self.drafts = drafts_of(&trace);
+                    self.best = trace;
+                    return true;
+                }
+                if trace.len() <= self.best.len() {
+                    current = drafts_of(&trace);
+                }
+            }
+            self.before = before;
+            if self.is_over() {
+                break;
+            }
+        }
+        false
+    }
+
+    /// A few steps replaced by as many others at most, with small values; now and then one comes to stand
+    /// elsewhere.
+    fn rewritten(&self, steps: &[Draft], first: usize, rng: &mut Xoshiro256PlusPlus) -> Vec<Draft> {
+        let mut candidate = steps.to_vec();
+        let start = rng.random_range(first..steps.len());
+        let removed = rng.random_range(1..=REWRITTEN_MAX.min(steps.len() - start));
+        let added = rng.random_range(0..=removed);
+        let (rules, faults) = (self.target.rules().len() as u16, self.target.faults().len() as u16);
+        let mut action = || match faults > 0 && rng.random_bool(FAULT_RATE) {
+            true => Action::Fault(rng.random_range(0..faults), rng.random()),
+            false => Action::Rule(rng.random_range(0..rules)),
+        };
+        let actions: Vec<Action> = (0..added).map(|_| action()).collect();
+        let drawn: Vec<Draft> = actions
+            .into_iter()
+            .map(|action| Draft {
+                action,
+                seed: small_seed(rng.random()),
+                values: Vec::new(),
+                hole: None,
+                draws: true,
+            })
+            .collect();
+        candidate.splice(start..start + removed, drawn);
+        if rng.random() && candidate.len() > first + 1 {
+            let moved = candidate.remove(rng.random_range(first..candidate.len()));
+            candidate.insert(rng.random_range(first..=candidate.len()), moved);
+        }
+        candidate
     }
 }

@@ -212,17 +212,15 @@ impl<T: Target> Gate<'_, T> {
 
     /// Shortens a byte string from its end, then from its start, then lowers each byte.
     fn lower_bytes(&mut self, place: Place, min: usize, bytes: &[u8]) -> bool {
-        let mut works =
-            |candidate: &[u8]| self.replaced(&[place], |_| Some(Value::Bytes(candidate.into())));
+        let mut works = |candidate: &[u8]| self.replaced(&[place], |_| Some(Value::Bytes(candidate.into())));
         let mut best = bytes.to_vec();
         let mut helped = false;
         let mut cut = best.len().saturating_sub(min);
         while cut > 0 {
             let keep = best.len().saturating_sub(cut).max(min);
             let candidates = [best[..keep].to_vec(), best[best.len() - keep..].to_vec()];
-            let shorter = candidates
-                .into_iter()
-                .find(|candidate| candidate.len() < best.len() && works(candidate));
+            let shorter =
+                candidates.into_iter().find(|candidate| candidate.len() < best.len() && works(candidate));
             match shorter {
                 Some(shorter) => {
                     best = shorter;

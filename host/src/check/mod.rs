@@ -1,0 +1,267 @@
+//! Exhaustive checking: every answer within bounds is tried, and the verdict says whether something fails.
+//!
+//! The answers form one tree: which rule or fault toggle is next, then each choice that this step makes. It is
+//! walked depth-first ([`depth`], in the order of rseq: the first alternative first, and the last choice that has
+//! another one changes first) or breadth-first ([`breadth`], in the order of eXplode: a queue of prefixes, and all
+//! states at n steps before those at n + 1). A state that was met before is not explored again, where states are
+//! compared at all. Snapshots save the way from the start to a state and change no result.
+
+mod breadth;
+mod depth;
+mod path;
+mod sleep;
+#[cfg(test)]
+mod tests;
+mod visit;
+mod visited;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::choice::Kind;
+use crate::explore::Finding;
+use crate::outcome::Failure;
+use crate::target::Target;
+use crate::trace::Trace;
+
+/// What to walk first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One path to its end before the next.
+    Depth,
+    /// All states at n steps before those at n + 1.
+    Breadth,
+}
+
+/// How to check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// What to walk first.
+    pub order: Order,
+    /// Rules called and faults toggled on a path, at most.
+    pub steps_max: Option<u32>,
+    /// Paths, at most.
+    pub runs_max: Option<u64>,
+    /// Different failures after which the check stops; 0 is never.
+    pub findings_max: usize,
+    /// Bytes that saved states may hold while they wait, about; those beyond are reached again instead.
+    pub saved_bytes_max: usize,
+    /// Alternatives that a choice may have.
+    pub alternatives_max: u32,
+    /// A state that was met before is not explored again.
+    pub prunes: bool,
+    /// Of two orders of independent rules only one is explored.
+    pub reduces: bool,
+    /// Every path is told of, not only those that fail.
+    pub lists: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            order: Order::Breadth,
+            steps_max: None,
+            runs_max: None,
+            findings_max: 10,
+            saved_bytes_max: 1 << 30,
+            alternatives_max: 1 << 16,
+            prunes: true,
+            reduces: false,
+            lists: false,
+        }
+    }
+}
+
+/// What was counted. The counts of a check that finished depend neither on the number of workers nor on
+/// snapshots, nor on the order but for `depth`; where states are compared depth-first under a bound on steps, or
+/// with reduction, states alone do not: they may be entered more than once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Paths that ended: no rule may be called, the bound was reached, the guest failed or rejected the run. Those
+    /// that led to a known state are not among them.
+    pub runs: u64,
+    /// Runs that the guest rejected.
+    pub rejected: u64,
+    /// Different states, the first included. Without comparison, nodes of the tree.
+    pub states: u64,
+    /// Steps that led to a known state.
+    pub pruned: u64,
+    /// Rules called and faults toggled, each once for each state and answers.
+    pub steps: u64,
+    /// Choices met: nodes of the tree with answers of the guest's questions as branches.
+    pub choices: u64,
+    /// The most rules called and faults toggled on a path that was walked.
+    pub depth: u32,
+}
+
+impl Census {
+    fn add(&mut self, other: &Census) {
+        self.runs += other.runs;
+        self.rejected += other.rejected;
+        self.states += other.states;
+        self.pruned += other.pruned;
+        self.steps += other.steps;
+        self.choices += other.choices;
+        self.depth = self.depth.max(other.depth);
+    }
+}
+
+/// How far a check is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// What was counted so far.
+    pub census: Census,
+    /// States that wait to be explored, breadth-first.
+    pub waiting: u64,
+    /// The part of the tree that is done, depth-first: the sum over finished subtrees of the products of
+    /// 1 / branches (Knuth 1975).
+    pub done: f64,
+}
+
+/// What ended a check, or bounded it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// The bound on steps, with something left to do there.
+    Steps,
+    /// The bound on runs.
+    Runs,
+    /// The time.
+    Time,
+    /// The user.
+    Interrupt,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Limit::Steps => "steps",
+            Limit::Runs => "runs",
+            Limit::Time => "time",
+            Limit::Interrupt => "interrupt",
+        })
+    }
+}
+
+/// How a path ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum End {
+    /// Nothing more can be done.
+    Leaf,
+    /// The bound on steps was reached.
+    Bound,
+    /// The guest rejected it.
+    Rejected,
+    /// The guest failed.
+    Failed(Box<Failure>),
+}
+
+/// What a check found out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Checked {
+    /// What was counted.
+    pub census: Census,
+    /// Different failures, each with the path that came to it first in the order of the check.
+    pub findings: Vec<Finding>,
+    /// What kept the check from being complete; among several, the one that ended it.
+    pub limit: Option<Limit>,
+}
+
+/// Why there can be no verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trouble {
+    /// The steps up to the one in which it happened.
+    pub trace: Trace,
+    /// What happened.
+    pub kind: TroubleKind,
+}
+
+/// See [`Trouble`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum TroubleKind {
+    /// A choice of the last step, by index, asks for one of too many alternatives.
+    Unbounded(usize, Kind),
+    /// The last step did not go as it did before.
+    Nondeterminism(String),
+    /// The guest failed to say what its state is.
+    State(Box<Failure>),
+}
+
+/// Asked now and then by every worker: whether to stop, and why.
+pub type GoesOn<'a> = &'a (dyn Fn(&Progress) -> Option<Limit> + Sync);
+
+/// Checks a target on as many workers as there are copies of it. Each path that ended is handed to `told`, in the
+/// order of the check, where `options.lists` says so.
+///
+/// # Errors
+/// A choice with too many alternatives, or a guest that is not deterministic.
+pub fn check<T>(
+    targets: &mut [T],
+    options: &Options,
+    goes_on: GoesOn<'_>,
+    told: &mut (dyn FnMut(&Trace, &End) + Send),
+) -> Result<Checked, Box<Trouble>>
+where
+    T: Target + Send,
+    T::Snapshot: Send + Sync,
+{
+    assert!(!targets.is_empty(), "a check needs a target");
+    for target in targets.iter_mut() {
+        target.set_counts(true);
+    }
+    match options.order {
+        Order::Depth => depth::check(targets, options, goes_on, told),
+        Order::Breadth => breadth::check(targets, options, goes_on, told),
+    }
+}
+
+/// Different failures in the order of the check.
+#[derive(Default)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    fn add(&mut self, failure: &Failure, run: u64, trace: impl FnOnce() -> Trace) {
+        if !self.0.iter().any(|known| known.failure.is_same(failure)) {
+            self.0.push(Finding { failure: failure.clone(), run, trace: trace() });
+        }
+    }
+
+    fn is_full(&self, options: &Options) -> bool {
+        options.findings_max > 0 && self.0.len() >= options.findings_max
+    }
+}
+
+/// Runs `work` with each worker, the first on this thread, the others on threads with a stack of this size.
+fn in_parallel<W: Send>(workers: &mut [W], stack_bytes: Option<usize>, work: impl Fn(&mut W) + Sync) {
+    let (first, rest) = workers.split_first_mut().expect("a check has a worker");
+    let work = &work;
+    std::thread::scope(|scope| {
+        for worker in rest {
+            let mut thread = std::thread::Builder::new();
+            if let Some(bytes) = stack_bytes {
+                thread = thread.stack_size(bytes);
+            }
+            thread.spawn_scoped(scope, move || work(worker)).expect("a thread can be started");
+        }
+        work(first);
+    });
+}
+
+/// The value behind a mutex; what a worker that panicked left there counts too, since its panic is passed on.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Set once all workers are to stop.
+#[derive(Default)]
+struct Stop(AtomicBool);
+
+impl Stop {
+    fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

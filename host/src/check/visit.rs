@@ -1,0 +1,165 @@
+//! One step under a script.
+
+use super::{Options, TroubleKind};
+use crate::choice::{Chooser, Kind, Past, Scripted, Stopped};
+use crate::outcome::{Failure, Outcome};
+use crate::target::Target;
+use crate::trace::Action;
+
+/// How a step under a script went.
+pub(super) enum Visit {
+    Passed,
+    Rejected,
+    Failed(Box<Failure>),
+    /// It was stopped at the first choice past the script.
+    Asks(Kind),
+}
+
+/// A target and what is needed to step it.
+pub(super) struct Visitor<'t, T: Target> {
+    pub(super) target: &'t mut T,
+    alternatives_max: u32,
+    chooser: Chooser,
+    pub(super) enabled: Vec<u16>,
+    /// The state before setup, shared by all workers.
+    root: Option<T::Snapshot>,
+}
+
+impl<'t, T: Target> Visitor<'t, T> {
+    /// Readies the target, and goes to the state before setup.
+    pub(super) fn new(target: &'t mut T, options: &Options, root: Option<T::Snapshot>) -> Visitor<'t, T> {
+        let alternatives_max = options.alternatives_max;
+        let mut visitor =
+            Visitor { target, alternatives_max, chooser: Chooser::default(), enabled: Vec::new(), root };
+        visitor.restart();
+        visitor
+    }
+
+    /// Goes to the state before setup.
+    pub(super) fn restart(&mut self) {
+        match &self.root {
+            // Not a reset, which may go to a copy of this state that shares nothing with those saved.
+            Some(root) => self.target.restore(root),
+            None => self.target.reset(),
+        }
+    }
+
+    /// Performs a step. The answers that were given past the script are appended to it; how many were, too.
+    pub(super) fn visit(
+        &mut self,
+        action: Action,
+        script: &mut Vec<Scripted>,
+        past: Past,
+    ) -> Result<(Visit, usize), TroubleKind> {
+        self.chooser.begin_script(script, past, self.alternatives_max);
+        let outcome = self.target.step(action, &mut self.chooser);
+        self.chooser.end();
+        match self.chooser.stopped {
+            Some((_, Stopped::Ended(kind))) => return Ok((Visit::Asks(kind), 0)),
+            Some((at, Stopped::Unbounded(kind))) => return Err(TroubleKind::Unbounded(at, kind)),
+            Some((at, Stopped::Differs(kind))) => {
+                let before = script[at].kind;
+                return Err(TroubleKind::Nondeterminism(format!(
+                    "choice {} asked for {before}, and now asks for {kind}",
+                    at + 1
+                )));
+            }
+            None => {}
+        }
+        let Some(further) = self.chooser.choices.get(script.len()..) else {
+            return Err(TroubleKind::Nondeterminism(format!(
+                "it makes {} choices, and made {} before",
+                self.chooser.choices.len(),
+                script.len()
+            )));
+        };
+        let count = further.len();
+        script.extend(further.iter().map(|choice| Scripted { kind: choice.kind, number: 0 }));
+        let visit = match outcome {
+            Outcome::Pass => Visit::Passed,
+            Outcome::Reject(_) => Visit::Rejected,
+            Outcome::Fail(failure) => Visit::Failed(failure),
+        };
+        Ok((visit, count))
+    }
+
+    /// Performs a step again that passed before; [`Visitor::ready`] comes first.
+    pub(super) fn repeat(&mut self, action: Action, script: &mut Vec<Scripted>) -> Result<(), TroubleKind> {
+        match self.visit(action, script, Past::Stop)? {
+            (Visit::Passed, _) => Ok(()),
+            (Visit::Asks(kind), _) => Err(TroubleKind::Nondeterminism(format!(
+                "choice {} asks for {kind}, and there was none before",
+                script.len() + 1
+            ))),
+            (Visit::Rejected, _) => Err(nondeterminism("the guest rejects it, and did not before")),
+            (Visit::Failed(failure), _) => {
+                Err(TroubleKind::Nondeterminism(format!("it fails, and did not before: {failure}")))
+            }
+        }
+    }
+
+    /// Evaluates the preconditions again before a step that comes after them.
+    pub(super) fn ready(&mut self, action: Action) -> Result<(), TroubleKind> {
+        if !follows_preconditions(action) {
+            return Ok(());
+        }
+        if self.target.enabled(&mut self.enabled).is_err() {
+            return Err(nondeterminism("a precondition fails, and did not before"));
+        }
+        match action {
+            Action::Rule(rule) if !self.enabled.contains(&rule) => {
+                Err(nondeterminism("its precondition does not hold, and did before"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What may be done in the state that the target is in, at `depth` steps, the faults that are on in `on`, put
+    /// into `actions`; and how the path ends, where it ends here. The preconditions are evaluated.
+    pub(super) fn alternatives(
+        &mut self,
+        (depth, steps_max): (u32, Option<u32>),
+        on: &[bool],
+        actions: &mut Vec<Action>,
+    ) -> Option<Ends> {
+        actions.clear();
+        if let Err(failure) = self.target.enabled(&mut self.enabled) {
+            return Some(Ends::Precondition(failure));
+        }
+        let is_bound = steps_max.is_some_and(|max| depth >= max);
+        let is_final = self.enabled.is_empty();
+        if is_final && self.target.has_teardown() {
+            actions.push(Action::Teardown);
+        }
+        let has_more = !is_final || !on.is_empty();
+        if has_more && !is_bound {
+            actions.extend(self.enabled.iter().map(|rule| Action::Rule(*rule)));
+            actions.extend((0..).zip(on).map(|(fault, on)| Action::Fault(fault, !on)));
+        }
+        let is_bound = is_bound && has_more;
+        match is_final {
+            true => Some(Ends::Final { is_bound, has_teardown: self.target.has_teardown() }),
+            false => is_bound.then_some(Ends::Bound),
+        }
+    }
+}
+
+/// How a path ends in a state.
+pub(super) enum Ends {
+    /// A precondition failed.
+    Precondition(Box<Failure>),
+    /// No rule may be called. Teardown is the first alternative, where there is one; with `is_bound` only the bound
+    /// keeps faults from being toggled.
+    Final { is_bound: bool, has_teardown: bool },
+    /// The bound on steps.
+    Bound,
+}
+
+/// Whether the preconditions are evaluated before such a step, see [`crate::target::attempt`].
+pub(super) fn follows_preconditions(action: Action) -> bool {
+    matches!(action, Action::Rule(_) | Action::Teardown)
+}
+
+fn nondeterminism(why: &str) -> TroubleKind {
+    TroubleKind::Nondeterminism(why.to_string())
+}

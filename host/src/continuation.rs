@@ -1,0 +1,154 @@
+//! Continuations: what once followed a checkpoint and led to another, to be changed and tried again.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use rand::{Rng, RngExt};
+
+use crate::choice::Value;
+use crate::energy::History;
+use crate::trace::Action;
+
+/// Steps that are taken over from one continuation, at most.
+const STEPS_MAX: usize = 16;
+/// Changes made to it, at most.
+const CHANGES_MAX: u32 = 3;
+
+/// The steps that a run is to follow. The buffers are reused.
+#[derive(Default)]
+pub(crate) struct Continuation {
+    /// What each step does, and which of `values` it is given.
+    steps: Vec<(Action, Range<usize>)>,
+    /// `None` is to be drawn.
+    values: Vec<Option<Value>>,
+    next: usize,
+}
+
+impl Continuation {
+    pub(crate) fn clear(&mut self) {
+        self.steps.clear();
+        self.values.clear();
+        self.next = 0;
+    }
+
+    /// Takes the last steps of `history`, changes some of them, and now and then goes on as `other` does.
+    pub(crate) fn mutate(&mut self, history: &Arc<History>, other: &Arc<History>, rng: &mut impl Rng) {
+        self.clear();
+        self.append(history);
+        if rng.random_bool(0.25) {
+            // Splices: the beginning of one, the end of another.
+            let kept = rng.random_range(0..=self.steps.len());
+            self.steps.truncate(kept);
+            let from = self.steps.len();
+            self.append(other);
+            let skipped = rng.random_range(0..=self.steps.len() - from);
+            self.steps.drain(from..from + skipped);
+        }
+        for _ in 0..rng.random_range(1..=CHANGES_MAX) {
+            self.change(rng);
+        }
+    }
+
+    /// Deletes or duplicates a step, or has one or all of its values drawn anew.
+    fn change(&mut self, rng: &mut impl Rng) {
+        if self.steps.is_empty() {
+            return;
+        }
+        let at = rng.random_range(0..self.steps.len());
+        let (action, range) = self.steps[at].clone();
+        match rng.random_range(0..4u32) {
+            0 => drop(self.steps.remove(at)),
+            1 => self.steps.insert(at, (action, range)),
+            2 if !range.is_empty() => self.values[rng.random_range(range)] = None,
+            _ => self.values[range].fill(None),
+        }
+    }
+
+    /// Appends the last steps that led to a checkpoint, in their order.
+    fn append(&mut self, history: &Arc<History>) {
+        let from = self.steps.len();
+        let mut next = Some(history);
+        while let Some(history) = next {
+            for step in history.steps.steps().iter().rev() {
+                if self.steps.len() - from == STEPS_MAX {
+                    break;
+                }
+                if matches!(step.action, Action::Setup | Action::Teardown) {
+                    continue;
+                }
+                let start = self.values.len();
+                self.values.extend(history.steps.recorded(step));
+                self.steps.push((step.action, start..self.values.len()));
+            }
+            next = history.parent.as_ref().filter(|_| self.steps.len() - from < STEPS_MAX);
+        }
+        self.steps[from..].reverse();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// The next step to perform, where there is one.
+    pub(crate) fn next(&mut self) -> Option<(Action, &[Option<Value>])> {
+        let (action, range) = self.steps.get(self.next)?.clone();
+        self.next += 1;
+        Some((action, &self.values[range]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choice::{Choice, Kind};
+    use crate::trace::Trace;
+    use rand::SeedableRng;
+    use rand::rngs::Xoshiro256PlusPlus;
+
+    fn history(parent: Option<Arc<History>>, numbers: &[u32]) -> Arc<History> {
+        let mut steps = Trace::default();
+        for &number in numbers {
+            steps.push(Action::Rule(number as u16), 1);
+            let choice = Choice { kind: Kind::Index { n: 100 }, value: Value::Index(number) };
+            steps.chose(&mut vec![choice], &mut Vec::new());
+        }
+        Arc::new(History { parent, steps })
+    }
+
+    fn followed(continuation: &mut Continuation) -> Vec<(u16, Option<Value>)> {
+        let mut steps = Vec::new();
+        while let Some((Action::Rule(rule), values)) = continuation.next() {
+            steps.push((rule, values[0].clone()));
+        }
+        steps
+    }
+
+    #[test]
+    fn the_last_steps_come_in_order_each_with_its_values() {
+        let first = history(None, &[1, 2]);
+        let last = history(Some(first), &(3..18).collect::<Vec<_>>());
+        let mut continuation = Continuation::default();
+        continuation.append(&last);
+        let expected: Vec<_> = (2..18).map(|n| (n as u16, Some(Value::Index(n)))).collect();
+        assert_eq!(followed(&mut continuation), expected);
+    }
+
+    #[test]
+    fn a_mutation_holds_steps_of_both_with_their_values_or_none() {
+        let (one, other) = (history(None, &[1, 2, 3]), history(None, &[11, 12, 13]));
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut continuation = Continuation::default();
+        let (mut spliced, mut longer, mut redrawn) = (0, 0, 0);
+        for _ in 0..1_000 {
+            continuation.mutate(&one, &other, &mut rng);
+            let steps = followed(&mut continuation);
+            for (rule, value) in &steps {
+                assert!(value.as_ref().is_none_or(|v| *v == Value::Index((*rule).into())));
+                redrawn += u32::from(value.is_none());
+            }
+            spliced += u32::from(steps.iter().any(|s| s.0 < 10) && steps.iter().any(|s| s.0 > 10));
+            longer += u32::from(steps.len() > 3);
+        }
+        assert!(spliced > 50 && longer > 100 && redrawn > 500, "{spliced} {longer} {redrawn}");
+    }
+}

@@ -1,0 +1,257 @@
+//! Exhaustive checks of WebAssembly guests: whatever the order, the workers and the snapshots, one verdict.
+
+use std::sync::Arc;
+
+use spelunk::check::{self, Census, Checked, Limit, Options, Order};
+use spelunk::machine::{Edges, Limits, Machine, Program, Selection};
+use spelunk::replay::{Replayed, replay};
+use spelunk::target::Target;
+use spelunk::trace::Action;
+
+fn program(wat: &str) -> Arc<Program> {
+    let wasm = wat::parse_str(wat).unwrap();
+    let selection = Selection { edges: Edges::None, ..Selection::default() };
+    Arc::new(Program::load(&wasm, Limits::default(), selection).unwrap())
+}
+
+fn machines(program: &Arc<Program>, count: usize) -> Vec<Machine> {
+    (0..count).map(|_| Machine::new(program.clone()).unwrap()).collect()
+}
+
+fn run(machines: &mut [Machine], options: &Options) -> Checked {
+    check::check(machines, options, &|_| None, &mut |_, _| ()).unwrap()
+}
+
+fn failures(checked: &Checked) -> Vec<String> {
+    let mut failures: Vec<String> = checked.findings.iter().map(|f| f.failure.id()).collect();
+    failures.sort();
+    failures
+}
+
+/// Checks `wat` in every way; the census of the breadth-first check where states are compared.
+fn everywhere(wat: &str, steps: u32) -> Census {
+    let program = program(wat);
+    let mut result = None;
+    for order in [Order::Breadth, Order::Depth] {
+        for (prunes, steps_max) in [(true, None), (true, Some(steps)), (false, Some(steps))] {
+            let options = Options { order, prunes, steps_max, findings_max: 0, ..Options::default() };
+            let expected = run(&mut machines(&program, 1), &options);
+            assert_eq!(run(&mut machines(&program, 3), &options), expected);
+            let mut replayed = machines(&program, 2);
+            replayed.iter_mut().for_each(|machine| machine.set_uses_snapshots(false).unwrap());
+            assert_eq!(run(&mut replayed, &options), expected);
+            let small = Options { saved_bytes_max: 0, ..options.clone() };
+            assert_eq!(run(&mut machines(&program, 2), &small), expected);
+            for finding in &expected.findings {
+                let (replayed, _) = replay(&mut machines(&program, 1)[0], &finding.trace, false);
+                assert_eq!(replayed, Replayed::Failed(Box::new(finding.failure.clone())));
+            }
+            let first = result.get_or_insert(expected.clone());
+            if steps_max.is_none() {
+                assert_eq!(failures(&expected), failures(first));
+                let same = |census: Census| Census { depth: 0, ..census };
+                assert_eq!(same(expected.census), same(first.census));
+            }
+        }
+    }
+    result.unwrap().census
+}
+
+/// A queue of two places with a fault that empties it; preconditions write to memory, setup and teardown choose.
+const QUEUE: &str = r#"(module
+  (import "spelunk" "index" (func $index (param i32) (result i32)))
+  (import "spelunk" "fault" (func $fault (param i32 i32) (result i32)))
+  (import "spelunk" "reject" (func $reject))
+  (memory 1) (data (i32.const 5000) "lossy") (global $len (mut i32) (i32.const 0))
+  (table $t 2 funcref) (elem (i32.const 0) func $one $two)
+  (func $one (result i32) (i32.const 1)) (func $two (result i32) (i32.const 2))
+  (func (export "setup") (i32.store (i32.const 0) (call $index (i32.const 2))))
+  (func (export "rule:push")
+    (i32.store8 (i32.add (i32.const 8) (global.get $len))
+      (call_indirect $t (result i32) (call $index (i32.const 2))))
+    (global.set $len (i32.add (global.get $len) (i32.const 1)))
+    (if (call $fault (i32.const 5000) (i32.const 5)) (then (global.set $len (i32.const 0)))))
+  (func (export "precondition:push") (result i32)
+    ;; How often it was asked is part of the state until it is three.
+    (if (i32.lt_u (i32.load (i32.const 4)) (i32.const 3)) (then
+      (i32.store (i32.const 4) (i32.add (i32.load (i32.const 4)) (i32.const 1)))))
+    (i32.lt_u (global.get $len) (i32.const 2)))
+  (func (export "rule:pop")
+    (global.set $len (i32.sub (global.get $len) (i32.const 1)))
+    (if (i32.eqz (global.get $len)) (then (i32.store8 (i32.const 8) (i32.const 0)))))
+  (func (export "precondition:pop") (result i32) (i32.gt_u (global.get $len) (i32.load (i32.const 0))))
+  (func (export "rule:swap")
+    (if (i32.ne (global.get $len) (i32.const 2)) (then (call $reject)))
+    (if (i32.eq (i32.load16_u (i32.const 8)) (i32.const 0x0202)) (then unreachable)))
+  (func (export "fault:lossy") (param i32))
+  (func (export "teardown") (drop (call $index (i32.const 2)))))"#;
+
+#[test]
+fn every_way_of_checking_gives_one_result() {
+    let census = everywhere(QUEUE, 4);
+    assert!(census.states > 20 && census.pruned > census.states, "{census:?}");
+}
+
+/// `n` clients, each of which may take one of two steps until it has taken two; the guest says what its state is.
+fn clients(n: u32, canonical: bool, reduction: &str) -> String {
+    let rules: String = (0..n)
+        .map(|i| format!(r#"(func (export "rule:go{i}") (call $go (i32.const {i})))
+            (func (export "precondition:go{i}") (result i32) (i32.lt_u (i32.load8_u (i32.const {i})) (i32.const 2)))"#))
+        .collect();
+    // Counts the clients by how far they are, and says the counts.
+    let count: String = (0..n).map(|i| format!("(call $count (i32.load8_u (i32.const {i})))")).collect();
+    let state = if canonical {
+        format!(
+            r#"(func (export "state")
+            (i32.store (i32.const 100) (i32.const 0)) {count}
+            (call $state (i32.const 100) (i32.const 4)))"#
+        )
+    } else {
+        String::new()
+    };
+    format!(
+        r#"(module
+      (import "spelunk" "state" (func $state (param i32 i32)))
+      (memory 1)
+      (@custom "spelunk:reduction" "{reduction}")
+      (func $go (param i32) (i32.store8 (local.get 0) (i32.add (i32.load8_u (local.get 0)) (i32.const 1))))
+      (func $count (param i32)
+        (i32.store8 (i32.add (i32.const 100) (local.get 0))
+          (i32.add (i32.load8_u (i32.add (i32.const 100) (local.get 0))) (i32.const 1))))
+      {rules} {state})"#
+    )
+}
+
+#[test]
+fn a_guest_may_say_what_its_state_is() {
+    // Each client is in one of three states; of the clients only how many are in which counts.
+    assert_eq!(everywhere(&clients(4, false, ""), 5).states, 81);
+    assert_eq!(everywhere(&clients(4, true, ""), 5).states, 15);
+}
+
+/// What the export `state` writes is undone: the traces of a check lead to the same states without it.
+#[test]
+fn saying_what_the_state_is_changes_nothing() {
+    let mut machine = machines(&program(&clients(2, true, "")), 1).remove(0);
+    let before = machine.state();
+    let said = machine.compared_state().unwrap();
+    assert_eq!((machine.state(), machine.state_from_scratch()), (before, before));
+    machine.step(Action::Rule(1), &mut Default::default());
+    let other = machine.compared_state().unwrap();
+    assert_ne!(said, other);
+    machine.reset();
+    machine.step(Action::Rule(0), &mut Default::default());
+    assert_eq!(machine.compared_state().unwrap(), other);
+}
+
+/// Faults, memory, globals, tables and dropped segments are all compared.
+#[test]
+fn states_that_differ_in_anything_that_matters_are_different() {
+    let wat = r#"(module
+      (memory 1 4) (data $d "x") (global $g (mut i32) (i32.const 0)) (table $t 2 funcref) (elem declare func $f)
+      (func $f)
+      (func (export "rule:memory") (i32.store (i32.const 7) (i32.const 1)))
+      (func (export "rule:grow") (drop (memory.grow (i32.const 1))))
+      (func (export "rule:global") (global.set $g (i32.const 1)))
+      (func (export "rule:table") (table.set $t (i32.const 1) (ref.func $f)))
+      (func (export "rule:drop") (data.drop $d))
+      (func (export "rule:init") (memory.init $d (i32.const 0) (i32.const 0) (i32.const 0)))
+      (func (export "fault:f") (param i32)))"#;
+    let mut machine = machines(&program(wat), 1).remove(0);
+    let mut states = vec![machine.live_state().unwrap()];
+    for action in (0..5).map(Action::Rule).chain([Action::Fault(0, true)]) {
+        machine.reset();
+        machine.step(action, &mut Default::default());
+        states.push(machine.compared_state().unwrap().unwrap());
+    }
+    states.sort_unstable();
+    states.dedup();
+    assert_eq!(states.len(), 7);
+}
+
+#[test]
+fn of_independent_rules_one_order_is_explored() {
+    let pairs = "independent go0 go1\\nindependent go0 go2\\nindependent go1 go2\\n";
+    let program = program(&clients(3, false, pairs));
+    for (order, prunes) in [(Order::Breadth, true), (Order::Depth, true), (Order::Depth, false)] {
+        let options = Options { order, prunes, ..Options::default() };
+        let all = run(&mut machines(&program, 2), &options);
+        let reduced = run(&mut machines(&program, 2), &Options { reduces: true, ..options });
+        assert_eq!((all.limit, reduced.limit), (None, None));
+        // Six steps, two of each client, in any order; or in one.
+        let runs = if prunes { (1, 1) } else { (90, 1) };
+        assert_eq!((all.census.runs, reduced.census.runs), runs);
+        if prunes {
+            assert_eq!((all.census.states, reduced.census.states), (27, 27));
+            assert_eq!((all.census.steps, reduced.census.steps), (54, 26));
+        }
+    }
+}
+
+#[test]
+fn what_is_declared_of_unknown_rules_is_refused() {
+    let check = |reduction: &str, expected: &str| {
+        let wasm = wat::parse_str(clients(2, false, reduction)).unwrap();
+        let error = Program::load(&wasm, Limits::default(), Selection::default()).err().unwrap();
+        assert_eq!(error.to_string(), expected);
+    };
+    check(
+        "independent go0 go7",
+        "the section `spelunk:reduction` names a rule `go7`, which the module does not export",
+    );
+    check(
+        "sorted go0",
+        "the section `spelunk:reduction` has a line `sorted go0`; it must be `independent RULE RULE`",
+    );
+}
+
+/// A function is called once in a run, in exploration as in a check.
+#[test]
+fn a_function_runs_once() {
+    let wat = r#"(module
+      (import "spelunk" "boolean" (func $flip (param f64) (result i32)))
+      (global $n (mut i32) (i32.const 0))
+      (func (export "check")
+        (global.set $n (i32.add (global.get $n) (i32.const 1)))
+        (drop (call $flip (f64.const 0.5)))
+        (drop (call $flip (f64.const 0.5))))
+      (func (export "invariant:once") (result i32) (i32.le_u (global.get $n) (i32.const 1))))"#;
+    let program = program(wat);
+    for order in [Order::Depth, Order::Breadth] {
+        let options = Options { order, prunes: false, ..Options::default() };
+        let checked = run(&mut machines(&program, 3), &options);
+        assert_eq!((checked.census.runs, checked.census.choices, checked.limit), (4, 3, None));
+    }
+    let mut machine = machines(&program, 1).remove(0);
+    let mut explorer = spelunk::explore::Explorer::new(&mut machine, Default::default());
+    explorer.explore(|progress| progress.runs < 100);
+    assert_eq!((explorer.progress().findings, explorer.progress().rules), (0, 100));
+}
+
+/// A tree of 2^14 leaves as one function: any number of workers visits each leaf once.
+#[test]
+fn workers_share_one_function() {
+    let wat = r#"(module
+      (import "spelunk" "boolean" (func $flip (param f64) (result i32)))
+      (func (export "check") (local i32)
+        (loop
+          (drop (call $flip (f64.const 0.5)))
+          (br_if 0 (i32.lt_u (local.tee 0 (i32.add (local.get 0) (i32.const 1))) (i32.const 14))))))"#;
+    let program = program(wat);
+    for workers in [1, 2, 4] {
+        let options = Options { order: Order::Depth, prunes: false, ..Options::default() };
+        let census = run(&mut machines(&program, workers), &options).census;
+        assert_eq!((census.runs, census.choices, census.steps), (1 << 14, (1 << 14) - 1, 1 << 14));
+    }
+}
+
+/// The bound is on rules and faults; setup and teardown do not count.
+#[test]
+fn a_bound_makes_it_unknown() {
+    let program = program(QUEUE);
+    for order in [Order::Breadth, Order::Depth] {
+        let options = Options { order, steps_max: Some(1), ..Options::default() };
+        let checked = run(&mut machines(&program, 1), &options);
+        assert_eq!((checked.limit, checked.census.depth), (Some(Limit::Steps), 1));
+    }
+}
