@@ -2,7 +2,7 @@
 //! shortest one. Within a step a queue of prefixes, each of which stops the guest at the first choice past it.
 //!
 //! Workers share a level: each takes the next few states of it, and what they found is merged in the order of the
-//! states. Only merging adds to the states that are known, so which worker was faster changes nothing.
+//! states. A new state belongs to the first state in this order that leads to it, whichever worker was faster.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -61,8 +61,46 @@ struct Nodes<S> {
     saved: Vec<Option<S>>,
     /// Of each node, where rules are declared independent.
     asleep: Vec<Asleep>,
-    /// The node of each state, where states are compared.
+    /// The node of each state, where rules are declared independent and states compared.
     visited: Visited<u32>,
+}
+
+/// The states that were met, by hash, and the first node known to lead to each.
+struct Claims(Vec<Mutex<Visited<u32>>>);
+
+/// So many that workers seldom wait for one another.
+const SHARDS: usize = 64;
+
+impl Claims {
+    fn new() -> Claims {
+        Claims((0..SHARDS).map(|_| Mutex::new(Visited::new())).collect())
+    }
+
+    fn shard(&self, state: u128) -> &Mutex<Visited<u32>> {
+        &self.0[(state >> 64) as usize % SHARDS]
+    }
+
+    /// Claims a state for a node; whether no node before it, nor this one, has claimed it.
+    fn claim(&self, state: u128, node: u32) -> bool {
+        let mut shard = lock(self.shard(state));
+        let is_first = shard.get(state).is_none_or(|first| node < first);
+        if is_first {
+            shard.insert(state, node);
+        }
+        is_first
+    }
+
+    fn belongs_to(&self, state: u128, node: u32) -> bool {
+        lock(self.shard(state)).get(state) == Some(node)
+    }
+
+    /// Takes a claim back.
+    fn forget(&self, state: u128, node: u32) {
+        let mut shard = lock(self.shard(state));
+        if shard.get(state) == Some(node) {
+            shard.insert(state, NONE);
+        }
+    }
 }
 
 impl<S> Nodes<S> {
@@ -142,7 +180,7 @@ struct Grown<S> {
 }
 
 /// What one state led to; children and runs are the next ones in the chunk.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 struct GrownNode {
     census: Census,
     children: usize,
@@ -190,6 +228,7 @@ where
         options,
         goes_on,
         independence: Independence::of(&targets[0], options.reduces),
+        claims: Claims::new(),
         stop: Stop::default(),
         limit: Mutex::new(None),
         progress: Mutex::new(Progress::default()),
@@ -268,6 +307,7 @@ struct Shared<'a> {
     options: &'a Options,
     goes_on: GoesOn<'a>,
     independence: Independence,
+    claims: Claims,
     stop: Stop,
     limit: Mutex<Option<Limit>>,
     progress: Mutex<Progress>,
@@ -299,6 +339,7 @@ impl<S: Clone> Check<'_, S> {
             let state = worker.state().map_err(|kind| Box::new(Trouble { trace: Trace::default(), kind }))?;
             if let Some(state) = state {
                 self.nodes.visited.insert(state, 0);
+                self.shared.claims.claim(state, 0);
             }
             self.census.states = 1;
         }
@@ -387,6 +428,14 @@ impl<S: Clone> Check<'_, S> {
 
     /// A state that a node led to: it is new, or known.
     fn met(&mut self, parent: u32, child: Child<S>, script: &[Scripted], next: usize) {
+        let reduces = self.shared.options.reduces;
+        if let Some(state) = child.state
+            && !reduces
+            && !self.shared.claims.belongs_to(state, parent)
+        {
+            self.census.pruned += 1;
+            return;
+        }
         let known = child.state.and_then(|state| self.nodes.visited.get(state));
         let asleep = match known {
             None => {
@@ -411,11 +460,11 @@ impl<S: Clone> Check<'_, S> {
             }
         };
         let node = self.nodes.push(parent, child.action, script, child.saved);
-        if self.shared.options.reduces {
+        if reduces {
             self.nodes.asleep.push(asleep);
-        }
-        if let Some(state) = child.state {
-            self.nodes.visited.insert(state, node);
+            if let Some(state) = child.state {
+                self.nodes.visited.insert(state, node);
+            }
         }
     }
 }
@@ -445,11 +494,11 @@ struct Worker<'t, 's, T: Target> {
     on: Vec<bool>,
     actions: Vec<Action>,
     script: Vec<Scripted>,
+    /// Scratch: the answers of a step, depth-first.
+    answers: Vec<Scripted>,
     path: Vec<u32>,
     prefixes: Vec<Prefix>,
     kinds: Vec<Kind>,
-    /// The states met in this chunk.
-    met: Visited<()>,
     /// The state of the parent that was reached last because it is not saved.
     reached: Option<(u32, T::Snapshot)>,
     polls: u32,
@@ -464,10 +513,10 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             shared,
             actions: Vec::new(),
             script: Vec::new(),
+            answers: Vec::new(),
             path: Vec::new(),
             prefixes: Vec::new(),
             kinds: Vec::new(),
-            met: Visited::new(),
             reached: None,
             polls: 0,
             told: Census::default(),
@@ -492,7 +541,6 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             scripts: Vec::new(),
             trouble: None,
         };
-        self.met.clear();
         for index in first..(first + CHUNK).min(job.round.len()) {
             if self.shared.stop.is_set() {
                 break;
@@ -607,6 +655,69 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
 
     /// Tries all answers of one step, the shortest scripts first.
     fn action(
+        &mut self,
+        job: &Job<'_, T::Snapshot>,
+        start: &mut Start<T::Snapshot>,
+        action: Action,
+        grown: &mut Grown<T::Snapshot>,
+    ) -> Result<(), Box<Trouble>> {
+        let can_be_undone = self.shared.options.runs_max.is_none();
+        if can_be_undone && self.in_order(job, start, action, grown)? {
+            return Ok(());
+        }
+        self.queue(job, start, action, grown)
+    }
+
+    /// Tries all answers of one step, depth-first. Where all scripts are of one length, as they mostly are, that is
+    /// the order of the queue too, without stopping the guest at every choice. Otherwise all is undone, and `false`.
+    fn in_order(
+        &mut self,
+        job: &Job<'_, T::Snapshot>,
+        start: &mut Start<T::Snapshot>,
+        action: Action,
+        grown: &mut Grown<T::Snapshot>,
+    ) -> Result<bool, Box<Trouble>> {
+        let (children, scripts, runs) = (grown.children.len(), grown.scripts.len(), grown.runs.len());
+        let node = grown.nodes.last().expect("it was just begun");
+        let before = *node;
+        let mut len = None;
+        // Not `self.script`, which reaching a state may overwrite.
+        let mut script = std::mem::take(&mut self.answers);
+        script.clear();
+        let is_done = loop {
+            self.poll(grown);
+            if self.shared.stop.is_set() {
+                break true;
+            }
+            self.place(job.nodes, start, action)?;
+            std::mem::swap(&mut self.script, &mut script);
+            let visited = self.visitor.visit(action, &mut self.script, Past::First);
+            let (visit, choices) =
+                visited.map_err(|kind| self.trouble(job.nodes, start.node, action, kind))?;
+            if *len.get_or_insert(self.script.len()) != self.script.len() {
+                break false;
+            }
+            grown.nodes.last_mut().expect("it was just begun").census.choices += choices as u64;
+            self.done(job, start, action, visit, grown)?;
+            std::mem::swap(&mut self.script, &mut script);
+            if !path::advance(&mut script, 0) {
+                break true;
+            }
+        };
+        self.answers = script;
+        if !is_done {
+            for state in grown.children.drain(children..).filter_map(|child| child.state) {
+                self.shared.claims.forget(state, start.node);
+            }
+            grown.scripts.truncate(scripts);
+            grown.runs.truncate(runs);
+            *grown.nodes.last_mut().expect("it was just begun") = before;
+        }
+        Ok(is_done)
+    }
+
+    /// Tries all answers of one step by a queue of prefixes.
+    fn queue(
         &mut self,
         job: &Job<'_, T::Snapshot>,
         start: &mut Start<T::Snapshot>,
@@ -728,11 +839,15 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         };
         let node = grown.nodes.last_mut().expect("it was just begun");
         if let Some(state) = state {
-            let known = job.nodes.visited.get(state);
-            let is_known = known.is_some_and(|known| job.nodes.asleep(known).sleep & !sleep == 0);
-            // What sleeps there differs from one arrival to the next, which only merging can put together.
-            let is_met = !self.shared.options.reduces && self.met.insert(state, ()).is_some();
-            if is_known || is_met {
+            let is_known = match self.shared.options.reduces {
+                // What sleeps there differs from one arrival to the next, which merging puts together.
+                true => {
+                    let known = job.nodes.visited.get(state);
+                    known.is_some_and(|known| job.nodes.asleep(known).sleep & !sleep == 0)
+                }
+                false => !self.shared.claims.claim(state, start.node),
+            };
+            if is_known {
                 node.census.pruned += 1;
                 return Ok(());
             }

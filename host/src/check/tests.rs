@@ -407,10 +407,9 @@ fn another_question_than_before_is_nondeterminism() {
         let options = Options { order, prunes: false, steps_max: Some(2), ..Options::default() };
         let trouble = check(&mut [model], &options, &endless, &mut |_, _| ()).unwrap_err();
         let TroubleKind::Nondeterminism(why) = &trouble.kind else { panic!("{trouble:?}") };
-        let (steps, before, now) = if order == Order::Depth { (1, 2, 5) } else { (2, 5, 2) };
-        let expected =
-            format!("choice 1 asked for an index below {before}, and now asks for an index below {now}");
-        assert_eq!((why, trouble.trace.len()), (&expected, steps));
+        let expected = "choice 1 asked for an index below 2, and now asks for an index below 5";
+        let steps = if order == Order::Depth { 1 } else { 2 };
+        assert_eq!((&**why, trouble.trace.len()), (expected, steps));
     }
 }
 

@@ -54,8 +54,50 @@ struct Page {
     bytes: [u8; PAGE],
 }
 
-/// `None` is a page of zeros.
-type Leaf = [Option<Arc<Page>>; LEAF];
+/// Some pages that follow one another.
+#[derive(Clone)]
+struct Leaf {
+    /// The sum of the hashes of its pages.
+    hash: OnceLock<u128>,
+    /// `None` is a page of zeros.
+    pages: [Option<Arc<Page>>; LEAF],
+}
+
+impl Leaf {
+    fn zeros() -> Leaf {
+        Leaf { hash: OnceLock::new(), pages: [const { None }; LEAF] }
+    }
+
+    /// See [`PageTable::hash`].
+    fn hash(&self, memory: usize, leaf: usize) -> u128 {
+        let page = |(slot, page): (usize, &Option<Arc<Page>>)| {
+            page.as_ref().map_or(0, |page| page.hash(memory, leaf * LEAF + slot))
+        };
+        let sum = || self.pages.iter().enumerate().map(page).fold(0, u128::wrapping_add);
+        *self.hash.get_or_init(sum)
+    }
+}
+
+impl Page {
+    fn hash(&self, memory: usize, index: usize) -> u128 {
+        *self.hash.get_or_init(|| hash_of(&self.bytes, memory, index))
+    }
+}
+
+/// The hash of a page that is not all zeros; it covers the page's place.
+fn hash_of(bytes: &[u8; PAGE], memory: usize, index: usize) -> u128 {
+    xxh3_128_with_seed(bytes, (memory as u64) << 40 | index as u64)
+}
+
+/// The hash of a page of which the bytes in `dead` count as zeros.
+fn hash_without(bytes: &[u8; PAGE], dead: Range<usize>, memory: usize, index: usize) -> u128 {
+    if dead.len() == PAGE {
+        return 0;
+    }
+    let mut live = *bytes;
+    live[dead].fill(0);
+    if live == [0; PAGE] { 0 } else { hash_of(&live, memory, index) }
+}
 
 /// What a memory held. Cloning is cheap.
 #[derive(Clone)]
@@ -72,7 +114,7 @@ impl PageTable {
     }
 
     fn page(&self, index: usize) -> Option<&Arc<Page>> {
-        self.leaves.get(index / LEAF)?.as_ref()?[index % LEAF].as_ref()
+        self.leaves.get(index / LEAF)?.as_ref()?.pages[index % LEAF].as_ref()
     }
 
     /// What the page held; `None` where it is all zeros.
@@ -92,8 +134,8 @@ impl PageTable {
         for &index in dirty {
             let index = index as usize;
             let bytes: &[u8; PAGE] = memory[index * PAGE..][..PAGE].try_into().expect("a whole page");
-            let leaf = leaves[index / LEAF].get_or_insert_with(|| Arc::new([const { None }; LEAF]));
-            let old = &leaf[index % LEAF];
+            let leaf = leaves[index / LEAF].get_or_insert_with(|| Arc::new(Leaf::zeros()));
+            let old = &leaf.pages[index % LEAF];
             if old.as_ref().is_some_and(|old| old.bytes == *bytes) {
                 continue;
             }
@@ -105,7 +147,9 @@ impl PageTable {
                 let _held = Held::new(size_of::<Page>());
                 Arc::new(Page { _held, hash: OnceLock::new(), bytes: *bytes })
             });
-            Arc::make_mut(leaf)[index % LEAF] = page;
+            let leaf = Arc::make_mut(leaf);
+            leaf.pages[index % LEAF] = page;
+            leaf.hash = OnceLock::new();
         }
     }
 
@@ -153,25 +197,37 @@ impl PageTable {
     /// The sum of the pages' hashes, each of which covers the page's place: which pages were hashed before
     /// does not matter, and a page of zeros counts nothing. The bytes in `dead` count as zeros.
     pub(crate) fn hash(&self, memory: usize, dead: &Range<usize>) -> u128 {
-        let mut sum = xxh3_128_with_seed(&(self.size as u64).to_le_bytes(), !(memory as u64));
+        self.hash_with(memory, dead, &[], &[])
+    }
+
+    /// The hash of a memory of this table's pages but for those in `dirty`, in order, which are as in `bytes`.
+    pub(crate) fn hash_with(&self, memory: usize, dead: &Range<usize>, bytes: &[u8], dirty: &[u32]) -> u128 {
+        let size = if bytes.is_empty() { self.size } else { bytes.len() };
+        let mut sum = xxh3_128_with_seed(&(size as u64).to_le_bytes(), !(memory as u64));
         for (leaf, pages) in self.leaves.iter().enumerate() {
-            for (slot, page) in pages.iter().flat_map(|leaf| leaf.iter()).enumerate() {
-                let Some(page) = page else { continue };
-                let index = leaf * LEAF + slot;
-                let place = (memory as u64) << 40 | index as u64;
-                let hash = match within(dead, index) {
-                    within if within.is_empty() => {
-                        *page.hash.get_or_init(|| xxh3_128_with_seed(&page.bytes, place))
-                    }
-                    within if within.len() == PAGE => 0,
-                    within => {
-                        let mut bytes = page.bytes;
-                        bytes[within].fill(0);
-                        if bytes == [0; PAGE] { 0 } else { xxh3_128_with_seed(&bytes, place) }
-                    }
-                };
-                sum = sum.wrapping_add(hash);
+            let Some(pages) = pages else { continue };
+            sum = sum.wrapping_add(pages.hash(memory, leaf));
+            // Those pages count otherwise than the sum has it.
+            let (first, end) = (dead.start / PAGE, dead.end.div_ceil(PAGE));
+            for index in first.max(leaf * LEAF)..end.min((leaf + 1) * LEAF) {
+                let Some(page) = &pages.pages[index % LEAF] else { continue };
+                sum = sum.wrapping_sub(page.hash(memory, index));
+                sum = sum.wrapping_add(hash_without(&page.bytes, within(dead, index), memory, index));
             }
+        }
+        for &index in dirty {
+            let index = index as usize;
+            let now: &[u8; PAGE] = bytes[index * PAGE..][..PAGE].try_into().expect("a whole page");
+            let dead = within(dead, index);
+            if let Some(page) = self.page(index) {
+                let before = if dead.is_empty() {
+                    page.hash(memory, index)
+                } else {
+                    hash_without(&page.bytes, dead.clone(), memory, index)
+                };
+                sum = sum.wrapping_sub(before);
+            }
+            sum = sum.wrapping_add(hash_without(now, dead, memory, index));
         }
         sum
     }
@@ -183,12 +239,12 @@ fn within(range: &Range<usize>, page: usize) -> Range<usize> {
     clamp(range.start)..clamp(range.end)
 }
 
-/// Lists the pages of `memory` that may differ from `resident`, in order, and clears the marks.
+/// Adds the pages of `memory` that may differ from `resident` to `dirty`, which is in order, and clears the marks.
 ///
 /// A mark stands for the page in which a store began; what it wrote may reach into the next page by
 /// [`FRINGE`] bytes, so these are compared.
 pub(crate) fn take_dirty(marks: &mut [u8], memory: &[u8], resident: &PageTable, dirty: &mut Vec<u32>) {
-    dirty.clear();
+    let known = dirty.len();
     let pages = memory.len() / PAGE;
     let marked = pages.next_multiple_of(16).min(marks.len());
     for (i, chunk) in marks[..marked].chunks_mut(16).enumerate() {
@@ -204,6 +260,10 @@ pub(crate) fn take_dirty(marks: &mut [u8], memory: &[u8], resident: &PageTable, 
                 dirty.push((i * 16 + j) as u32);
             }
         }
+    }
+    if known > 0 && dirty.len() > known {
+        dirty.sort_unstable();
+        dirty.dedup();
     }
     add_fringes(memory, resident, dirty);
 }
@@ -257,15 +317,22 @@ mod tests {
                     6 if memory.len() < 8 * 65536 => memory.resize(memory.len() + 65536, 0),
                     7 => {
                         take_dirty(&mut marks, &memory, &resident, &mut dirty);
+                        let dead = rng.random_range(0..30_000)..rng.random_range(30_000..60_000);
+                        let hash = resident.hash_with(0, &dead, &memory, &dirty);
                         resident.save(&memory, &dirty);
+                        assert_eq!(hash, resident.hash(0, &dead));
+                        dirty.clear();
                         saved.push((resident.clone(), memory.clone()));
                     }
+                    // What is known to be written is kept until it is saved or restored.
+                    8 => take_dirty(&mut marks, &memory, &resident, &mut dirty),
                     _ => {
                         let (table, copy) = saved[rng.random_range(0..saved.len())].clone();
                         take_dirty(&mut marks, &memory, &resident, &mut dirty);
                         memory.resize(table.size, 0);
                         table.load(&resident, &mut memory, &dirty);
                         resident = table;
+                        dirty.clear();
                         assert!(memory == copy);
                     }
                 }

@@ -55,43 +55,49 @@ type Reference = Option<u32>;
 impl Snapshot {
     /// A hash of the whole state. Addresses do not enter it, so it is the same on every machine.
     pub fn hash(&self) -> u128 {
-        self.hash_without(&(0..0))
-    }
-
-    /// The hash where the bytes of memory 0 in `dead` count as zeros.
-    fn hash_without(&self, dead: &Range<usize>) -> u128 {
         let saved = &*self.0;
         let mut hasher = Xxh3::new();
         for (index, memory) in saved.memories.iter().enumerate() {
-            let dead = if index == 0 { dead } else { &(0..0) };
-            hasher.update(&memory.hash(index, dead).to_le_bytes());
+            hasher.update(&memory.hash(index, &(0..0)).to_le_bytes());
         }
-        for global in &saved.globals {
-            let (tag, bits): (u8, u128) = match *global {
-                GlobalValue::I32(v) => (0, v as u32 as u128),
-                GlobalValue::I64(v) => (1, v as u64 as u128),
-                GlobalValue::F32(v) => (2, v.into()),
-                GlobalValue::F64(v) => (3, v.into()),
-                GlobalValue::V128(v) => (4, v),
-                GlobalValue::Func(v) => (5, v.map_or(u128::MAX, u128::from)),
-                GlobalValue::Opaque => (6, 0),
-            };
-            hasher.update(&[tag]);
-            hasher.update(&bits.to_le_bytes());
-        }
-        for table in &saved.tables {
-            hasher.update(&(table.len() as u64).to_le_bytes());
-            for reference in table.iter() {
-                hasher.update(&reference.map_or(u64::MAX, u64::from).to_le_bytes());
-            }
-        }
-        hasher.update(&saved.dropped);
-        hasher.update(&saved.faults.iter().map(|on| u8::from(*on)).collect::<Vec<_>>());
-        if saved.has_run {
-            hasher.update(&[1]);
-        }
-        hasher.digest128()
+        digest(hasher, &saved.globals, &saved.tables, (&saved.dropped, &saved.faults, saved.has_run))
     }
+}
+
+/// The hash of a state, of which `hasher` has seen the memories. `flags` are which segments were dropped, which
+/// faults are on, and whether the guest ran, where it is one function.
+fn digest(
+    mut hasher: Xxh3,
+    globals: &[GlobalValue],
+    tables: &[Arc<Vec<Reference>>],
+    flags: (&[u8], &[bool], bool),
+) -> u128 {
+    for global in globals {
+        let (tag, bits): (u8, u128) = match *global {
+            GlobalValue::I32(v) => (0, v as u32 as u128),
+            GlobalValue::I64(v) => (1, v as u64 as u128),
+            GlobalValue::F32(v) => (2, v.into()),
+            GlobalValue::F64(v) => (3, v.into()),
+            GlobalValue::V128(v) => (4, v),
+            GlobalValue::Func(v) => (5, v.map_or(u128::MAX, u128::from)),
+            GlobalValue::Opaque => (6, 0),
+        };
+        hasher.update(&[tag]);
+        hasher.update(&bits.to_le_bytes());
+    }
+    for table in tables {
+        hasher.update(&(table.len() as u64).to_le_bytes());
+        for reference in table.iter() {
+            hasher.update(&reference.map_or(u64::MAX, u64::from).to_le_bytes());
+        }
+    }
+    let (dropped, faults, has_run) = flags;
+    hasher.update(dropped);
+    faults.iter().for_each(|on| hasher.update(&[u8::from(*on)]));
+    if has_run {
+        hasher.update(&[1]);
+    }
+    hasher.digest128()
 }
 
 /// A memory of the target.
@@ -103,6 +109,17 @@ struct TargetMemory {
     is_64: bool,
     /// What it held when it was last saved or restored.
     resident: PageTable,
+    /// Pages that were written since, of those whose marks have been taken.
+    dirty: Vec<u32>,
+}
+
+impl TargetMemory {
+    /// Takes the marks.
+    fn take_dirty(&mut self, private: &mut Option<View>) {
+        let private = private.as_mut().expect("marks need a private memory");
+        let marks = &mut private.bytes()[self.marks.clone()];
+        pages::take_dirty(marks, self.view.bytes(), &self.resident, &mut self.dirty);
+    }
 }
 
 /// The functions that a reference may stand for, and their index by address. Addresses serve to recognise a
@@ -124,8 +141,8 @@ pub(super) struct State {
     functions: Functions,
     /// What the globals and tables held when they were last saved or restored.
     resident: Saved,
-    /// Scratch: the pages of one memory that were written.
-    dirty: Vec<u32>,
+    /// Scratch: the values of the globals.
+    values: Vec<GlobalValue>,
     /// There may be counters that are not zero.
     has_counts: bool,
 }
@@ -163,6 +180,7 @@ impl State {
                 marks,
                 is_64: *memory64,
                 resident: PageTable::zeros(0),
+                dirty: Vec::new(),
             });
         }
         store.data_mut().memory = memories.first().map(|first| first.memory);
@@ -192,7 +210,6 @@ impl State {
             _held: Held::new(0),
         };
         let layout = layout.clone();
-        let dirty = Vec::new();
         let mut state = State {
             layout,
             private,
@@ -201,7 +218,7 @@ impl State {
             tables,
             functions,
             resident,
-            dirty,
+            values: Vec::new(),
             has_counts: true,
         };
         state.mark_everything();
@@ -222,17 +239,33 @@ impl State {
         private.bytes()[range(&self.layout.table_marks)].fill(1);
     }
 
-    /// A hash of what of the state can still matter: all but what is left over on the shadow stack.
+    /// A hash of what of the state can still matter: all but what is left over on the shadow stack. Nothing is
+    /// saved for it, since the hash may be all that is wanted.
     pub(super) fn live_hash(&mut self, store: &mut Store<Host>, stack: Option<ShadowStack>) -> u128 {
-        let snapshot = self.save(store);
+        self.save_tables(store);
+        self.values.clear();
+        for global in &self.globals {
+            self.values.push(self.functions.read(global.get(&mut *store), store));
+        }
         let pointer = stack.and_then(|stack| {
             let global = self.layout.globals.iter().position(|global| global.index == stack.global)?;
-            match snapshot.0.globals[global] {
+            match self.values[global] {
                 GlobalValue::I32(pointer) => Some(stack.low as usize..pointer as u32 as usize),
                 _ => None,
             }
         });
-        snapshot.hash_without(&pointer.unwrap_or(0..0))
+        let dead = pointer.unwrap_or(0..0);
+        let mut hasher = Xxh3::new();
+        for (index, memory) in self.memories.iter_mut().enumerate() {
+            memory.take_dirty(&mut self.private);
+            let dead = if index == 0 { &dead } else { &(0..0) };
+            let hash = memory.resident.hash_with(index, dead, memory.view.bytes(), &memory.dirty);
+            hasher.update(&hash.to_le_bytes());
+        }
+        let dropped = self.private.as_mut().map(|private| &private.bytes()[range(&self.layout.dropped)]);
+        let host = store.data();
+        let flags = (dropped.unwrap_or_default(), &host.faults[..], host.has_run);
+        digest(hasher, &self.values, &self.resident.tables, flags)
     }
 
     /// Readies the counters and budgets for a step.
@@ -287,10 +320,9 @@ impl State {
     /// Saves the state.
     pub(super) fn save(&mut self, store: &mut Store<Host>) -> Snapshot {
         for memory in &mut self.memories {
-            let marks = &mut self.private.as_mut().expect("marks need a private memory").bytes()
-                [memory.marks.clone()];
-            pages::take_dirty(marks, memory.view.bytes(), &memory.resident, &mut self.dirty);
-            memory.resident.save(memory.view.bytes(), &self.dirty);
+            memory.take_dirty(&mut self.private);
+            memory.resident.save(memory.view.bytes(), &memory.dirty);
+            memory.dirty.clear();
         }
         self.save_tables(store);
         let globals = self.globals.iter().map(|global| self.functions.read(global.get(&mut *store), store));
@@ -332,13 +364,12 @@ impl State {
     pub(super) fn load(&mut self, store: &mut Store<Host>, snapshot: &Snapshot) {
         let saved = &*snapshot.0;
         for (memory, to) in self.memories.iter_mut().zip(&saved.memories) {
-            let marks = &mut self.private.as_mut().expect("marks need a private memory").bytes()
-                [memory.marks.clone()];
-            pages::take_dirty(marks, memory.view.bytes(), &memory.resident, &mut self.dirty);
+            memory.take_dirty(&mut self.private);
             if memory.view.size() != to.size {
                 memory.resize(store, to.size);
             }
-            to.load(&memory.resident, memory.view.bytes(), &self.dirty);
+            to.load(&memory.resident, memory.view.bytes(), &memory.dirty);
+            memory.dirty.clear();
             memory.resident = to.clone();
         }
         for (global, value) in self.globals.iter().zip(&saved.globals) {
