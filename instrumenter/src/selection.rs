@@ -7,7 +7,9 @@ use globset::{Glob, GlobSet, GlobSetBuilder};
 /// Functions that are not counted unless `include` asks for them: memory allocation and the machinery of
 /// panics. They run often, and tell nothing about the target.
 pub const EXCLUDED: &[&str] = &[
-    // Rust's allocator and the shims around it.
+    // The SDK's allocator, Rust's, and the shims around them.
+    "spelunk_guest::heap::*",
+    "<spelunk_guest::abi::allocator::*",
     "dlmalloc::*",
     "<dlmalloc::*",
     "alloc::alloc::*",
