@@ -165,7 +165,7 @@ impl Kind {
     }
 
     /// The answer that stands for a recorded one: itself where it is possible, the nearest possible one of a
-    /// number out of range, nothing where it answers another kind of question.
+    /// number out of range, the beginning of bytes that are too many, else nothing.
     pub fn fit(&self, value: &Value) -> Option<Value> {
         if self.accepts(value) {
             return Some(value.clone());
@@ -175,6 +175,13 @@ impl Kind {
             (Kind::Integer { min, max, .. }, Value::Integer(v)) => Some(Value::Integer((*v).clamp(min, max))),
             (Kind::Unsigned { min, max, .. }, Value::Unsigned(v)) => {
                 Some(Value::Unsigned((*v).clamp(min, max)))
+            }
+            (Kind::Float { min, max, .. }, Value::Float(v)) if !v.is_nan() => {
+                let nearest = Value::Float(v.clamp(min.max(f64::MIN).min(max), max.min(f64::MAX).max(min)));
+                self.accepts(&nearest).then_some(nearest)
+            }
+            (Kind::Bytes { max, .. }, Value::Bytes(v)) if v.len() > max as usize => {
+                Some(Value::Bytes(v[..max as usize].into()))
             }
             _ => None,
         }
@@ -192,7 +199,10 @@ impl Kind {
             (Kind::Unsigned { simplest, .. }, Value::Unsigned(v)) => {
                 (0, zigzag(i128::from(*v) - i128::from(simplest)))
             }
-            (_, Value::Float(v)) => (0, float_complexity(*v)),
+            // The simplest may be a fraction, where the range ends at one.
+            (_, value @ Value::Float(v)) => {
+                (0, if *value == self.simplest() { 0 } else { 1 + float_complexity(*v) })
+            }
             (_, Value::Bytes(v)) => {
                 let leading = v.iter().take(15).fold(0u128, |n, b| n << 8 | u128::from(*b));
                 (v.len() as u64, leading)
@@ -554,6 +564,27 @@ mod tests {
         drawn.push(draw(&mut chooser));
         drawn.push(draw(&mut chooser));
         assert_eq!(drawn, ["1", "0", "4", "0"]);
+    }
+
+    #[test]
+    fn floats_and_bytes_are_refitted() {
+        let float = |min, max| Kind::Float { min, max, nan: false, infinite: false };
+        assert_eq!(float(1.5, 9.0).fit(&Value::Float(f64::INFINITY)), Some(Value::Float(9.0)));
+        assert_eq!(float(1.5, 9.0).fit(&Value::Float(-3.0)), Some(Value::Float(1.5)));
+        assert_eq!(float(1.5, 9.0).fit(&Value::Float(f64::NAN)), None);
+        let whole = float(f64::NEG_INFINITY, f64::INFINITY);
+        assert_eq!(whole.fit(&Value::Float(f64::NEG_INFINITY)), Some(Value::Float(f64::MIN)));
+        let bytes = |bytes: &[u8]| Value::Bytes(bytes.into());
+        assert_eq!(Kind::Bytes { min: 1, max: 2 }.fit(&bytes(b"abc")), Some(bytes(b"ab")));
+        assert_eq!(Kind::Bytes { min: 2, max: 3 }.fit(&bytes(b"a")), None);
+    }
+
+    #[test]
+    fn a_float_is_simplest_where_its_range_says() {
+        let kind = Kind::Float { min: 5.5, max: 10.0, nan: false, infinite: false };
+        let mut values = [7.25, 6.0, 10.0, 5.5];
+        values.sort_by_key(|v| kind.complexity(&Value::Float(*v)));
+        assert_eq!(values, [5.5, 6.0, 10.0, 7.25]);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use crate::target::Target;
 /// A choice: which step, and which of its choices.
 type Place = (usize, usize);
 
+/// Floats below this are lowered as the integers that they are.
+const INTEGRAL_MAX: f64 = 1e30;
 /// How many later choices are tried together with one.
 const LATER: usize = 8;
 
@@ -191,15 +193,35 @@ impl<T: Target> Gate<'_, T> {
 
     fn lower_float(&mut self, place: Place, v: f64) -> bool {
         let mut helped = false;
-        for candidate in [1.0, -1.0, v.abs(), v.trunc(), v.round(), (v * 16.0).trunc() / 16.0] {
+        let finite = v.clamp(f64::MIN, f64::MAX);
+        for candidate in
+            [1.0, -1.0, v.abs(), finite, finite.abs(), v.trunc(), v.round(), (v * 16.0).trunc() / 16.0]
+        {
             helped |= self.replaced(&[place], |choice| {
                 let value = Value::Float(candidate);
                 let is_simpler = choice.kind.complexity(&value) < choice.kind.complexity(&choice.value);
                 (is_simpler && choice.kind.accepts(&value)).then_some(value)
             });
         }
+        // Too large for an integer: the power of two first.
+        while let Some(Choice { value: Value::Float(v), .. }) = self.choice(place)
+            && v.is_finite()
+            && v.abs() >= INTEGRAL_MAX
+        {
+            let exponent = v.abs().log2().floor() as i128;
+            let lowered = descend(exponent, |to| {
+                Some(self.replaced(&[place], |choice| {
+                    let value = Value::Float(2f64.powi(to as i32).copysign(v));
+                    choice.kind.accepts(&value).then_some(value)
+                }))
+            });
+            helped |= lowered;
+            if !lowered {
+                break;
+            }
+        }
         let Some(Choice { value: Value::Float(v), .. }) = self.choice(place) else { return helped };
-        if v.fract() == 0.0 && v.abs() < 1e30 {
+        if v.fract() == 0.0 && v.abs() < INTEGRAL_MAX {
             helped |= descend(v as i128, |to| {
                 Some(self.replaced(&[place], |choice| {
                     let value = Value::Float(to as f64);
