@@ -12,7 +12,7 @@ use super::sleep::{self, Independence, Rules};
 use super::visit::{Ends, Visit, Visitor, follows_preconditions};
 use super::visited::Visited;
 use super::{
-    Census, Checked, End, Findings, GoesOn, Limit, Options, Progress, Stop, Trouble, TroubleKind,
+    Census, Checked, End, Findings, GoesOn, Limit, Options, Progress, Stop, Told, Trouble, TroubleKind,
     in_parallel, lock,
 };
 use crate::choice::{Kind, Past, Scripted};
@@ -215,7 +215,7 @@ pub(super) fn check<T>(
     targets: &mut [T],
     options: &Options,
     goes_on: GoesOn<'_>,
-    told: &mut (dyn FnMut(&Trace, &End) + Send),
+    told: Told<'_>,
 ) -> Result<Checked, Box<Trouble>>
 where
     T: Target + Send,
@@ -316,7 +316,7 @@ struct Shared<'a> {
 /// The check, as far as it was merged.
 struct Check<'a, S> {
     shared: &'a Shared<'a>,
-    told: &'a mut (dyn FnMut(&Trace, &End) + Send),
+    told: Told<'a>,
     nodes: Nodes<S>,
     census: Census,
     findings: Findings,
@@ -368,10 +368,10 @@ impl<S: Clone> Check<'_, S> {
     /// Adds what a round led to. The nodes from `next` on wait.
     fn merge(&mut self, start: usize, round: Vec<Grown<S>>, next: usize) -> Result<(), Box<Trouble>> {
         for grown in round {
-            let mut node = (start + grown.first) as u32;
+            let first = (start + grown.first) as u32;
             let (mut children, mut runs) = (grown.children.into_iter(), grown.runs.into_iter());
             let mut script = 0;
-            for grown_node in grown.nodes {
+            for (node, grown_node) in (first..).zip(grown.nodes) {
                 if self.is_over() && !self.shared.stop.is_set() {
                     if self.is_out_of_runs() {
                         self.limited(Limit::Runs);
@@ -396,7 +396,6 @@ impl<S: Clone> Check<'_, S> {
                 if all_saved {
                     self.nodes.saved[node as usize] = None;
                 }
-                node += 1;
             }
             if let Some(trouble) = grown.trouble {
                 return Err(trouble);

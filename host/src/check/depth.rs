@@ -13,7 +13,7 @@ use super::sleep::{self, Independence, Rules};
 use super::visit::{Ends, Visit, Visitor, follows_preconditions};
 use super::visited::Visited;
 use super::{
-    Census, Checked, End, Findings, GoesOn, Limit, Options, Progress, Stop, Trouble, TroubleKind,
+    Census, Checked, End, Findings, GoesOn, Limit, Options, Progress, Stop, Told, Trouble, TroubleKind,
     in_parallel, lock,
 };
 use crate::choice::{Past, Scripted};
@@ -131,7 +131,7 @@ struct Failed {
 struct Shared<'a, S> {
     options: &'a Options,
     goes_on: GoesOn<'a>,
-    told: Mutex<&'a mut (dyn FnMut(&Trace, &End) + Send)>,
+    told: Mutex<Told<'a>>,
     independence: Independence,
     root: Option<S>,
     workers: usize,
@@ -162,7 +162,7 @@ pub(super) fn check<T>(
     targets: &mut [T],
     options: &Options,
     goes_on: GoesOn<'_>,
-    told: &mut (dyn FnMut(&Trace, &End) + Send),
+    told: Told<'_>,
 ) -> Result<Checked, Box<Trouble>>
 where
     T: Target + Send,
