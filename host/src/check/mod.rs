@@ -212,10 +212,12 @@ where
     for target in targets.iter_mut() {
         target.set_counts(true);
     }
-    match options.order {
+    let checked = match options.order {
         Order::Depth => depth::check(targets, options, goes_on, told),
         Order::Breadth => breadth::check(targets, options, goes_on, told),
-    }
+    };
+    targets.iter_mut().for_each(|target| target.set_counts(false));
+    checked
 }
 
 /// Different failures in the order of the check.
