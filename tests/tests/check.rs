@@ -245,6 +245,29 @@ fn workers_share_one_function() {
     }
 }
 
+/// What a check saw counts, whether states are restored or reached anew.
+#[test]
+fn what_is_seen_is_seen_without_snapshots_too() {
+    let wat = r#"(module
+      (import "spelunk" "index" (func $index (param i32) (result i32)))
+      (import "spelunk" "sometimes" (func $sometimes (param i32 i32 i32)))
+      (memory 1) (data (i32.const 0) "twonine") (global $n (mut i32) (i32.const 0))
+      (func (export "rule:go")
+        (global.set $n (call $index (i32.const 3)))
+        (call $sometimes (i32.const 0) (i32.const 3) (i32.eq (global.get $n) (i32.const 2)))
+        (call $sometimes (i32.const 3) (i32.const 4) (i32.eq (global.get $n) (i32.const 9)))))"#;
+    let program = program(wat);
+    for order in [Order::Breadth, Order::Depth] {
+        for uses_snapshots in [true, false] {
+            let mut machines = machines(&program, 1);
+            machines[0].set_uses_snapshots(uses_snapshots).unwrap();
+            run(&mut machines, &Options { order, ..Options::default() });
+            let unmet = machines[0].properties().iter().filter(|property| property.is_unmet());
+            assert_eq!(unmet.map(|property| property.name.as_str()).collect::<Vec<_>>(), ["nine"]);
+        }
+    }
+}
+
 /// The bound is on rules and faults; setup and teardown do not count.
 #[test]
 fn a_bound_makes_it_unknown() {

@@ -71,7 +71,7 @@ fn only_the_machine_names_wasmtime() {
 fn search_and_shrinking_see_only_the_target() {
     let search = ["choice", "coverage", "draw", "energy", "explore", "outcome", "replay", "target", "trace"];
     let mut search: Vec<String> = search.iter().map(|file| format!("host/src/{file}.rs")).collect();
-    search.push("host/src/shrink".to_string());
+    search.extend(["host/src/check".to_string(), "host/src/shrink".to_string()]);
     let search: Vec<&str> = search.iter().map(String::as_str).collect();
     let words = [
         "machine",

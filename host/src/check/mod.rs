@@ -190,6 +190,9 @@ pub enum TroubleKind {
 /// Asked now and then by every worker: whether to stop, and why.
 pub type GoesOn<'a> = &'a (dyn Fn(&Progress) -> Option<Limit> + Sync);
 
+/// Is handed each path that ended.
+pub type Told<'a> = &'a mut (dyn FnMut(&Trace, &End) + Send);
+
 /// Checks a target on as many workers as there are copies of it. Each path that ended is handed to `told`, in the
 /// order of the check, where `options.lists` says so.
 ///
@@ -199,7 +202,7 @@ pub fn check<T>(
     targets: &mut [T],
     options: &Options,
     goes_on: GoesOn<'_>,
-    told: &mut (dyn FnMut(&Trace, &End) + Send),
+    told: Told<'_>,
 ) -> Result<Checked, Box<Trouble>>
 where
     T: Target + Send,
@@ -209,10 +212,12 @@ where
     for target in targets.iter_mut() {
         target.set_counts(true);
     }
-    match options.order {
+    let checked = match options.order {
         Order::Depth => depth::check(targets, options, goes_on, told),
         Order::Breadth => breadth::check(targets, options, goes_on, told),
-    }
+    };
+    targets.iter_mut().for_each(|target| target.set_counts(false));
+    checked
 }
 
 /// Different failures in the order of the check.

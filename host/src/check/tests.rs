@@ -59,14 +59,18 @@ fn the_orders_are_those_of_rseq_and_explode() {
     let flips = || {
         function(|is_done, _, chooser, _| {
             *is_done = true;
-            (0..3).for_each(|_| drop(flip(chooser)));
+            for _ in 0..3 {
+                flip(chooser);
+            }
             Outcome::Pass
         })
     };
     let threes = || {
         function(|is_done, _, chooser, _| {
             *is_done = true;
-            (0..2).for_each(|_| drop(index(chooser, 3)));
+            for _ in 0..2 {
+                index(chooser, 3);
+            }
             Outcome::Pass
         })
     };
@@ -132,7 +136,7 @@ fn random(seed: u64, has_fault: bool) -> Model<Random> {
             };
             let place = mix(state.seed, state.at * 32 + number * 2 + u64::from(state.is_on));
             let mut answer = u64::from(index(chooser, 1 + (place % 3) as u32));
-            if place % 5 == 0 && flip(chooser) {
+            if place.is_multiple_of(5) && flip(chooser) {
                 answer += 10 * u64::from(flip(chooser));
             }
             let hash = mix(place, answer);
@@ -140,15 +144,15 @@ fn random(seed: u64, has_fault: bool) -> Model<Random> {
                 state.at = hash % states;
             }
             match hash >> 32 {
-                h if h % 40 == 0 => fail(["one", "two", "three"][(hash >> 8) as usize % 3]),
-                h if h % 23 == 0 => Outcome::Reject(Reject::Assume),
+                h if h.is_multiple_of(40) => fail(["one", "two", "three"][(hash >> 8) as usize % 3]),
+                h if h.is_multiple_of(23) => Outcome::Reject(Reject::Assume),
                 _ => Outcome::Pass,
             }
         },
     );
-    model.guard = |state, rule| mix(!state.seed, state.at * 8 + u64::from(rule)) % 3 != 0;
-    model.has_setup = seed % 2 == 0;
-    model.has_teardown = seed % 3 == 0;
+    model.guard = |state, rule| !mix(!state.seed, state.at * 8 + u64::from(rule)).is_multiple_of(3);
+    model.has_setup = seed.is_multiple_of(2);
+    model.has_teardown = seed.is_multiple_of(3);
     model
 }
 
@@ -430,11 +434,11 @@ fn apart(seed: u64) -> Model<Apart> {
         let answer = index(chooser, 1 + (place % 2) as u32);
         state.at[part] = (mix(place, answer.into()) % 5) as u8;
         let all = state.at.iter().fold(state.seed, |hash, at| mix(hash, u64::from(*at)));
-        if state.seed % 2 == 0 && all % 60 == 0 { fail("together") } else { Outcome::Pass }
+        if state.seed.is_multiple_of(2) && all.is_multiple_of(60) { fail("together") } else { Outcome::Pass }
     });
     model.guard = |state, rule| {
         let at = state.at[usize::from(rule / 2)];
-        mix(!state.seed, u64::from(rule) * 16 + u64::from(at)) % 3 != 0
+        !mix(!state.seed, u64::from(rule) * 16 + u64::from(at)).is_multiple_of(3)
     };
     for a in 0..6 {
         model.independent.extend((0..6).filter(|b| a / 2 < b / 2).map(|b| (a, b)));

@@ -40,7 +40,11 @@ impl<'t, T: Target> Visitor<'t, T> {
         match &self.root {
             // Not a reset, which may go to a copy of this state that shares nothing with those saved.
             Some(root) => self.target.restore(root),
-            None => self.target.reset(),
+            None => {
+                self.target.reset();
+                // A fresh target counts nothing yet.
+                self.target.set_counts(true);
+            }
         }
     }
 

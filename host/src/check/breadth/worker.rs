@@ -1,495 +1,78 @@
-//! The tree breadth-first: all states at n steps before those at n + 1, so the first path to a failure is a
-//! shortest one. Within a step a queue of prefixes, each of which stops the guest at the first choice past it.
-//!
-//! Workers share a level: each takes the next few states of it, and what they found is merged in the order of the
-//! states. A new state belongs to the first state in this order that leads to it, whichever worker was faster.
+//! What a worker does: it looks at states of a level, and says what they lead to.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use super::path::{self, is_step};
-use super::sleep::{self, Independence, Rules};
-use super::visit::{Ends, Visit, Visitor, follows_preconditions};
-use super::visited::Visited;
-use super::{
-    Census, Checked, End, Findings, GoesOn, Limit, Options, Progress, Stop, Trouble, TroubleKind,
-    in_parallel, lock,
-};
+use super::nodes::{NONE, Nodes, index_of};
+use super::{CHUNK, POLL, Shared};
+use crate::check::path::{self, is_step};
+use crate::check::sleep::{self, Rules};
+use crate::check::visit::{Ends, Visit, Visitor, follows_preconditions};
+use crate::check::{Census, End, Trouble, TroubleKind, lock};
 use crate::choice::{Kind, Past, Scripted};
 use crate::target::Target;
-use crate::trace::{Action, Trace};
-
-/// Visits between two looks at the clock.
-const POLL: u32 = 16;
-/// States that a worker takes at once, and that all take before the results are merged.
-const CHUNK: usize = 16;
-const ROUND: usize = 4096;
-/// The parent of the root.
-const NONE: u32 = u32::MAX;
-
-/// A state, by the step that led to it first.
-struct Node {
-    parent: u32,
-    /// Where its script begins; it ends where that of the next begins.
-    script: u32,
-    action: Action,
-}
-
-/// Where a state is explored again, or only in part.
-#[derive(Clone, Copy)]
-struct Asleep {
-    sleep: Rules,
-    /// The rules to explore.
-    rules: Rules,
-    /// It was explored before, but for these rules.
-    is_again: bool,
-}
-
-impl Asleep {
-    fn but(sleep: Rules) -> Asleep {
-        Asleep { sleep, rules: !sleep, is_again: false }
-    }
-}
-
-/// The states that were met, in the order of the check.
-struct Nodes<S> {
-    list: Vec<Node>,
-    /// Answers, with the index of what was asked.
-    scripts: Vec<(u32, u32)>,
-    kinds: Vec<Kind>,
-    /// Saved states of nodes that wait, and of others that some below them are reached from.
-    saved: Vec<Option<S>>,
-    /// Of each node, where rules are declared independent.
-    asleep: Vec<Asleep>,
-    /// The node of each state, where rules are declared independent and states compared.
-    visited: Visited<u32>,
-}
-
-/// The states that were met, by hash, and the first node known to lead to each.
-struct Claims(Vec<Mutex<Visited<u32>>>);
-
-/// So many that workers seldom wait for one another.
-const SHARDS: usize = 64;
-
-impl Claims {
-    fn new() -> Claims {
-        Claims((0..SHARDS).map(|_| Mutex::new(Visited::new())).collect())
-    }
-
-    fn shard(&self, state: u128) -> &Mutex<Visited<u32>> {
-        &self.0[(state >> 64) as usize % SHARDS]
-    }
-
-    /// Claims a state for a node; whether no node before it, nor this one, has claimed it.
-    fn claim(&self, state: u128, node: u32) -> bool {
-        let mut shard = lock(self.shard(state));
-        let is_first = shard.get(state).is_none_or(|first| node < first);
-        if is_first {
-            shard.insert(state, node);
-        }
-        is_first
-    }
-
-    fn belongs_to(&self, state: u128, node: u32) -> bool {
-        lock(self.shard(state)).get(state) == Some(node)
-    }
-
-    /// Takes a claim back.
-    fn forget(&self, state: u128, node: u32) {
-        let mut shard = lock(self.shard(state));
-        if shard.get(state) == Some(node) {
-            shard.insert(state, NONE);
-        }
-    }
-}
-
-impl<S> Nodes<S> {
-    fn new() -> Nodes<S> {
-        Nodes {
-            list: Vec::new(),
-            scripts: Vec::new(),
-            kinds: Vec::new(),
-            saved: Vec::new(),
-            asleep: Vec::new(),
-            visited: Visited::new(),
-        }
-    }
-
-    fn push(&mut self, parent: u32, action: Action, script: &[Scripted], saved: Option<S>) -> u32 {
-        let index = self.list.len() as u32;
-        assert!(index < NONE, "there are fewer than 2^32 states");
-        self.list.push(Node { parent, script: self.scripts.len() as u32, action });
-        for scripted in script {
-            let kind = index_of(&mut self.kinds, scripted.kind);
-            self.scripts.push((kind, scripted.number));
-        }
-        self.saved.push(saved);
-        index
-    }
-
-    fn script(&self, node: u32, script: &mut Vec<Scripted>) {
-        let start = self.list[node as usize].script as usize;
-        let end = self.list.get(node as usize + 1).map_or(self.scripts.len(), |next| next.script as usize);
-        let scripted = |&(kind, number): &(u32, u32)| Scripted { kind: self.kinds[kind as usize], number };
-        script.clear();
-        script.extend(self.scripts[start..end].iter().map(scripted));
-    }
-
-    /// The nodes on the path to `node`, the root left out, the last first.
-    fn path(&self, node: u32) -> impl Iterator<Item = u32> {
-        let parent = |node: &u32| Some(self.list[*node as usize].parent);
-        std::iter::successors(Some(node), parent).take_while(|node| self.list[*node as usize].parent != NONE)
-    }
-
-    fn trace(&self, node: u32) -> Trace {
-        let mut path: Vec<u32> = self.path(node).collect();
-        path.reverse();
-        let (mut trace, mut script) = (Trace::default(), Vec::new());
-        for node in path {
-            self.script(node, &mut script);
-            path::push(&mut trace, self.list[node as usize].action, &script);
-        }
-        trace
-    }
-
-    fn asleep(&self, node: u32) -> Asleep {
-        self.asleep.get(node as usize).copied().unwrap_or(Asleep::but(sleep::NONE))
-    }
-}
-
-/// The index of what is asked, among the last few. What is not there is added, be it for the second time: few
-/// different questions are asked.
-fn index_of(kinds: &mut Vec<Kind>, kind: Kind) -> u32 {
-    let recent = kinds.iter().enumerate().rev().take(8).find(|(_, known)| **known == kind);
-    if let Some((index, _)) = recent {
-        return index as u32;
-    }
-    kinds.push(kind);
-    kinds.len() as u32 - 1
-}
+use crate::trace::Action;
 
 /// What the states of a chunk led to.
-struct Grown<S> {
+pub(super) struct Grown<S> {
     /// The index of the first state within its round.
-    first: usize,
-    nodes: Vec<GrownNode>,
-    children: Vec<Child<S>>,
-    runs: Vec<Run>,
-    scripts: Vec<Scripted>,
-    trouble: Option<Box<Trouble>>,
+    pub(super) first: usize,
+    pub(super) nodes: Vec<GrownNode>,
+    pub(super) children: Vec<Child<S>>,
+    pub(super) runs: Vec<Run>,
+    pub(super) scripts: Vec<Scripted>,
+    pub(super) trouble: Option<Box<Trouble>>,
 }
 
 /// What one state led to; children and runs are the next ones in the chunk.
 #[derive(Clone, Copy, Default)]
-struct GrownNode {
-    census: Census,
-    children: usize,
-    runs: usize,
+pub(super) struct GrownNode {
+    pub(super) census: Census,
+    pub(super) children: usize,
+    pub(super) runs: usize,
     /// Something could be done here, and the bound on steps forbids it.
-    is_bound: bool,
+    pub(super) is_bound: bool,
     /// The bound on runs ended it.
-    is_cut: bool,
+    pub(super) is_cut: bool,
 }
 
 /// A state that may be new.
-struct Child<S> {
-    action: Action,
+pub(super) struct Child<S> {
+    pub(super) action: Action,
     /// The length of its script, which is the next one in the chunk.
-    script: usize,
-    state: Option<u128>,
-    sleep: Rules,
-    saved: Option<S>,
+    pub(super) script: usize,
+    pub(super) state: Option<u128>,
+    pub(super) sleep: Rules,
+    pub(super) saved: Option<S>,
 }
 
 /// A path that ended.
-struct Run {
+pub(super) struct Run {
     /// The step after the node's state, and the length of its script; nothing where the path ended in that state.
-    step: Option<(Action, Vec<Scripted>)>,
-    end: End,
+    pub(super) step: Option<(Action, Vec<Scripted>)>,
+    pub(super) end: End,
     /// Which of the node's, from 1.
-    number: u64,
-}
-
-/// See [`super::check`].
-pub(super) fn check<T>(
-    targets: &mut [T],
-    options: &Options,
-    goes_on: GoesOn<'_>,
-    told: &mut (dyn FnMut(&Trace, &End) + Send),
-) -> Result<Checked, Box<Trouble>>
-where
-    T: Target + Send,
-    T::Snapshot: Send + Sync,
-{
-    let stack_bytes = targets[0].stack_bytes();
-    targets[0].reset();
-    let root = targets[0].snapshot();
-    let shared = Shared {
-        options,
-        goes_on,
-        independence: Independence::of(&targets[0], options.reduces),
-        claims: Claims::new(),
-        stop: Stop::default(),
-        limit: Mutex::new(None),
-        progress: Mutex::new(Progress::default()),
-    };
-    let mut workers: Vec<Worker<'_, '_, T>> =
-        targets.iter_mut().map(|target| Worker::new(target, &shared, root.clone())).collect();
-    let mut check = Check {
-        shared: &shared,
-        told,
-        nodes: Nodes::new(),
-        census: Census::default(),
-        findings: Findings::default(),
-        bounds: 0,
-    };
-    let mut level = check.start(&mut workers[0], root)?;
-    let mut depth = 0;
-    // The node before setup is a level of its own, before that of 0 steps.
-    let mut is_start = workers[0].visitor.target.has_setup();
-    while !level.is_empty() && !check.is_over() {
-        let next = check.nodes.list.len();
-        let mut first = level.start;
-        while first < level.end && !check.is_over() {
-            let round = first..(first + ROUND).min(level.end);
-            let job =
-                Job { nodes: &check.nodes, round: round.clone(), depth, is_start, runs: check.census.runs };
-            let grown = grow(&mut workers, stack_bytes, &job);
-            check.merge(round.start, grown, next)?;
-            first = round.end;
-            check.report((level.end - first) + (check.nodes.list.len() - next));
-        }
-        if first < level.end && check.is_out_of_runs() {
-            check.limited(Limit::Runs);
-        }
-        level = next..check.nodes.list.len();
-        depth += u32::from(!is_start);
-        is_start = false;
-        if !level.is_empty() && check.is_out_of_runs() {
-            check.limited(Limit::Runs);
-        }
-    }
-    let limit = *lock(&shared.limit);
-    let limit = limit.or((check.bounds > 0).then_some(Limit::Steps));
-    let limit = if check.findings.is_full(options) { None } else { limit };
-    Ok(Checked { census: check.census, findings: check.findings.0, limit })
-}
-
-/// Has the workers look at every state of a round; the results in order.
-fn grow<T>(
-    workers: &mut [Worker<'_, '_, T>],
-    stack_bytes: Option<usize>,
-    job: &Job<'_, T::Snapshot>,
-) -> Vec<Grown<T::Snapshot>>
-where
-    T: Target + Send,
-    T::Snapshot: Send + Sync,
-{
-    let count = workers.len().min(job.round.len().div_ceil(CHUNK));
-    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    in_parallel(&mut workers[..count], stack_bytes, |worker| {
-        loop {
-            let first = next.fetch_add(CHUNK, Ordering::Relaxed);
-            if first >= job.round.len() {
-                break;
-            }
-            let grown = worker.chunk(job, first);
-            lock(&results).push(grown);
-        }
-    });
-    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    results.sort_by_key(|grown| grown.first);
-    results
-}
-
-/// What is the same for all workers.
-struct Shared<'a> {
-    options: &'a Options,
-    goes_on: GoesOn<'a>,
-    independence: Independence,
-    claims: Claims,
-    stop: Stop,
-    limit: Mutex<Option<Limit>>,
-    progress: Mutex<Progress>,
-}
-
-/// The check, as far as it was merged.
-struct Check<'a, S> {
-    shared: &'a Shared<'a>,
-    told: &'a mut (dyn FnMut(&Trace, &End) + Send),
-    nodes: Nodes<S>,
-    census: Census,
-    findings: Findings,
-    bounds: u64,
-}
-
-impl<S: Clone> Check<'_, S> {
-    /// Adds the root of the tree.
-    fn start<T: Target<Snapshot = S>>(
-        &mut self,
-        worker: &mut Worker<'_, '_, T>,
-        root: Option<S>,
-    ) -> Result<std::ops::Range<usize>, Box<Trouble>> {
-        self.nodes.push(NONE, Action::Setup, &[], root);
-        if self.shared.options.reduces {
-            self.nodes.asleep.push(Asleep::but(sleep::NONE));
-        }
-        if !worker.visitor.target.has_setup() {
-            worker.visitor.restart();
-            let state = worker.state().map_err(|kind| Box::new(Trouble { trace: Trace::default(), kind }))?;
-            if let Some(state) = state {
-                self.nodes.visited.insert(state, 0);
-                self.shared.claims.claim(state, 0);
-            }
-            self.census.states = 1;
-        }
-        Ok(0..1)
-    }
-
-    fn is_out_of_runs(&self) -> bool {
-        self.shared.options.runs_max.is_some_and(|max| self.census.runs >= max)
-    }
-
-    fn is_over(&self) -> bool {
-        self.is_out_of_runs() || self.shared.stop.is_set() || self.findings.is_full(self.shared.options)
-    }
-
-    fn limited(&self, limit: Limit) {
-        lock(&self.shared.limit).get_or_insert(limit);
-    }
-
-    /// Tells how far the check is.
-    fn report(&self, waiting: usize) {
-        let mut progress = lock(&self.shared.progress);
-        progress.census = self.census;
-        progress.waiting = waiting as u64;
-    }
-
-    /// Adds what a round led to. The nodes from `next` on wait.
-    fn merge(&mut self, start: usize, round: Vec<Grown<S>>, next: usize) -> Result<(), Box<Trouble>> {
-        for grown in round {
-            let mut node = (start + grown.first) as u32;
-            let (mut children, mut runs) = (grown.children.into_iter(), grown.runs.into_iter());
-            let mut script = 0;
-            for grown_node in grown.nodes {
-                if self.is_over() && !self.shared.stop.is_set() {
-                    if self.is_out_of_runs() {
-                        self.limited(Limit::Runs);
-                    }
-                    return Ok(());
-                }
-                for run in runs.by_ref().take(grown_node.runs) {
-                    self.ended(node, run);
-                }
-                self.census.add(&grown_node.census);
-                self.bounds += u64::from(grown_node.is_bound);
-                if grown_node.is_cut {
-                    self.limited(Limit::Runs);
-                }
-                let mut all_saved = true;
-                for child in children.by_ref().take(grown_node.children) {
-                    let answers = &grown.scripts[script..script + child.script];
-                    script += child.script;
-                    all_saved &= child.saved.is_some();
-                    self.met(node, child, answers, next);
-                }
-                if all_saved {
-                    self.nodes.saved[node as usize] = None;
-                }
-                node += 1;
-            }
-            if let Some(trouble) = grown.trouble {
-                return Err(trouble);
-            }
-        }
-        Ok(())
-    }
-
-    fn ended(&mut self, node: u32, run: Run) {
-        let is_known = |failure| self.findings.0.iter().any(|known| known.failure.is_same(failure));
-        let is_new = matches!(&run.end, End::Failed(failure) if !is_known(failure));
-        if !is_new && !self.shared.options.lists {
-            return;
-        }
-        let mut trace = self.nodes.trace(node);
-        if let Some((action, script)) = &run.step {
-            path::push(&mut trace, *action, script);
-        }
-        if self.shared.options.lists {
-            (self.told)(&trace, &run.end);
-        }
-        if let End::Failed(failure) = &run.end
-            && is_new
-            && !self.findings.is_full(self.shared.options)
-        {
-            self.findings.add(failure, self.census.runs + run.number, || trace);
-        }
-    }
-
-    /// A state that a node led to: it is new, or known.
-    fn met(&mut self, parent: u32, child: Child<S>, script: &[Scripted], next: usize) {
-        let reduces = self.shared.options.reduces;
-        if let Some(state) = child.state
-            && !reduces
-            && !self.shared.claims.belongs_to(state, parent)
-        {
-            self.census.pruned += 1;
-            return;
-        }
-        let known = child.state.and_then(|state| self.nodes.visited.get(state));
-        let asleep = match known {
-            None => {
-                self.census.states += 1;
-                Asleep::but(child.sleep)
-            }
-            Some(known) => {
-                let before = self.nodes.asleep(known);
-                let (missing, both) = (before.sleep & !child.sleep, before.sleep & child.sleep);
-                if missing == sleep::NONE {
-                    self.census.pruned += 1;
-                    return;
-                }
-                if known as usize >= next {
-                    // It waits, so what sleeps there can still be changed.
-                    let rules = before.rules | missing;
-                    self.nodes.asleep[known as usize] = Asleep { sleep: both, rules, ..before };
-                    self.census.pruned += 1;
-                    return;
-                }
-                Asleep { sleep: both, rules: missing, is_again: true }
-            }
-        };
-        let node = self.nodes.push(parent, child.action, script, child.saved);
-        if reduces {
-            self.nodes.asleep.push(asleep);
-            if let Some(state) = child.state {
-                self.nodes.visited.insert(state, node);
-            }
-        }
-    }
+    pub(super) number: u64,
 }
 
 /// A round: states of one level.
-struct Job<'a, S> {
-    nodes: &'a Nodes<S>,
-    round: std::ops::Range<usize>,
-    depth: u32,
+pub(super) struct Job<'a, S> {
+    pub(super) nodes: &'a Nodes<S>,
+    pub(super) round: std::ops::Range<usize>,
+    pub(super) depth: u32,
     /// The only state is the one before setup.
-    is_start: bool,
+    pub(super) is_start: bool,
     /// Runs before this round.
-    runs: u64,
+    pub(super) runs: u64,
 }
 
 /// A prefix of answers of one step. They are visited in the order in which they are added.
 struct Prefix {
-    parent: u32,
-    number: u32,
+    pub(super) parent: u32,
+    pub(super) number: u32,
     /// The index of what is asked after it.
-    asks: u32,
+    pub(super) asks: u32,
 }
 
-struct Worker<'t, 's, T: Target> {
-    visitor: Visitor<'t, T>,
+pub(super) struct Worker<'t, 's, T: Target> {
+    pub(super) visitor: Visitor<'t, T>,
     shared: &'s Shared<'s>,
     on: Vec<bool>,
     actions: Vec<Action>,
@@ -506,7 +89,11 @@ struct Worker<'t, 's, T: Target> {
 }
 
 impl<'t, 's, T: Target> Worker<'t, 's, T> {
-    fn new(target: &'t mut T, shared: &'s Shared<'s>, root: Option<T::Snapshot>) -> Worker<'t, 's, T> {
+    pub(super) fn new(
+        target: &'t mut T,
+        shared: &'s Shared<'s>,
+        root: Option<T::Snapshot>,
+    ) -> Worker<'t, 's, T> {
         Worker {
             on: vec![false; target.faults().len()],
             visitor: Visitor::new(target, shared.options, root),
@@ -524,7 +111,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     }
 
     /// The hash of the state that the target is in, where states are compared.
-    fn state(&mut self) -> Result<Option<u128>, TroubleKind> {
+    pub(super) fn state(&mut self) -> Result<Option<u128>, TroubleKind> {
         match self.shared.options.prunes {
             true => self.visitor.target.compared_state().map_err(TroubleKind::State),
             false => Ok(None),
@@ -532,7 +119,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     }
 
     /// Looks at some states of a round.
-    fn chunk(&mut self, job: &Job<'_, T::Snapshot>, first: usize) -> Grown<T::Snapshot> {
+    pub(super) fn chunk(&mut self, job: &Job<'_, T::Snapshot>, first: usize) -> Grown<T::Snapshot> {
         let mut grown = Grown {
             first,
             nodes: Vec::new(),
@@ -881,13 +468,13 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
 
 /// The state that steps start from.
 struct Start<S> {
-    node: u32,
-    before: Option<S>,
-    ready: Option<S>,
+    pub(super) node: u32,
+    pub(super) before: Option<S>,
+    pub(super) ready: Option<S>,
     /// The target is there, with the preconditions evaluated.
-    is_in_place: bool,
+    pub(super) is_in_place: bool,
     /// The rules that sleep, those that were explored here included.
-    sleep: Rules,
+    pub(super) sleep: Rules,
 }
 
 /// A path may end in the state itself.

@@ -1,299 +1,27 @@
-//! The tree depth-first, by one worker or several.
-//!
-//! A worker keeps the path that it is on as a stack of levels, each with its saved state. A worker that has
-//! nothing to do is given the shallowest alternatives that a busy one has not begun, so the tasks are parts of the
-//! tree that follow one another in its order; results are put together in this order, however they came about.
+//! What a worker does: it walks a part of the tree, and gives some of it away where another has nothing to do.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
 
-use super::path::{self, advance, is_step};
-use super::sleep::{self, Independence, Rules};
-use super::visit::{Ends, Visit, Visitor, follows_preconditions};
-use super::visited::Visited;
-use super::{
-    Census, Checked, End, Findings, GoesOn, Limit, Options, Progress, Stop, Trouble, TroubleKind,
-    in_parallel, lock,
-};
-use crate::choice::{Past, Scripted};
+use super::level::{Level, Place, bit, place_of, position};
+use super::{Failed, POLL, Shared, Task};
+use crate::check::path::{self, is_step};
+use crate::check::sleep::{self, Rules};
+use crate::check::visit::{Ends, Visit, Visitor, follows_preconditions};
+use crate::check::visited::Visited;
+use crate::check::{Census, End, Limit, Trouble, TroubleKind, lock};
+use crate::choice::Past;
 use crate::target::Target;
 use crate::trace::{Action, Trace};
-
-/// Visits between two looks at the clock and at the other workers.
-const POLL: u32 = 16;
-
-/// A state on the path, and which of its alternatives the path takes.
-#[derive(Clone)]
-struct Level<S> {
-    /// The state with the preconditions evaluated, which rules start from.
-    ready: Option<S>,
-    /// The state before that, which faults are toggled in; saved where there are faults.
-    before: Option<S>,
-    actions: Vec<Action>,
-    /// The alternative that the path takes, and the end of those that are this task's.
-    at: usize,
-    end: usize,
-    /// The answers of this step; the first `fixed` are not this task's to change.
-    script: Vec<Scripted>,
-    fixed: usize,
-    /// The step has not been performed with this script.
-    is_fresh: bool,
-    /// Rules called and faults toggled up to this state.
-    depth: u32,
-    /// The rules that sleep here, those before `at` included.
-    sleep: Rules,
-}
-
-impl<S> Level<S> {
-    fn action(&self) -> Action {
-        self.actions[self.at]
-    }
-
-    /// Goes on to the next script, or to the next alternative; whether there is one.
-    fn advance(&mut self) -> bool {
-        if advance(&mut self.script, self.fixed) {
-            return true;
-        }
-        self.has_alternative() && {
-            self.sleep |= bit(self.action());
-            self.at += 1;
-            self.script.clear();
-            self.fixed = 0;
-            true
-        }
-    }
-
-    fn has_alternative(&self) -> bool {
-        self.at + 1 < self.end
-    }
-
-    /// The state that its step starts from, where it is saved.
-    fn saved(&self) -> Option<&S> {
-        if follows_preconditions(self.action()) { self.ready.as_ref() } else { self.before.as_ref() }
-    }
-}
-
-fn bit(action: Action) -> Rules {
-    match action {
-        Action::Rule(rule) => sleep::bit(rule),
-        _ => sleep::NONE,
-    }
-}
-
-/// A place in the tree: for each level the alternative and the answers. Places compare as the tree is walked.
-type Place = Vec<u32>;
-
-fn place_of<S>(levels: &[Level<S>]) -> Place {
-    let of_level = |level: &Level<S>| {
-        std::iter::once(level.at as u32).chain(level.script.iter().map(|s| s.number)).collect::<Vec<_>>()
-    };
-    levels.iter().flat_map(of_level).collect()
-}
-
-/// The part of the tree that lies before a path, of 1.
-fn position<S>(levels: &[Level<S>]) -> f64 {
-    let (mut before, mut weight) = (0.0, 1.0);
-    let mut branch = |index: usize, count: f64| {
-        weight /= count;
-        before += weight * index as f64;
-    };
-    for level in levels {
-        branch(level.at, level.actions.len() as f64);
-        for scripted in &level.script {
-            branch(scripted.number as usize, scripted.kind.alternatives().unwrap_or(1) as f64);
-        }
-    }
-    before
-}
-
-/// What became of a part of the tree.
-struct Task {
-    /// Where it begins.
-    place: Place,
-    census: Census,
-    failed: Vec<Failed>,
-    /// States at the bound in which something could still be done.
-    bounds: u64,
-    trouble: Option<Box<Trouble>>,
-}
-
-/// A path that failed.
-struct Failed {
-    place: Place,
-    failure: Box<crate::outcome::Failure>,
-    trace: Trace,
-    /// What was counted in the task, this path included.
-    census: Census,
-}
-
-/// What the workers share.
-struct Shared<'a, S> {
-    options: &'a Options,
-    goes_on: GoesOn<'a>,
-    told: Mutex<&'a mut (dyn FnMut(&Trace, &End) + Send)>,
-    independence: Independence,
-    root: Option<S>,
-    workers: usize,
-    queue: Mutex<Queue<S>>,
-    changed: Condvar,
-    /// Tasks that are waited for and not in the queue yet.
-    wanted: AtomicUsize,
-    stop: Stop,
-    limit: Mutex<Option<Limit>>,
-    tasks: Mutex<Vec<Task>>,
-    /// The first place of each failure.
-    failures: Mutex<BTreeMap<String, Place>>,
-    /// With as many failures as wanted, the place after which nothing counts; and whether there is one.
-    cut: Mutex<Option<Place>>,
-    has_cut: AtomicBool,
-    progress: Mutex<Progress>,
-}
-
-/// Parts of the tree that nobody has begun, and how many workers wait for one.
-struct Queue<S> {
-    tasks: Vec<Vec<Level<S>>>,
-    waiting: usize,
-}
-
-/// See [`super::check`]. One worker where states are compared, where runs are counted down or told: what comes
-/// first would depend on chance otherwise.
-pub(super) fn check<T>(
-    targets: &mut [T],
-    options: &Options,
-    goes_on: GoesOn<'_>,
-    told: &mut (dyn FnMut(&Trace, &End) + Send),
-) -> Result<Checked, Box<Trouble>>
-where
-    T: Target + Send,
-    T::Snapshot: Send + Sync,
-{
-    let is_alone = options.prunes || options.lists || options.runs_max.is_some();
-    let targets = if is_alone { &mut targets[..1] } else { targets };
-    targets[0].reset();
-    let shared = Shared {
-        options,
-        goes_on,
-        told: Mutex::new(told),
-        independence: Independence::of(&targets[0], options.reduces),
-        root: targets[0].snapshot(),
-        workers: targets.len(),
-        queue: Mutex::new(Queue { tasks: vec![Vec::new()], waiting: 0 }),
-        changed: Condvar::new(),
-        wanted: AtomicUsize::new(0),
-        stop: Stop::default(),
-        limit: Mutex::new(None),
-        tasks: Mutex::new(Vec::new()),
-        failures: Mutex::new(BTreeMap::new()),
-        cut: Mutex::new(None),
-        has_cut: AtomicBool::new(false),
-        progress: Mutex::new(Progress::default()),
-    };
-    let stack_bytes = targets[0].stack_bytes();
-    in_parallel(targets, stack_bytes, |target| work(target, &shared));
-    shared.result()
-}
-
-fn work<T: Target>(target: &mut T, shared: &Shared<'_, T::Snapshot>) {
-    let mut worker = Worker::new(target, shared);
-    while let Some(levels) = shared.next_task() {
-        let task = worker.task(levels);
-        if task.trouble.is_some() {
-            shared.stop.set();
-        }
-        lock(&shared.tasks).push(task);
-    }
-}
-
-impl<S> Shared<'_, S> {
-    /// A part of the tree; nothing once every worker waits for one, or all are to stop.
-    fn next_task(&self) -> Option<Vec<Level<S>>> {
-        let mut queue = lock(&self.queue);
-        queue.waiting += 1;
-        loop {
-            if !self.stop.is_set()
-                && let Some(task) = queue.tasks.pop()
-            {
-                queue.waiting -= 1;
-                self.want(&queue);
-                return Some(task);
-            }
-            if queue.waiting == self.workers {
-                self.stop.set();
-            }
-            if self.stop.is_set() {
-                self.changed.notify_all();
-                return None;
-            }
-            self.want(&queue);
-            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Hands a part of the tree to a worker that waits.
-    fn give(&self, task: Vec<Level<S>>) {
-        let mut queue = lock(&self.queue);
-        queue.tasks.push(task);
-        self.want(&queue);
-        self.changed.notify_one();
-    }
-
-    fn want(&self, queue: &Queue<S>) {
-        self.wanted.store(queue.waiting.saturating_sub(queue.tasks.len()), Ordering::Relaxed);
-    }
-
-    /// Remembers a failure, and where the check is cut off once there are enough.
-    fn failed(&self, id: String, place: &Place) {
-        let mut failures = lock(&self.failures);
-        if failures.get(&id).is_some_and(|known| known <= place) {
-            return;
-        }
-        failures.insert(id, place.clone());
-        let max = self.options.findings_max;
-        if max > 0 && failures.len() >= max {
-            let mut places: Vec<&Place> = failures.values().collect();
-            places.sort();
-            *lock(&self.cut) = Some(places[max - 1].clone());
-            self.has_cut.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Puts the tasks together in the order of the tree.
-    fn result(self) -> Result<Checked, Box<Trouble>> {
-        let mut tasks = self.tasks.into_inner().unwrap_or_else(PoisonError::into_inner);
-        tasks.sort_by(|a, b| a.place.cmp(&b.place));
-        let cut = self.cut.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let (mut census, mut findings, mut bounds) = (Census::default(), Findings::default(), 0);
-        for task in tasks {
-            for failed in &task.failed {
-                let run = census.runs + failed.census.runs;
-                findings.add(&failed.failure, run, || failed.trace.clone());
-                if cut.as_ref() == Some(&failed.place) {
-                    census.add(&failed.census);
-                    return Ok(Checked { census, findings: findings.0, limit: None });
-                }
-            }
-            if let Some(trouble) = task.trouble {
-                return Err(trouble);
-            }
-            census.add(&task.census);
-            bounds += task.bounds;
-        }
-        let limit = self.limit.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let limit = limit.or((bounds > 0).then_some(Limit::Steps));
-        Ok(Checked { census, findings: findings.0, limit })
-    }
-}
 
 /// What is known of a state that was met, where states are compared.
 #[derive(Clone, Copy, Default)]
 struct Known {
     /// The fewest steps that led there.
-    depth: u32,
+    pub(super) depth: u32,
     /// It was met at the bound, with something left to do.
-    is_bound: bool,
+    pub(super) is_bound: bool,
     /// The rules that were left out there.
-    sleep: Rules,
+    pub(super) sleep: Rules,
 }
 
 /// What to explore of a state.
@@ -304,7 +32,7 @@ enum Part {
     Nothing,
 }
 
-struct Worker<'t, 's, 'o, T: Target> {
+pub(super) struct Worker<'t, 's, 'o, T: Target> {
     visitor: Visitor<'t, T>,
     shared: &'s Shared<'o, T::Snapshot>,
     /// The levels of the path are the first `top`; the others keep their buffers.
@@ -323,7 +51,7 @@ struct Worker<'t, 's, 'o, T: Target> {
 }
 
 impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
-    fn new(target: &'t mut T, shared: &'s Shared<'o, T::Snapshot>) -> Worker<'t, 's, 'o, T> {
+    pub(super) fn new(target: &'t mut T, shared: &'s Shared<'o, T::Snapshot>) -> Worker<'t, 's, 'o, T> {
         let on = vec![false; target.faults().len()];
         Worker {
             visitor: Visitor::new(target, shared.options, shared.root.clone()),
@@ -341,7 +69,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
     }
 
     /// Explores a part of the tree. No level at all is all of it.
-    fn task(&mut self, levels: Vec<Level<T::Snapshot>>) -> Task {
+    pub(super) fn task(&mut self, levels: Vec<Level<T::Snapshot>>) -> Task {
         self.task = Task::new(place_of(&levels));
         self.told = Census::default();
         self.told_position = position(&levels);
@@ -692,20 +420,5 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
 fn trace_further(trace: &mut Trace, further: Option<Action>) {
     if let Some(action) = further {
         trace.push(action, 0);
-    }
-}
-
-impl<S: Clone> Level<S> {
-    /// As a part of a path of which no alternative is left.
-    fn frozen(&self) -> Level<S> {
-        let mut level = Level { ready: None, before: None, ..self.clone() };
-        (level.end, level.fixed, level.is_fresh) = (level.at + 1, level.script.len(), false);
-        level
-    }
-}
-
-impl Task {
-    fn new(place: Place) -> Task {
-        Task { place, census: Census::default(), failed: Vec::new(), bounds: 0, trouble: None }
     }
 }

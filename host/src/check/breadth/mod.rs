@@ -1,0 +1,286 @@
+//! The tree breadth-first: all states at n steps before those at n + 1, so the first path to a failure is a
+//! shortest one. Within a step a queue of prefixes, each of which stops the guest at the first choice past it.
+//!
+//! Workers share a level: each takes the next few states of it, and what they found is merged in the order of the
+//! states. A new state belongs to the first state in this order that leads to it, whichever worker was faster.
+
+mod nodes;
+mod worker;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::path;
+use super::sleep::{self, Independence};
+use super::{
+    Census, Checked, End, Findings, GoesOn, Limit, Options, Progress, Stop, Told, Trouble, in_parallel, lock,
+};
+use crate::choice::Scripted;
+use crate::target::Target;
+use crate::trace::{Action, Trace};
+use nodes::{Asleep, Claims, NONE, Nodes};
+use worker::{Child, Grown, Job, Run, Worker};
+
+/// Visits between two looks at the clock.
+const POLL: u32 = 16;
+/// States that a worker takes at once, and that all take before the results are merged.
+const CHUNK: usize = 16;
+const ROUND: usize = 4096;
+
+/// See [`super::check`].
+pub(super) fn check<T>(
+    targets: &mut [T],
+    options: &Options,
+    goes_on: GoesOn<'_>,
+    told: Told<'_>,
+) -> Result<Checked, Box<Trouble>>
+where
+    T: Target + Send,
+    T::Snapshot: Send + Sync,
+{
+    let stack_bytes = targets[0].stack_bytes();
+    targets[0].reset();
+    let root = targets[0].snapshot();
+    let shared = Shared {
+        options,
+        goes_on,
+        independence: Independence::of(&targets[0], options.reduces),
+        claims: Claims::new(),
+        stop: Stop::default(),
+        limit: Mutex::new(None),
+        progress: Mutex::new(Progress::default()),
+    };
+    let mut workers: Vec<Worker<'_, '_, T>> =
+        targets.iter_mut().map(|target| Worker::new(target, &shared, root.clone())).collect();
+    let mut check = Check {
+        shared: &shared,
+        told,
+        nodes: Nodes::new(),
+        census: Census::default(),
+        findings: Findings::default(),
+        bounds: 0,
+    };
+    let mut level = check.start(&mut workers[0], root)?;
+    let mut depth = 0;
+    // The node before setup is a level of its own, before that of 0 steps.
+    let mut is_start = workers[0].visitor.target.has_setup();
+    while !level.is_empty() && !check.is_over() {
+        let next = check.nodes.list.len();
+        let mut first = level.start;
+        while first < level.end && !check.is_over() {
+            let round = first..(first + ROUND).min(level.end);
+            let job =
+                Job { nodes: &check.nodes, round: round.clone(), depth, is_start, runs: check.census.runs };
+            let grown = grow(&mut workers, stack_bytes, &job);
+            check.merge(round.start, grown, next)?;
+            first = round.end;
+            check.report((level.end - first) + (check.nodes.list.len() - next));
+        }
+        if first < level.end && check.is_out_of_runs() {
+            check.limited(Limit::Runs);
+        }
+        level = next..check.nodes.list.len();
+        depth += u32::from(!is_start);
+        is_start = false;
+        if !level.is_empty() && check.is_out_of_runs() {
+            check.limited(Limit::Runs);
+        }
+    }
+    let limit = *lock(&shared.limit);
+    let limit = limit.or((check.bounds > 0).then_some(Limit::Steps));
+    let limit = if check.findings.is_full(options) { None } else { limit };
+    Ok(Checked { census: check.census, findings: check.findings.0, limit })
+}
+
+/// Has the workers look at every state of a round; the results in order.
+fn grow<T>(
+    workers: &mut [Worker<'_, '_, T>],
+    stack_bytes: Option<usize>,
+    job: &Job<'_, T::Snapshot>,
+) -> Vec<Grown<T::Snapshot>>
+where
+    T: Target + Send,
+    T::Snapshot: Send + Sync,
+{
+    let count = workers.len().min(job.round.len().div_ceil(CHUNK));
+    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    in_parallel(&mut workers[..count], stack_bytes, |worker| {
+        loop {
+            let first = next.fetch_add(CHUNK, Ordering::Relaxed);
+            if first >= job.round.len() {
+                break;
+            }
+            let grown = worker.chunk(job, first);
+            lock(&results).push(grown);
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    results.sort_by_key(|grown| grown.first);
+    results
+}
+
+/// What is the same for all workers.
+struct Shared<'a> {
+    options: &'a Options,
+    goes_on: GoesOn<'a>,
+    independence: Independence,
+    claims: Claims,
+    stop: Stop,
+    limit: Mutex<Option<Limit>>,
+    progress: Mutex<Progress>,
+}
+
+/// The check, as far as it was merged.
+struct Check<'a, S> {
+    shared: &'a Shared<'a>,
+    told: Told<'a>,
+    nodes: Nodes<S>,
+    census: Census,
+    findings: Findings,
+    bounds: u64,
+}
+
+impl<S: Clone> Check<'_, S> {
+    /// Adds the root of the tree.
+    fn start<T: Target<Snapshot = S>>(
+        &mut self,
+        worker: &mut Worker<'_, '_, T>,
+        root: Option<S>,
+    ) -> Result<std::ops::Range<usize>, Box<Trouble>> {
+        self.nodes.push(NONE, Action::Setup, &[], root);
+        if self.shared.options.reduces {
+            self.nodes.asleep.push(Asleep::but(sleep::NONE));
+        }
+        if !worker.visitor.target.has_setup() {
+            worker.visitor.restart();
+            let state = worker.state().map_err(|kind| Box::new(Trouble { trace: Trace::default(), kind }))?;
+            if let Some(state) = state {
+                self.nodes.visited.insert(state, 0);
+                self.shared.claims.claim(state, 0);
+            }
+            self.census.states = 1;
+        }
+        Ok(0..1)
+    }
+
+    fn is_out_of_runs(&self) -> bool {
+        self.shared.options.runs_max.is_some_and(|max| self.census.runs >= max)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_out_of_runs() || self.shared.stop.is_set() || self.findings.is_full(self.shared.options)
+    }
+
+    fn limited(&self, limit: Limit) {
+        lock(&self.shared.limit).get_or_insert(limit);
+    }
+
+    /// Tells how far the check is.
+    fn report(&self, waiting: usize) {
+        let mut progress = lock(&self.shared.progress);
+        progress.census = self.census;
+        progress.waiting = waiting as u64;
+    }
+
+    /// Adds what a round led to. The nodes from `next` on wait.
+    fn merge(&mut self, start: usize, round: Vec<Grown<S>>, next: usize) -> Result<(), Box<Trouble>> {
+        for grown in round {
+            let first = (start + grown.first) as u32;
+            let (mut children, mut runs) = (grown.children.into_iter(), grown.runs.into_iter());
+            let mut script = 0;
+            for (node, grown_node) in (first..).zip(grown.nodes) {
+                if self.is_over() && !self.shared.stop.is_set() {
+                    if self.is_out_of_runs() {
+                        self.limited(Limit::Runs);
+                    }
+                    return Ok(());
+                }
+                for run in runs.by_ref().take(grown_node.runs) {
+                    self.ended(node, run);
+                }
+                self.census.add(&grown_node.census);
+                self.bounds += u64::from(grown_node.is_bound);
+                if grown_node.is_cut {
+                    self.limited(Limit::Runs);
+                }
+                let mut all_saved = true;
+                for child in children.by_ref().take(grown_node.children) {
+                    let answers = &grown.scripts[script..script + child.script];
+                    script += child.script;
+                    all_saved &= child.saved.is_some();
+                    self.met(node, child, answers, next);
+                }
+                if all_saved {
+                    self.nodes.saved[node as usize] = None;
+                }
+            }
+            if let Some(trouble) = grown.trouble {
+                return Err(trouble);
+            }
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, node: u32, run: Run) {
+        let is_known = |failure| self.findings.0.iter().any(|known| known.failure.is_same(failure));
+        let is_new = matches!(&run.end, End::Failed(failure) if !is_known(failure));
+        if !is_new && !self.shared.options.lists {
+            return;
+        }
+        let mut trace = self.nodes.trace(node);
+        if let Some((action, script)) = &run.step {
+            path::push(&mut trace, *action, script);
+        }
+        if self.shared.options.lists {
+            (self.told)(&trace, &run.end);
+        }
+        if let End::Failed(failure) = &run.end
+            && is_new
+            && !self.findings.is_full(self.shared.options)
+        {
+            self.findings.add(failure, self.census.runs + run.number, || trace);
+        }
+    }
+
+    /// A state that a node led to: it is new, or known.
+    fn met(&mut self, parent: u32, child: Child<S>, script: &[Scripted], next: usize) {
+        let reduces = self.shared.options.reduces;
+        if let Some(state) = child.state
+            && !reduces
+            && !self.shared.claims.belongs_to(state, parent)
+        {
+            self.census.pruned += 1;
+            return;
+        }
+        let known = child.state.and_then(|state| self.nodes.visited.get(state));
+        let asleep = match known {
+            None => {
+                self.census.states += 1;
+                Asleep::but(child.sleep)
+            }
+            Some(known) => {
+                let before = self.nodes.asleep(known);
+                let (missing, both) = (before.sleep & !child.sleep, before.sleep & child.sleep);
+                if missing == sleep::NONE {
+                    self.census.pruned += 1;
+                    return;
+                }
+                if known as usize >= next {
+                    // It waits, so what sleeps there can still be changed.
+                    let rules = before.rules | missing;
+                    self.nodes.asleep[known as usize] = Asleep { sleep: both, rules, ..before };
+                    self.census.pruned += 1;
+                    return;
+                }
+                Asleep { sleep: both, rules: missing, is_again: true }
+            }
+        };
+        let node = self.nodes.push(parent, child.action, script, child.saved);
+        if reduces {
+            self.nodes.asleep.push(asleep);
+            if let Some(state) = child.state {
+                self.nodes.visited.insert(state, node);
+            }
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The states that were met, in the order of the check, and who met them first.
+
+use std::sync::Mutex;
+
+use crate::check::lock;
+use crate::check::path;
+use crate::check::sleep::{self, Rules};
+use crate::check::visited::Visited;
+use crate::choice::{Kind, Scripted};
+use crate::trace::{Action, Trace};
+
+/// The parent of the root.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A state, by the step that led to it first.
+pub(super) struct Node {
+    pub(super) parent: u32,
+    /// Where its script begins; it ends where that of the next begins.
+    pub(super) script: u32,
+    pub(super) action: Action,
+}
+
+/// Where a state is explored again, or only in part.
+#[derive(Clone, Copy)]
+pub(super) struct Asleep {
+    pub(super) sleep: Rules,
+    /// The rules to explore.
+    pub(super) rules: Rules,
+    /// It was explored before, but for these rules.
+    pub(super) is_again: bool,
+}
+
+impl Asleep {
+    pub(super) fn but(sleep: Rules) -> Asleep {
+        Asleep { sleep, rules: !sleep, is_again: false }
+    }
+}
+
+/// The states that were met, in the order of the check.
+pub(super) struct Nodes<S> {
+    pub(super) list: Vec<Node>,
+    /// Answers, with the index of what was asked.
+    pub(super) scripts: Vec<(u32, u32)>,
+    pub(super) kinds: Vec<Kind>,
+    /// Saved states of nodes that wait, and of others that some below them are reached from.
+    pub(super) saved: Vec<Option<S>>,
+    /// Of each node, where rules are declared independent.
+    pub(super) asleep: Vec<Asleep>,
+    /// The node of each state, where rules are declared independent and states compared.
+    pub(super) visited: Visited<u32>,
+}
+
+/// The states that were met, by hash, and the first node known to lead to each.
+pub(super) struct Claims(Vec<Mutex<Visited<u32>>>);
+
+/// So many that workers seldom wait for one another.
+pub(super) const SHARDS: usize = 64;
+
+impl Claims {
+    pub(super) fn new() -> Claims {
+        Claims((0..SHARDS).map(|_| Mutex::new(Visited::new())).collect())
+    }
+
+    fn shard(&self, state: u128) -> &Mutex<Visited<u32>> {
+        &self.0[(state >> 64) as usize % SHARDS]
+    }
+
+    /// Claims a state for a node; whether no node before it, nor this one, has claimed it.
+    pub(super) fn claim(&self, state: u128, node: u32) -> bool {
+        let mut shard = lock(self.shard(state));
+        let is_first = shard.get(state).is_none_or(|first| node < first);
+        if is_first {
+            shard.insert(state, node);
+        }
+        is_first
+    }
+
+    pub(super) fn belongs_to(&self, state: u128, node: u32) -> bool {
+        lock(self.shard(state)).get(state) == Some(node)
+    }
+
+    /// Takes a claim back.
+    pub(super) fn forget(&self, state: u128, node: u32) {
+        let mut shard = lock(self.shard(state));
+        if shard.get(state) == Some(node) {
+            shard.insert(state, NONE);
+        }
+    }
+}
+
+impl<S> Nodes<S> {
+    pub(super) fn new() -> Nodes<S> {
+        Nodes {
+            list: Vec::new(),
+            scripts: Vec::new(),
+            kinds: Vec::new(),
+            saved: Vec::new(),
+            asleep: Vec::new(),
+            visited: Visited::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, parent: u32, action: Action, script: &[Scripted], saved: Option<S>) -> u32 {
+        let index = self.list.len() as u32;
+        assert!(index < NONE, "there are fewer than 2^32 states");
+        self.list.push(Node { parent, script: self.scripts.len() as u32, action });
+        for scripted in script {
+            let kind = index_of(&mut self.kinds, scripted.kind);
+            self.scripts.push((kind, scripted.number));
+        }
+        self.saved.push(saved);
+        index
+    }
+
+    pub(super) fn script(&self, node: u32, script: &mut Vec<Scripted>) {
+        let start = self.list[node as usize].script as usize;
+        let end = self.list.get(node as usize + 1).map_or(self.scripts.len(), |next| next.script as usize);
+        let scripted = |&(kind, number): &(u32, u32)| Scripted { kind: self.kinds[kind as usize], number };
+        script.clear();
+        script.extend(self.scripts[start..end].iter().map(scripted));
+    }
+
+    /// The nodes on the path to `node`, the root left out, the last first.
+    pub(super) fn path(&self, node: u32) -> impl Iterator<Item = u32> {
+        let parent = |node: &u32| Some(self.list[*node as usize].parent);
+        std::iter::successors(Some(node), parent).take_while(|node| self.list[*node as usize].parent != NONE)
+    }
+
+    pub(super) fn trace(&self, node: u32) -> Trace {
+        let mut path: Vec<u32> = self.path(node).collect();
+        path.reverse();
+        let (mut trace, mut script) = (Trace::default(), Vec::new());
+        for node in path {
+            self.script(node, &mut script);
+            path::push(&mut trace, self.list[node as usize].action, &script);
+        }
+        trace
+    }
+
+    pub(super) fn asleep(&self, node: u32) -> Asleep {
+        self.asleep.get(node as usize).copied().unwrap_or(Asleep::but(sleep::NONE))
+    }
+}
+
+/// The index of what is asked, among the last few. What is not there is added, be it for the second time: few
+/// different questions are asked.
+pub(super) fn index_of(kinds: &mut Vec<Kind>, kind: Kind) -> u32 {
+    let recent = kinds.iter().enumerate().rev().take(8).find(|(_, known)| **known == kind);
+    if let Some((index, _)) = recent {
+        return index as u32;
+    }
+    kinds.push(kind);
+    kinds.len() as u32 - 1
+}
