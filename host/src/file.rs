@@ -12,6 +12,10 @@ use crate::outcome::Failure;
 use crate::target::Target;
 use crate::trace::{Action, Trace};
 
+/// The largest step budget: the guest counts it down in a signed number.
+pub const STEP_BUDGET_MAX: u32 = i32::MAX as u32;
+/// The largest limit of a memory: what 32-bit addresses reach.
+pub const MEMORY_BYTES_MAX: u64 = 1 << 32;
 /// The format that this version writes and the newest it reads.
 pub const VERSION: u32 = 1;
 
@@ -319,7 +323,17 @@ impl TraceFile {
                 "it has version {spelunk} of the format, and this Spelunk reads up to {VERSION}: use a newer Spelunk"
             );
         }
-        Ok(serde_json::from_slice(text)?)
+        let file: TraceFile = serde_json::from_slice(text)?;
+        let Limits { step_budget, memory_bytes_max, .. } = file.limits;
+        ensure!(
+            (1..=STEP_BUDGET_MAX).contains(&step_budget),
+            "its step budget is {step_budget}, and must be in 1..={STEP_BUDGET_MAX}"
+        );
+        ensure!(
+            memory_bytes_max <= MEMORY_BYTES_MAX,
+            "it lets memories grow to {memory_bytes_max} bytes, and {MEMORY_BYTES_MAX} are the most"
+        );
+        Ok(file)
     }
 
     /// The text of the file: one line a step.
@@ -421,6 +435,11 @@ mod tests {
         check(
             |file| file.spelunk = 2,
             "it has version 2 of the format, and this Spelunk reads up to 1: use a newer Spelunk",
+        );
+        check(|file| file.limits.step_budget = 0, "its step budget is 0, and must be in 1..=2147483647");
+        check(
+            |file| file.limits.memory_bytes_max = 1 << 40,
+            "it lets memories grow to 1099511627776 bytes, and 4294967296 are the most",
         );
         check(
             |file| file.steps[1].step = "rule opened".into(),

@@ -237,8 +237,13 @@ fn told(story: &[Line]) -> impl Iterator<Item = &Line> {
 /// `{"rule": …, "args": …}`, with notes where there are some. A fault is the rule `fault NAME` with the
 /// argument `on`.
 fn step_json(line: &Line) -> Json {
-    let value = |(name, value): &(String, String)| (name.clone(), value_json(value));
-    let mut args: Map<String, Json> = line.told.args.iter().map(value).collect();
+    let mut args: Map<String, Json> = Map::new();
+    for (name, value) in &line.told.args {
+        // A name that was told before gets a number, so that nothing is lost.
+        let names = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}#{n}")));
+        let name = names.into_iter().find(|name| !args.contains_key(name)).expect("numbers do not end");
+        args.insert(name, value_json(value));
+    }
     let mut name = line.name.as_str();
     if let Action::Fault(_, on) = line.action {
         name = name.strip_suffix(if on { " on" } else { " off" }).unwrap_or(name);

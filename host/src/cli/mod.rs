@@ -122,7 +122,8 @@ struct GuestLimits {
     #[arg(long, default_value_t = Limits::default().depth_max)]
     depth_max: u32,
     /// MiB that each memory may grow to.
-    #[arg(long, value_name = "MIB", default_value_t = Limits::default().memory_bytes_max >> 20)]
+    #[arg(long, value_name = "MIB", default_value_t = Limits::default().memory_bytes_max >> 20,
+        value_parser = clap::value_parser!(u64).range(1..=4096))]
     memory_max: u64,
     /// Let every import that Spelunk does not provide return zero.
     #[arg(long)]
@@ -141,7 +142,7 @@ impl From<&GuestLimits> for Limits {
         Limits {
             step_budget: u32::try_from(args.step_budget / 256).unwrap_or(u32::MAX).clamp(1, i32::MAX as u32),
             depth_max: args.depth_max,
-            memory_bytes_max: args.memory_max.min(4096) << 20,
+            memory_bytes_max: args.memory_max << 20,
             stub_imports: args.stub_imports,
         }
     }
