@@ -203,7 +203,11 @@ fn verdict_text(verdict: &Verdict<'_>) -> String {
         why.push(counted(*findings as u64, "finding"));
     }
     why.extend(limit.iter().map(|(_, text)| text.clone()));
-    let mut counts = vec![counted(census.runs, "run")];
+    let mut counts = Vec::new();
+    // Where every path leads to a known state none ends.
+    if census.runs > 0 || compared.is_none() {
+        counts.push(counted(census.runs, "run"));
+    }
     if compared.is_some() {
         counts.push(counted(census.states, "state"));
         counts.push(format!("{} pruned", census.pruned));
