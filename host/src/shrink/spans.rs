@@ -71,7 +71,7 @@ impl<T: Target> Gate<'_, T> {
                     *last = index;
                     row.push(node.start..node.end);
                 }
-                None => rows.push((index, vec![node.start..node.end])),
+                None => rows.push((index, std::iter::once(node.start..node.end).collect())),
             }
         }
         rows.into_iter().map(|(_, row)| row).filter(|row| row.len() > 1).collect()
@@ -185,8 +185,9 @@ impl<T: Target> Gate<'_, T> {
         let all = self.rows(step).into_iter().find(|all| all[0] == row[0]).unwrap_or_else(|| row.to_vec());
         let choices = self.choices(step);
         let mut candidate = self.drafts.clone();
-        for at in row[0].start..all[all.len() - 1].end {
-            let number = match choices[at].value {
+        let whole = row[0].start..all[all.len() - 1].end;
+        for (at, choice) in whole.clone().zip(&choices[whole]) {
+            let number = match choice.value {
                 Value::Integer(v) => i128::from(v),
                 Value::Unsigned(v) => v.into(),
                 Value::Index(v) => v.into(),
@@ -196,8 +197,8 @@ impl<T: Target> Gate<'_, T> {
                 return false;
             }
             if number > from as i128 {
-                let less = shifted(&choices[at], -(number - from as i128).min((row.len() - from) as i128));
-                candidate[step].values[at] = less.unwrap_or_else(|| choices[at].value.clone());
+                let less = shifted(choice, -(number - from as i128).min((row.len() - from) as i128));
+                candidate[step].values[at] = less.unwrap_or_else(|| choice.value.clone());
             }
         }
         candidate[step].values.drain(range);

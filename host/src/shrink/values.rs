@@ -111,7 +111,11 @@ impl<T: Target> Gate<'_, T> {
     pub(super) fn lower_together(&mut self) -> bool {
         self.each_place(|gate, first| {
             let later: Vec<Place> = gate.places().into_iter().filter(|p| *p > first).take(LATER).collect();
-            later.into_iter().fold(false, |helped, second| gate.lower_pair(first, second) || helped)
+            let mut helped = false;
+            for second in later {
+                helped |= gate.lower_pair(first, second);
+            }
+            helped
         })
     }
 
@@ -156,7 +160,11 @@ impl<T: Target> Gate<'_, T> {
             let is_like = |p: &Place| gate.choice(*p).is_some_and(|c| same_kind(&c.value, &giver.value));
             let later = gate.places().into_iter().filter(|p| *p > from).filter(is_like).take(LATER);
             let later: Vec<Place> = later.collect();
-            later.into_iter().fold(false, |helped, to| gate.gave(from, to) || helped)
+            let mut helped = false;
+            for to in later {
+                helped |= gate.gave(from, to);
+            }
+            helped
         })
     }
 
