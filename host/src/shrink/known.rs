@@ -12,7 +12,7 @@ use crate::choice::{Choice, Kind, Span, Value, mix};
 use crate::trace::Action;
 
 /// Nodes kept. Beyond that candidates may be executed twice, and nothing else changes.
-const NODES_MAX: usize = 2_000_000;
+const NODES_MAX: usize = 1_000_000;
 
 /// A hash of the answers on the way to a node.
 pub(super) type Path = u64;
@@ -43,6 +43,8 @@ pub(super) enum End {
 #[derive(Default)]
 pub(super) struct Known {
     nodes: BTreeMap<Path, Node>,
+    /// Scratch: how many spans close and open before each choice.
+    moves: Vec<(u16, u16)>,
 }
 
 impl Known {
@@ -55,11 +57,14 @@ impl Known {
         end: End,
     ) -> Path {
         let mut at = enter(path, action);
+        self.moves.clear();
+        self.moves.resize(choices.len() + 1, (0, 0));
+        for span in spans.iter().filter(|span| span.start < span.end) {
+            self.moves[span.end as usize].0 += 1;
+            self.moves[span.start as usize].1 += 1;
+        }
         for (index, choice) in choices.iter().enumerate() {
-            let index = index as u32;
-            let whole = || spans.iter().filter(|span| span.start < span.end);
-            let closed = whole().filter(|span| span.end == index).count() as u16;
-            let opened = whole().filter(|span| span.start == index).count() as u16;
+            let (closed, opened) = self.moves[index];
             self.insert(at, Node::Asks { kind: choice.kind, closed, opened });
             at = follow(at, &choice.value);
         }
@@ -151,6 +156,15 @@ impl<'a> Answers<'a> {
         self.next += 1;
         recorded.and_then(|value| kind.fit(value)).unwrap_or_else(|| kind.simplest())
     }
+}
+
+/// A hash of a candidate.
+pub(super) fn fingerprint(drafts: &[Draft]) -> Path {
+    drafts.iter().fold(START, |path, draft| {
+        let at = draft.values.iter().fold(enter(path, draft.action), follow);
+        let (hole, start) = draft.hole.map_or((0, 0), |h| (1 + u64::from(h.hole.span), h.start as u64));
+        mix(leave(at), if draft.draws { draft.seed } else { hole << 32 | start })
+    })
 }
 
 fn enter(path: Path, action: Action) -> Path {

@@ -6,20 +6,24 @@
 //! keeps for every step of the best trace.
 
 mod known;
+mod layout;
 mod numbers;
 mod spans;
 mod steps;
 mod values;
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::choice::{Choice, Chooser, Hole, Value};
 use crate::outcome::{Failure, Outcome, Reject};
 use crate::replay::{Replayed, replay};
 use crate::target::{Target, attempt};
 use crate::trace::{Action, Step, Trace};
-use known::{End, Known, Path, START};
+use known::{End, Known, Path, START, fingerprint};
+use layout::Layout;
 
 /// How shrinking ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +67,8 @@ pub fn shrink<T: Target>(
         drafts: drafts_of(&best),
         before: Vec::new(),
         known: Known::default(),
+        tried: BTreeSet::new(),
+        layouts: RefCell::default(),
         others: BTreeMap::new(),
         executions: 0,
         executions_max,
@@ -126,6 +132,10 @@ struct Gate<'a, T: Target> {
     /// Before each step of `best`.
     before: Vec<Before<T::Snapshot>>,
     known: Known,
+    /// Fingerprints of the candidates, of which none is looked at twice.
+    tried: BTreeSet<Path>,
+    /// How the choices of the best trace's steps lie in spans, as far as it was asked.
+    layouts: RefCell<BTreeMap<usize, Rc<Layout>>>,
     others: BTreeMap<String, (Failure, Trace)>,
     executions: u64,
     executions_max: u64,
@@ -182,26 +192,31 @@ impl<T: Target> Gate<'_, T> {
         if let Some(trace) = self.failing(candidate, from)
             && compare(&trace, &self.best) == Ordering::Less
         {
-            self.drafts = drafts_of(&trace);
-            self.best = trace;
+            self.become_best(trace);
             return true;
         }
         self.before = before;
         false
     }
 
+    fn become_best(&mut self, trace: Trace) {
+        self.drafts = drafts_of(&trace);
+        self.best = trace;
+        self.layouts.borrow_mut().clear();
+    }
+
     /// The trace of a candidate, which is the best up to step `from`, where it is executed and ends in the
     /// failure; `before` is then that of this trace.
     fn failing(&mut self, candidate: &[Draft], from: usize) -> Option<Trace> {
-        if self.is_over() || candidate.is_empty() {
+        if self.is_over() || candidate.is_empty() || !self.tried.insert(fingerprint(candidate)) {
             return None;
         }
+        self.is_stopped |= !(self.progress)(self.executions, self.best.len());
         let from = from.min(self.before.len() - 1);
         if self.known.covers(self.before[from].path, &candidate[from..]) {
             return None;
         }
         self.executions += 1;
-        self.is_stopped |= !(self.progress)(self.executions, self.best.len());
         let from = match &self.before[from].state {
             Some(state) => {
                 self.target.restore(state);

@@ -1,13 +1,12 @@
 //! Passes over spans: what a strategy drew goes, gives way to a part of itself, or changes places.
-//!
-//! Spans that follow directly on one another with the same label, in the same span, are a **row**: the
-//! elements of a collection.
 
 use std::ops::Range;
+use std::rc::Rc;
 
+use super::layout::{Layout, Node};
 use super::numbers::{distance, shifted};
 use super::{DraftHole, Gate, compare_choices};
-use crate::choice::{Choice, Hole, Span, Value};
+use crate::choice::{Choice, Hole, Value};
 use crate::target::Target;
 
 /// Spans of a step between which a place is sought for each; in a larger step only neighbours are exchanged.
@@ -15,71 +14,13 @@ const REORDERED_MAX: usize = 100;
 /// Runs of choices that are deleted at once.
 const RUNS: [usize; 4] = [8, 4, 2, 1];
 
-/// A span that holds choices, and where it lies.
-#[derive(Clone)]
-struct Node {
-    /// Its number among all spans of the step.
-    number: u32,
-    label: (u32, u32),
-    start: usize,
-    end: usize,
-    /// The index of the node that holds it.
-    parent: Option<usize>,
-}
-
-impl Node {
-    fn holds(&self, other: &Node) -> bool {
-        self.number < other.number && self.start <= other.start && other.end <= self.end
-    }
-}
-
 impl<T: Target> Gate<'_, T> {
-    /// The spans of a step that hold choices, each before what it holds.
-    fn nodes(&self, step: usize) -> Vec<Node> {
-        let Some(step) = self.best.steps().get(step) else { return Vec::new() };
-        let mut nodes: Vec<Node> = Vec::new();
-        let mut open: Vec<usize> = Vec::new();
-        for (number, span) in self.best.spans(step).iter().enumerate() {
-            let Span { label, start, end, .. } = *span;
-            if start == end {
-                continue;
-            }
-            let (start, end) = (start as usize, end as usize);
-            while open.last().is_some_and(|outer| nodes[*outer].end <= start) {
-                open.pop();
-            }
-            let parent = open.last().copied();
-            open.push(nodes.len());
-            nodes.push(Node { number: number as u32, label, start, end, parent });
-        }
-        nodes
-    }
-
-    /// The rows of a step, outer ones first.
-    fn rows(&self, step: usize) -> Vec<Vec<Range<usize>>> {
-        let nodes = self.nodes(step);
-        let mut rows: Vec<(usize, Vec<Range<usize>>)> = Vec::new();
-        for (index, node) in nodes.iter().enumerate() {
-            let row = rows.iter_mut().rev().find(|(last, row)| {
-                let last = &nodes[*last];
-                last.label == node.label
-                    && last.parent == node.parent
-                    && row.last().is_some_and(|range| range.end == node.start)
-            });
-            match row {
-                Some((last, row)) => {
-                    *last = index;
-                    row.push(node.start..node.end);
-                }
-                None => rows.push((index, std::iter::once(node.start..node.end).collect())),
-            }
-        }
-        rows.into_iter().map(|(_, row)| row).filter(|row| row.len() > 1).collect()
-    }
-
-    /// Whether the choice begins an element of a row: to lower it would only end the row there.
-    pub(super) fn begins_element(&self, step: usize, at: usize) -> bool {
-        self.rows(step).iter().flatten().any(|range| range.start == at && range.len() > 1)
+    /// How the choices of a step lie in spans.
+    pub(super) fn layout(&self, step: usize) -> Rc<Layout> {
+        let Some(found) = self.best.steps().get(step) else { return Rc::new(Layout::new(&[], 0)) };
+        let mut layouts = self.layouts.borrow_mut();
+        let layout = || Rc::new(Layout::new(self.best.spans(found), self.best.choices(found).len()));
+        layouts.entry(step).or_insert_with(layout).clone()
     }
 
     fn choices(&self, step: usize) -> &[Choice] {
@@ -95,18 +36,14 @@ impl<T: Target> Gate<'_, T> {
         let mut helped = false;
         for step in 0..self.best.len() {
             let mut at = 0;
-            while let Some(node) = self.nodes(step).get(at).cloned() {
+            while let Some(node) = self.layout(step).nodes.get(at).cloned() {
                 at += 1;
-                let range = node.start..node.end;
-                let is_row = |row: &Vec<Range<usize>>| {
-                    row[0].start == range.start && row[row.len() - 1].end == range.end
-                };
-                let is_thinned = self.rows(step).iter().any(|row| row.contains(&range) || is_row(row));
-                if is_thinned || self.is_over() || self.is_simplest(step, node.start..node.end) {
+                if node.is_thinned || self.is_over() || self.is_simplest(step, node.start..node.end) {
                     continue;
                 }
-                let nodes = self.nodes(step);
-                let nested = nodes.iter().filter(|inner| inner.start == node.start && node.holds(inner));
+                let layout = self.layout(step);
+                let inner = layout.nodes[at..].iter().take_while(|inner| inner.start == node.start);
+                let nested = inner.filter(|inner| node.holds(inner));
                 let hole = Hole { span: node.number, resume: node.end as u32 };
                 let hole = DraftHole { hole, start: node.start, nested: nested.count() as u16 };
                 let mut candidate = self.drafts.clone();
@@ -122,7 +59,7 @@ impl<T: Target> Gate<'_, T> {
         let mut helped = false;
         for step in (0..self.best.len()).rev() {
             let mut at = 0;
-            while let Some(row) = self.rows(step).get(at).cloned().filter(|_| !self.is_over()) {
+            while let Some(row) = self.layout(step).rows.get(at).cloned().filter(|_| !self.is_over()) {
                 at += 1;
                 helped |= self.thin(step, &row);
             }
@@ -182,7 +119,8 @@ impl<T: Target> Gate<'_, T> {
 
     fn closed_up_row(&mut self, step: usize, row: &[Range<usize>], from: usize) -> bool {
         let range = row[from].start..row[row.len() - 1].end;
-        let all = self.rows(step).into_iter().find(|all| all[0] == row[0]).unwrap_or_else(|| row.to_vec());
+        let layout = self.layout(step);
+        let all = layout.rows.iter().find(|all| all[0] == row[0]).map_or(row, |all| all);
         let choices = self.choices(step);
         let mut candidate = self.drafts.clone();
         let whole = row[0].start..all[all.len() - 1].end;
@@ -220,7 +158,7 @@ impl<T: Target> Gate<'_, T> {
         let mut helped = false;
         for step in 0..self.best.len() {
             let mut at = 0;
-            while let Some(row) = self.rows(step).get(at).cloned().filter(|_| !self.is_over()) {
+            while let Some(row) = self.layout(step).rows.get(at).cloned().filter(|_| !self.is_over()) {
                 at += 1;
                 for pair in row.windows(2).rev() {
                     if pair[0].len() > 1 && pair[1].len() > 1 {
@@ -237,7 +175,7 @@ impl<T: Target> Gate<'_, T> {
         let mut helped = false;
         for step in 0..self.best.len() {
             let mut at = 0;
-            while at < self.nodes(step).len() && !self.is_over() {
+            while at < self.layout(step).nodes.len() && !self.is_over() {
                 if self.hoisted(step, at) {
                     helped = true;
                 } else {
@@ -249,10 +187,10 @@ impl<T: Target> Gate<'_, T> {
     }
 
     fn hoisted(&mut self, step: usize, at: usize) -> bool {
-        let nodes = self.nodes(step);
-        let outer = &nodes[at];
+        let layout = self.layout(step);
+        let outer = &layout.nodes[at];
         let mut covered = outer.start;
-        for inner in &nodes[at + 1..] {
+        for inner in layout.nodes[at + 1..].iter().take_while(|inner| inner.start < outer.end) {
             // Those within one that was tried come when it is the outer one.
             if !outer.holds(inner) || inner.label != outer.label || inner.start < covered {
                 continue;
@@ -274,7 +212,7 @@ impl<T: Target> Gate<'_, T> {
         let mut helped = false;
         for step in 0..self.best.len() {
             let mut late = 1;
-            while late < self.nodes(step).len() && !self.is_over() {
+            while late < self.layout(step).nodes.len() && !self.is_over() {
                 let moved = self.moved_forward(step, late);
                 helped |= moved;
                 late = if moved { 1 } else { late + 1 };
@@ -284,24 +222,21 @@ impl<T: Target> Gate<'_, T> {
     }
 
     fn moved_forward(&mut self, step: usize, late: usize) -> bool {
-        let nodes = self.nodes(step);
+        let layout = self.layout(step);
+        let nodes = &layout.nodes;
         let node = &nodes[late];
-        let is_large = nodes.len() > REORDERED_MAX;
         // Of a collection the last element may only say that there is none; it stays the last.
-        let is_list = |node: &Node| {
-            node.parent.is_some_and(|parent| {
-                let elements = nodes.iter().filter(|other| other.parent == Some(parent));
-                nodes[parent].end == node.end && elements.count() > 2
-            })
+        let is_last = node.end - node.start == 1
+            && node.parent.is_some_and(|p| nodes[p].end == node.end && nodes[p].children > 2);
+        let earlier = match (nodes.len() > REORDERED_MAX, node.previous) {
+            (false, _) => 0..late,
+            (true, Some(previous)) => previous..previous + 1,
+            (true, None) => 0..0,
         };
-        for early in &nodes[..late] {
+        for early in &nodes[earlier] {
             let is_apart = early.end <= node.start && early.label == node.label;
-            let ends_its_row = node.end - node.start == 1 && early.parent == node.parent && is_list(node);
-            if !is_apart
-                || ends_its_row
-                || (is_large && early.end < node.start)
-                || !self.is_less(step, node, early)
-            {
+            let ends_its_row = is_last && early.parent == node.parent;
+            if !is_apart || ends_its_row || !self.is_less(step, node, early) {
                 continue;
             }
             let mut candidate = self.drafts.clone();
@@ -339,18 +274,19 @@ impl<T: Target> Gate<'_, T> {
         helped
     }
 
-    /// The innermost span around each of these choices is the same.
+    /// The innermost span around each of these choices is the same, and what follows them could come in their
+    /// place.
     fn is_direct(&self, step: usize, range: Range<usize>) -> bool {
-        let nodes = self.nodes(step);
-        let holder = |at: usize| nodes.iter().rposition(|node| (node.start..node.end).contains(&at));
-        let first = holder(range.start);
-        range.into_iter().all(|at| holder(at) == first)
+        let choices = self.choices(step);
+        let fits = choices.get(range.end).is_none_or(|next| choices[range.start].kind.accepts(&next.value));
+        let holders = &self.layout(step).holders[range];
+        fits && holders.iter().all(|holder| *holder == holders[0])
     }
 
     /// Where no span says what belongs together: deletes a run of choices, and lowers by one a number before it
     /// that may be their count.
     fn deleted_one_less(&mut self, step: usize, range: Range<usize>) -> bool {
-        if !self.nodes(step).is_empty() || range.end > self.choices(step).len() {
+        if !self.layout(step).nodes.is_empty() || range.end > self.choices(step).len() {
             return false;
         }
         (0..range.start).rev().any(|at| {

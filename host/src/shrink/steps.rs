@@ -89,8 +89,7 @@ impl<T: Target> Gate<'_, T> {
             let trace = self.failing(&candidate, from);
             if let Some(trace) = trace {
                 if compare(&trace, &self.best) == Ordering::Less {
-                    self.drafts = drafts_of(&trace);
-                    self.best = trace;
+                    self.become_best(trace);
                     return true;
                 }
                 if trace.len() <= self.best.len() {

@@ -1,5 +1,7 @@
 //! Passes over values: each alone, those that are equal, and two that depend on each other.
 
+use std::collections::BTreeMap;
+
 use super::Gate;
 use super::numbers::{at, descend, distance, shifted, wrapped};
 use crate::choice::{Choice, Kind, Value};
@@ -10,8 +12,9 @@ type Place = (usize, usize);
 
 /// Floats below this are lowered as the integers that they are.
 const INTEGRAL_MAX: f64 = 1e30;
-/// How many later choices are tried together with one.
+/// How many later choices are tried together with one, and among how many they are sought.
 const LATER: usize = 8;
+const WINDOW: usize = 64;
 
 impl<T: Target> Gate<'_, T> {
     /// Makes all numbers simplest at once: what remains is said by the structure alone.
@@ -30,7 +33,7 @@ impl<T: Target> Gate<'_, T> {
         for step in 0..self.best.len() {
             let (mut at, mut run) = (0, 1);
             loop {
-                let places: Vec<Place> = self.lowerable(step).filter(|p| p.1 >= at).take(run).collect();
+                let places: Vec<Place> = self.lowerable(step, at).take(run).collect();
                 let Some(last) = places.last().filter(|_| !self.is_over()) else { break };
                 if self.replaced(&places, |choice| Some(choice.kind.simplest())) {
                     helped = true;
@@ -46,16 +49,17 @@ impl<T: Target> Gate<'_, T> {
         helped
     }
 
-    /// The choices of a step that are not simplest yet, but for those that row passes take care of.
-    fn lowerable(&self, step: usize) -> impl Iterator<Item = Place> {
+    /// The choices of a step from one on that are not simplest yet, but for those that row passes take care of.
+    fn lowerable(&self, step: usize, from: usize) -> impl Iterator<Item = Place> {
         let count = self.best.steps().get(step).map_or(0, |step| self.best.choices(step).len());
-        (0..count).map(move |at| (step, at)).filter(|place| self.is_lowerable(*place))
+        (from..count).map(move |at| (step, at)).filter(|place| self.is_lowerable(*place))
     }
 
     fn is_lowerable(&self, place: Place) -> bool {
         self.choice(place).is_some_and(|choice| {
             choice.value != choice.kind.simplest()
-                && !(matches!(choice.value, Value::Boolean(_)) && self.begins_element(place.0, place.1))
+                && !(matches!(choice.value, Value::Boolean(_))
+                    && self.layout(place.0).begins_element[place.1])
         })
     }
 
@@ -76,24 +80,34 @@ impl<T: Target> Gate<'_, T> {
 
     /// Lowers numbers that are equal together: what was drawn equal must often stay equal.
     pub(super) fn lower_equal(&mut self) -> bool {
-        self.each_place(|gate, place| {
-            let Some(choice) = gate.choice(place).filter(|_| gate.is_lowerable(place)) else {
-                return false;
+        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+        let mut first: Vec<(String, Value)> = Vec::new();
+        for place in self.places().into_iter().filter(|place| self.is_lowerable(*place)) {
+            let Some(Choice { value, .. }) = self.choice(place) else { continue };
+            if let Value::Boolean(_) = value {
+                continue;
+            }
+            let count = counts.entry(value.to_string()).or_default();
+            *count += 1;
+            if *count == 1 {
+                first.push((value.to_string(), value));
+            }
+        }
+        let mut helped = false;
+        for (_, value) in first.into_iter().filter(|(text, _)| counts[text] > 1) {
+            let is_equal = |place: &Place| {
+                self.is_lowerable(*place) && self.choice(*place).is_some_and(|choice| choice.value == value)
             };
-            if let Value::Boolean(_) = choice.value {
-                return false;
-            }
-            let is_equal =
-                |p: &Place| *p >= place && gate.choice(*p).is_some_and(|c| c.value == choice.value);
-            let places: Vec<Place> = gate.places().into_iter().filter(is_equal).collect();
+            let places: Vec<Place> = self.places().into_iter().filter(is_equal).collect();
             if places.len() < 2 {
-                return false;
+                continue;
             }
-            match distance(&choice) {
-                Some(_) => gate.lower_numbers(&places),
-                None => gate.replaced(&places, |choice| Some(choice.kind.simplest())),
-            }
-        })
+            helped |= match self.choice(places[0]).and_then(|choice| distance(&choice)) {
+                Some(_) => self.lower_numbers(&places),
+                None => self.replaced(&places, |choice| Some(choice.kind.simplest())),
+            };
+        }
+        helped
     }
 
     /// Brings numbers down to one distance from their simplest, that of the first being known.
@@ -110,7 +124,7 @@ impl<T: Target> Gate<'_, T> {
     /// simplest at once, where one alone does not do.
     pub(super) fn lower_together(&mut self) -> bool {
         self.each_place(|gate, first| {
-            let later: Vec<Place> = gate.places().into_iter().filter(|p| *p > first).take(LATER).collect();
+            let later: Vec<Place> = gate.later(first).take(LATER).collect();
             let mut helped = false;
             for second in later {
                 helped |= gate.lower_pair(first, second);
@@ -158,8 +172,7 @@ impl<T: Target> Gate<'_, T> {
         self.each_place(|gate, from| {
             let Some(giver) = gate.choice(from) else { return false };
             let is_like = |p: &Place| gate.choice(*p).is_some_and(|c| same_kind(&c.value, &giver.value));
-            let later = gate.places().into_iter().filter(|p| *p > from).filter(is_like).take(LATER);
-            let later: Vec<Place> = later.collect();
+            let later: Vec<Place> = gate.later(from).take(WINDOW).filter(is_like).take(LATER).collect();
             let mut helped = false;
             for to in later {
                 helped |= gate.gave(from, to);
@@ -304,6 +317,14 @@ impl<T: Target> Gate<'_, T> {
     fn places(&self) -> Vec<Place> {
         let steps = self.best.steps().iter().enumerate();
         steps.flat_map(|(i, step)| (0..self.best.choices(step).len()).map(move |at| (i, at))).collect()
+    }
+
+    /// The choices after one.
+    fn later(&self, (step, at): Place) -> impl Iterator<Item = Place> {
+        let steps = self.best.steps().iter().enumerate().skip(step);
+        let counts = steps.map(|(index, step)| (index, self.best.choices(step).len()));
+        let from = move |index| if index == step { at + 1 } else { 0 };
+        counts.flat_map(move |(index, count)| (from(index)..count).map(move |at| (index, at)))
     }
 
     fn choice(&self, (step, at): Place) -> Option<Choice> {
