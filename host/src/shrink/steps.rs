@@ -15,9 +15,9 @@ const REWRITTEN_MAX: usize = 4;
 /// How often one of the new steps toggles a fault.
 const FAULT_RATE: f64 = 0.25;
 /// For each execution so far, so many rewritings in a row may fail before it ends; and the bounds of that.
-const BARREN_RATE: u64 = 10;
-const BARREN_MIN: u64 = 500;
-const BARREN_MAX: u64 = 10_000;
+const BARREN_RATE: u64 = 30;
+const BARREN_MIN: u64 = 1_000;
+const BARREN_MAX: u64 = 30_000;
 
 impl<T: Target> Gate<'_, T> {
     /// Deletes runs of steps, long ones first, late ones first.
