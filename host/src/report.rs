@@ -147,6 +147,8 @@ pub struct Verdict<'a> {
     pub findings: usize,
     /// What was to be seen and was not.
     pub unmet: Vec<Property>,
+    /// What became of the traces that were saved before.
+    pub saved: Vec<Json>,
     /// How states were compared, where they were.
     pub compared: Option<&'a str>,
 }
@@ -178,14 +180,14 @@ impl Report {
     /// # Errors
     /// stdout cannot be written to.
     pub fn verdict(&mut self, verdict: &Verdict<'_>, seconds: f64, exit: u8) -> io::Result<()> {
-        let Verdict { name, limit, census, findings, unmet, compared } = verdict;
+        let Verdict { name, limit, census, findings, unmet, saved, compared } = verdict;
         let limit_name = limit.as_ref().map(|(limit, _)| limit.to_string());
         let unmet_json: Vec<Json> = unmet.iter().map(|p| json!({"kind": p.kind, "name": p.name})).collect();
         self.event(
             "end",
             json!({
                 "verdict": name, "limit": limit_name, "exit": exit, "findings": findings, "unmet": unmet_json,
-                "runs": census.runs, "rejected": census.rejected, "states": census.states, "pruned": census.pruned,
+                "saved": saved, "runs": census.runs, "rejected": census.rejected, "states": census.states, "pruned": census.pruned,
                 "steps": census.steps, "depth": census.depth, "choices": census.choices, "compared": compared,
                 "seconds": seconds,
             }),
@@ -197,7 +199,7 @@ impl Report {
 /// `holds: 36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)`, with why it
 /// is no other verdict before, and what was not seen below.
 fn verdict_text(verdict: &Verdict<'_>) -> String {
-    let Verdict { name, limit, census, findings, unmet, compared } = verdict;
+    let Verdict { name, limit, census, findings, unmet, compared, .. } = verdict;
     let mut why = Vec::new();
     if *findings > 0 {
         why.push(counted(*findings as u64, "finding"));
@@ -362,6 +364,7 @@ mod tests {
             census,
             findings: 0,
             unmet: Vec::new(),
+            saved: Vec::new(),
             compared: Some("128-bit hash"),
         };
         let counts =

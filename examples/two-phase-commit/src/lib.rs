@@ -6,7 +6,20 @@ pub mod protocol;
 
 use spelunk_guest::{Samples, prelude::*};
 
-use protocol::{COUNT, Protocol, Set};
+use protocol::{Protocol, Set};
+
+/// How many resource managers there are.
+pub const COUNT: usize = if cfg!(feature = "n9") {
+    9
+} else if cfg!(feature = "n7") {
+    7
+} else if cfg!(feature = "n5") {
+    5
+} else if cfg!(feature = "n4") {
+    4
+} else {
+    3
+};
 
 #[cfg(feature = "faults")]
 fault!(

@@ -4,18 +4,7 @@
 //! A message that was sent is there for ever and can be received any number of times. The feature `faults` adds messages
 //! that get lost and are sent again, and crashes, from which a resource manager recovers by its log.
 
-/// How many resource managers there are.
-pub const COUNT: usize = if cfg!(feature = "n9") {
-    9
-} else if cfg!(feature = "n7") {
-    7
-} else if cfg!(feature = "n5") {
-    5
-} else if cfg!(feature = "n4") {
-    4
-} else {
-    3
-};
+use super::COUNT;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RmState {

@@ -21,6 +21,7 @@ use spelunk::target::Target;
 use spelunk::trace::Action;
 
 use super::found;
+use super::saved::Saved;
 use super::{FOUND, Guest, GuestLimits, INTERRUPTED, NONDETERMINISM, Output, PASSED, UNKNOWN};
 
 #[derive(Args)]
@@ -100,6 +101,8 @@ impl Check {
         }
         let options = self.options(&machines[0]);
         self.begin(&machines[0], &options, output)?;
+        let folder = found::folder(&self.guest, &self.out);
+        let saved = found::replay_saved(&mut machines[0], &folder, output)?;
         output.console.restart();
         let started = Instant::now();
         let checked = self.check(&mut machines, &options, output, interrupted, started)?;
@@ -108,7 +111,7 @@ impl Check {
             Ok(checked) => checked,
             Err(trouble) => return self.trouble(&machines[0], &trouble, output),
         };
-        self.end(&mut machines, &options, &checked, output, interrupted, started)
+        self.end(&mut machines, &options, (&checked, saved), output, interrupted, started)
     }
 
     fn options(&self, machine: &Machine) -> Options {
@@ -196,7 +199,7 @@ impl Check {
         &self,
         machines: &mut [Machine],
         options: &Options,
-        checked: &Checked,
+        (checked, mut saved): (&Checked, Vec<Saved>),
         output: &mut Output,
         interrupted: &AtomicBool,
         started: Instant,
@@ -214,7 +217,10 @@ impl Check {
         output.console.clear();
         let is_complete = checked.limit.is_none();
         let is_unmet = is_complete && unmet.iter().any(|property| property.kind != PropertyKind::Always);
-        let (name, exit) = if !checked.findings.is_empty() || is_unmet {
+        // What was found again is told already.
+        saved.retain(|saved| !checked.findings.iter().any(|finding| saved.fails_with(&finding.failure)));
+        let still_fails = saved.iter().any(Saved::still_fails);
+        let (name, exit) = if !checked.findings.is_empty() || is_unmet || still_fails {
             ("fails", FOUND)
         } else if is_complete {
             ("holds", PASSED)
@@ -236,8 +242,10 @@ impl Check {
             census: checked.census,
             findings: checked.findings.len(),
             unmet,
+            saved: saved.iter().map(Saved::json).collect(),
             compared: options.prunes.then_some(compared),
         };
+        found::tell_saved(&saved, &self.guest, output)?;
         output.report.verdict(&verdict, seconds, exit)?;
         Ok(exit)
     }

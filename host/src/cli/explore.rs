@@ -16,7 +16,7 @@ use spelunk::target::Target;
 
 use super::campaign;
 use super::found;
-use super::saved::{Fate, Saved, replay_saved};
+use super::saved::Saved;
 use super::{EdgeMode, Edges, FOUND, Guest, GuestLimits, INTERRUPTED, NONDETERMINISM, Output, PASSED};
 
 #[derive(Args)]
@@ -123,7 +123,7 @@ impl Explore {
         if let Some(path) = &self.report {
             write_report(path, "")?;
         }
-        let saved = self.replay_saved(&mut machine, output)?;
+        let saved = found::replay_saved(&mut machine, &self.findings(), output)?;
         output.console.restart();
         let started = Instant::now();
         let runs_max = self.runs.or(self.time.is_none().then_some(100_000)).unwrap_or(u64::MAX);
@@ -174,10 +174,7 @@ impl Explore {
         let progress = explorer.progress();
         let unmet: Vec<_> = machine.properties().iter().filter(|property| property.is_unmet()).collect();
         hint(&progress, output);
-        for saved in saved.iter().filter(|saved| saved.still_fails()) {
-            let command = self.guest.replay_command(&saved.path);
-            output.report.text(&format!("A finding saved before still fails.  Reproduce:  {command}"))?;
-        }
+        found::tell_saved(&saved, &self.guest, output)?;
         let seconds = started.elapsed().as_secs_f64();
         let saved: Vec<_> = saved.iter().map(Saved::json).collect();
         output.report.end(&progress, edges, seconds, exit, &unmet, &saved)?;
@@ -214,22 +211,6 @@ impl Explore {
     /// The folder of the target's findings.
     fn findings(&self) -> PathBuf {
         found::folder(&self.guest, &self.out)
-    }
-
-    /// Replays what was found before, and says what became of it.
-    fn replay_saved(&self, machine: &mut Machine, output: &mut Output) -> Result<Vec<Saved>> {
-        let saved = replay_saved(machine, &self.findings())?;
-        for Saved { path, fate } in &saved {
-            let path = path.display();
-            match fate {
-                Fate::StillFails(failure) => {
-                    output.console.status("Saved", &format!("{path} still fails: {failure}"))
-                }
-                Fate::Fixed => output.console.status("Saved", &format!("{path} passes now: it is fixed")),
-                Fate::Stale(why) => output.console.status("Saved", &format!("{path} is stale: {why}")),
-            }
-        }
-        Ok(saved)
     }
 }
 

@@ -13,13 +13,37 @@ use spelunk::shrink::NotReproduced;
 use spelunk::trace::Trace;
 use spelunk::{load, story};
 
-use super::saved::{describe, save, steps_of};
+use super::saved::{self, Fate, Saved, describe, save, steps_of};
 use super::shrink::shrunk;
 use super::{Guest, Output};
 
 /// The folder of a target's findings, below `out`.
 pub(super) fn folder(guest: &Guest, out: &Path) -> PathBuf {
     out.join(load::name_of(&guest.target)).join("findings")
+}
+
+/// Replays what was found before, and says what became of it.
+pub(super) fn replay_saved(machine: &mut Machine, folder: &Path, output: &mut Output) -> Result<Vec<Saved>> {
+    let saved = saved::replay_saved(machine, folder)?;
+    for Saved { path, fate } in &saved {
+        let path = path.display();
+        let text = match fate {
+            Fate::StillFails(failure) => format!("{path} still fails: {failure}"),
+            Fate::Fixed => format!("{path} passes now: it is fixed"),
+            Fate::Stale(why) => format!("{path} is stale: {why}"),
+        };
+        output.console.status("Saved", &text);
+    }
+    Ok(saved)
+}
+
+/// Says of those that still fail how to reproduce them.
+pub(super) fn tell_saved(saved: &[Saved], guest: &Guest, output: &mut Output) -> Result<()> {
+    for saved in saved.iter().filter(|saved| saved.still_fails()) {
+        let command = guest.replay_command(&saved.path);
+        output.report.text(&format!("A finding saved before still fails.  Reproduce:  {command}"))?;
+    }
+    Ok(())
 }
 
 /// Shrinks, saves and tells a finding; nothing where it does not happen again. With `budget` `None` it is the simplest

@@ -66,6 +66,10 @@ impl Saved {
     pub(super) fn still_fails(&self) -> bool {
         matches!(self.fate, Fate::StillFails(_))
     }
+
+    pub(super) fn fails_with(&self, failure: &Failure) -> bool {
+        matches!(&self.fate, Fate::StillFails(known) if known.is_same(failure))
+    }
 }
 
 /// Replays the traces in `folder`, in the order of their names.

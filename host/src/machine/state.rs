@@ -233,8 +233,12 @@ impl State {
     /// Has the next save or restore look at all of the state, trusting no mark.
     pub(super) fn mark_everything(&mut self) {
         let Some(private) = &mut self.private else { return };
-        for memory in &self.memories {
-            private.bytes()[memory.marks.clone()].fill(1);
+        for memory in &mut self.memories {
+            // The rest of the marks are of pages that there are none of yet.
+            let pages = memory.view.bytes().len() / pages::PAGE;
+            let marks = &mut private.bytes()[memory.marks.clone()];
+            let marked = pages.min(marks.len());
+            marks[..marked].fill(1);
         }
         private.bytes()[range(&self.layout.table_marks)].fill(1);
     }

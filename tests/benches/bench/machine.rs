@@ -1,0 +1,105 @@
+//! What a machine costs: going back, saving, and the instrumented code itself.
+
+use super::{build, median, row, timed};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use spelunk::choice::Chooser;
+use spelunk::machine::{Limits, Machine, PAGE, Program, Selection};
+use spelunk::target::Target;
+use spelunk::trace::Action;
+use wasmtime::{Engine, Instance, Module, Store};
+
+/// Restoring a checkpoint after 1, 16 and 256 pages were written, beside copying as many bytes.
+pub(crate) fn restores() -> Result<()> {
+    let clock = median(|| timed(|| ()));
+    for pages in [1usize, 16, 256] {
+        let wat = format!(
+            r#"(module (memory 64)
+                 (func (export "rule:dirty") (local i32)
+                   (loop
+                     (i32.store (i32.mul (local.get 0) (i32.const {PAGE})) (i32.const 7))
+                     (br_if 0 (i32.lt_u (local.tee 0 (i32.add (local.get 0) (i32.const 1))) (i32.const {pages}))))))"#
+        );
+        let program = Program::load(&wat::parse_str(wat)?, Limits::default(), Selection::default())?;
+        let mut machine = Machine::new(Arc::new(program))?;
+        let snapshot = machine.snapshot().expect("this module has snapshots");
+        let mut chooser = Chooser::default();
+        let restore = median(|| {
+            machine.step(Action::Rule(0), &mut chooser);
+            timed(|| machine.restore(&snapshot))
+        });
+        let save = median(|| {
+            machine.step(Action::Rule(0), &mut chooser);
+            let mut saved = None;
+            let duration = timed(|| saved = machine.snapshot());
+            machine.restore(&snapshot);
+            duration
+        });
+        let from: Vec<Vec<u8>> = (0..pages).map(|_| vec![1u8; PAGE]).collect();
+        let mut to = vec![0u8; pages * PAGE];
+        let copy = median(|| {
+            timed(|| {
+                to.chunks_mut(PAGE)
+                    .zip(&from)
+                    .for_each(|(to, from)| to.copy_from_slice(std::hint::black_box(from)))
+            })
+        });
+        let ns = |d: Duration| d.saturating_sub(clock).as_nanos() as f64;
+        let beside = format!("{:.0} ns copying them", ns(copy));
+        row(
+            &format!("restore, {pages} dirty pages"),
+            &format!("{:.0} ns", ns(restore)),
+            &beside,
+            ns(restore) / ns(copy),
+        );
+        row(
+            &format!("checkpoint, {pages} dirty pages"),
+            &format!("{:.0} ns", ns(save)),
+            &beside,
+            ns(save) / ns(copy),
+        );
+    }
+    Ok(())
+}
+
+/// Instrumented programs beside the same programs plain.
+pub(crate) fn programs() -> Result<()> {
+    let wasm = build("guests/programs")?;
+    let instrumented = spelunk::machine::instrument(&wasm, &Limits::default(), &Selection::default())?;
+    let mut product = 1.0;
+    let names = ["json", "inflate", "hash_map", "sort", "interpreter"];
+    for name in names {
+        let mut plain = call(&wasm, name)?;
+        let mut counted = call(&instrumented.wasm, name)?;
+        // Taken in turns, so that both see the same machine.
+        let mut pairs: Vec<(Duration, Duration)> =
+            (0..501).map(|_| (timed(&mut plain), timed(&mut counted))).collect();
+        pairs.sort_unstable_by_key(|(plain, _)| *plain);
+        let plain = pairs[250].0.as_nanos() as f64;
+        pairs.sort_unstable_by_key(|(_, counted)| *counted);
+        let counted = pairs[250].1.as_nanos() as f64;
+        product *= counted / plain;
+        row(
+            &format!("{name}, instrumented"),
+            &format!("{counted:.0} ns"),
+            &format!("{plain:.0} ns plain"),
+            counted / plain,
+        );
+    }
+    row("instrumented, geometric mean", "", "", product.powf(1.0 / names.len() as f64));
+    Ok(())
+}
+
+fn call(wasm: &[u8], name: &str) -> Result<impl FnMut() + use<>> {
+    let fault = |e: wasmtime::Error| anyhow::anyhow!("{e:#}");
+    let engine = Engine::default();
+    let module = Module::new(&engine, wasm).map_err(fault)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).map_err(fault)?;
+    let func = instance.get_typed_func::<(), u64>(&mut store, name).map_err(fault)?;
+    Ok(move || {
+        std::hint::black_box(func.call(&mut store, ()).expect("the program does not trap"));
+    })
+}

@@ -1,0 +1,49 @@
+//! What Spelunk costs, as ratios from one run: `cargo bench --workspace --bench bench` prints the table, and with
+//! `-- --full` what takes minutes.
+
+mod check;
+mod machine;
+mod search;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use spelunk::machine::on_guest_stack;
+
+fn main() -> Result<()> {
+    let is_full = std::env::args().any(|arg| arg == "--full");
+    println!("| what | figure | beside | ratio |");
+    println!("|---|---|---|---|");
+    on_guest_stack(|| {
+        machine::restores()?;
+        machine::programs()?;
+        search::exploration()?;
+        search::shrinking()?;
+        check::tree(is_full)?;
+        check::states()?;
+        check::interleavings()
+    })
+}
+
+fn row(what: &str, figure: &str, beside: &str, ratio: f64) {
+    println!("| {what} | {figure} | {beside} | {ratio:.2} |");
+}
+
+/// The median duration of `f` over many samples.
+fn median(mut f: impl FnMut() -> Duration) -> Duration {
+    let mut samples: Vec<Duration> = (0..2001).map(|_| f()).collect();
+    samples.sort_unstable();
+    samples[samples.len() / 2]
+}
+
+fn timed(f: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    f();
+    start.elapsed()
+}
+
+fn build(folder: &str) -> Result<Vec<u8>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    spelunk::load::load(&path, &[], &mut |_, _| ())
+}

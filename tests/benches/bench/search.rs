@@ -1,0 +1,69 @@
+//! What searching and shrinking cost.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use spelunk::energy::Strategy;
+use spelunk::explore::{Explorer, Options};
+use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::replay::replay;
+use spelunk::shrink::shrink;
+
+use super::{build, row, timed};
+
+/// Steps a second of a whole exploration; of the lock without guidance, since it would only find itself open.
+pub(crate) fn exploration() -> Result<()> {
+    let guided = Options::default().strategy;
+    for (target, strategy, runs) in
+        [("../examples/lock", Strategy::Random, 50_000), ("../examples/kv", guided, 100_000)]
+    {
+        let program = Program::load(&build(target)?, Limits::default(), Selection::default())?;
+        let mut machine = Machine::new(Arc::new(program))?;
+        let mut explorer = Explorer::new(&mut machine, Options { seed: 1, strategy, ..Options::default() });
+        let start = Instant::now();
+        explorer.explore(|progress| progress.runs < runs);
+        let seconds = start.elapsed().as_secs_f64();
+        let steps = explorer.progress().steps as f64;
+        let figure = format!("{:.0} steps/s", steps / seconds);
+        let beside = format!("{:.0} runs/s", runs as f64 / seconds);
+        row(&format!("exploring {target}"), &figure, &beside, steps / seconds / (runs as f64 / seconds));
+    }
+    Ok(())
+}
+
+/// Shrinking failures of the store with a bug after 60 steps and more, beside executing them once.
+pub(crate) fn shrinking() -> Result<()> {
+    let wasm = spelunk::load::load(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/kv"),
+        &["bug".to_string()],
+        &mut |_, _| (),
+    )?;
+    let mut machine = Machine::new(Arc::new(Program::load(&wasm, Limits::default(), Selection::default())?))?;
+    let mut findings = Vec::new();
+    for seed in 1.. {
+        let options = Options { seed, strategy: Strategy::Random, steps_max: 80, ..Options::default() };
+        let mut explorer = Explorer::new(&mut machine, options);
+        explorer.explore(|progress| progress.findings == 0 && progress.runs < 200);
+        findings.extend(explorer.findings().filter(|finding| finding.trace.len() >= 60).cloned());
+        if findings.len() == 10 {
+            break;
+        }
+    }
+    let (mut slowest, mut once) = (Duration::ZERO, Duration::ZERO);
+    for finding in &findings {
+        let took = timed(|| {
+            let shrunk = shrink(&mut machine, &finding.trace, &finding.failure, u64::MAX, |_, _| true);
+            shrunk.expect("it fails again");
+        });
+        if took > slowest {
+            slowest = took;
+            once = timed(|| drop(replay(&mut machine, &finding.trace, false)));
+        }
+    }
+    let (ms, us) = (slowest.as_secs_f64() * 1e3, once.as_secs_f64() * 1e6);
+    let what = format!("shrinking {} traces of 60 steps and more, the slowest", findings.len());
+    row(&what, &format!("{ms:.1} ms"), &format!("{us:.1} µs to execute"), ms * 1e3 / us);
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! Three tasks that share a mutex.
+
+use std::rc::Rc;
+
+use spelunk_guest::prelude::*;
+use spelunk_guest::task::{self, Mutex};
+
+const TASKS: u32 = 3;
+const ROUNDS: u32 = 3;
+
+/// Each adds to the number under the mutex a few times.
+#[check]
+fn count() {
+    let total = Rc::new(Mutex::new(0));
+    task::run({
+        let total = total.clone();
+        async move {
+            for _ in 0..TASKS {
+                let total = total.clone();
+                task::spawn(async move {
+                    for _ in 0..ROUNDS {
+                        *total.lock().await += 1;
+                    }
+                });
+            }
+        }
+    });
+    assert_eq!(*total.try_lock().expect("all tasks have ended"), TASKS * ROUNDS);
+}
