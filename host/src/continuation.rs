@@ -112,7 +112,7 @@ mod tests {
             let choice = Choice { kind: Kind::Index { n: 100 }, value: Value::Index(number) };
             steps.chose(&mut vec![choice], &mut Vec::new());
         }
-        Arc::new(History { parent, steps })
+        Arc::new(History { id: 0, parent, steps })
     }
 
     fn followed(continuation: &mut Continuation) -> Vec<(u16, Option<Value>)> {

@@ -38,45 +38,28 @@ impl EdgeSet {
         self.len == 0
     }
 
-    /// Adds every slot whose hit counter is not zero, and zeroes the counters; returns how many were new.
+    /// Zeroes the hit counters, and puts the slots of those that were not zero and are not in the set into `new`.
     /// Most counters are zero, so they are looked at by the line.
-    pub fn drain(&mut self, counters: &mut [u8]) -> u32 {
-        if self.seen.len() < counters.len() {
-            self.seen.resize(counters.len(), 0);
-        }
-        let before = self.len;
+    pub fn take_new(&self, counters: &mut [u8], new: &mut Vec<u32>) {
         let (lines, rest) = counters.as_chunks_mut::<LINE>();
-        let (seen_lines, _) = self.seen.as_chunks_mut::<LINE>();
-        for (line, seen) in lines.iter_mut().zip(seen_lines) {
+        let count = lines.len();
+        for (at, line) in lines.iter_mut().enumerate() {
             if line.iter().fold(0, |any, counter| any | counter) != 0 {
-                self.len += merge(line, seen);
+                self.take_line(at * LINE, line, new);
             }
         }
-        let seen_rest = &mut self.seen[lines.len() * LINE..];
-        for (counter, seen) in rest.iter_mut().zip(seen_rest) {
-            let is_hit = u8::from(std::mem::take(counter) != 0);
-            self.len += u32::from(is_hit & !*seen);
-            *seen |= is_hit;
+        if rest.iter().any(|counter| *counter != 0) {
+            self.take_line(count * LINE, rest, new);
         }
-        self.len - before
     }
-}
 
-/// Moves the hits of one line of counters into the set; how many are new.
-fn merge(counters: &mut [u8; LINE], seen: &mut [u8; LINE]) -> u32 {
-    let mut new = 0;
-    let (words, _) = counters.as_chunks_mut::<8>();
-    let (seen_words, _) = seen.as_chunks_mut::<8>();
-    for (word, seen_word) in words.iter_mut().zip(seen_words) {
-        let counts = u64::from_ne_bytes(std::mem::take(word));
-        let seen = u64::from_ne_bytes(*seen_word);
-        // 1 in each byte that is not 0: the sum carries into the top bit unless the low seven are all 0.
-        let low = u64::from_ne_bytes([0x7f; 8]);
-        let hits = (((counts & low) + low) | counts) >> 7 & u64::from_ne_bytes([1; 8]);
-        new += (hits & !seen).count_ones();
-        *seen_word = (seen | hits).to_ne_bytes();
+    fn take_line(&self, first: usize, counters: &mut [u8], new: &mut Vec<u32>) {
+        for (slot, counter) in (first as u32..).zip(counters) {
+            if std::mem::take(counter) != 0 && !self.contains(slot) {
+                new.push(slot);
+            }
+        }
     }
-    new
 }
 
 #[cfg(test)]
@@ -99,8 +82,11 @@ mod tests {
             }
             let hit: BTreeSet<u32> =
                 (0u32..).zip(&counters).filter(|(_, n)| **n != 0).map(|(i, _)| i).collect();
-            let new = hit.difference(&model).count() as u32;
-            assert_eq!(edges.drain(&mut counters), new);
+            let expected: Vec<u32> = hit.difference(&model).copied().collect();
+            let mut new = Vec::new();
+            edges.take_new(&mut counters, &mut new);
+            assert_eq!(new, expected);
+            assert!(new.into_iter().all(|slot| edges.insert(slot)));
             assert!(counters.iter().all(|n| *n == 0));
             model.extend(hit);
             let one = rng.random_range(0..300);

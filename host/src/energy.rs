@@ -51,6 +51,8 @@ impl Default for Energies {
 /// The steps that lead to a checkpoint: those since the checkpoint it came from, and that one's.
 #[derive(Debug)]
 pub struct History {
+    /// The number of the checkpoint that it leads to; 0 of the start.
+    pub id: u64,
     /// Where it came from.
     pub parent: Option<Arc<History>>,
     /// The steps from there.
@@ -58,6 +60,11 @@ pub struct History {
 }
 
 impl History {
+    /// That of a run that starts fresh.
+    pub fn start() -> History {
+        History { id: 0, parent: None, steps: Trace::default() }
+    }
+
     /// All steps from the start of the run.
     pub fn flatten(&self, out: &mut Trace) {
         let mut chain = vec![self];
@@ -84,7 +91,7 @@ impl Drop for History {
 }
 
 /// A saved state from which runs start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Checkpoint<S> {
     /// Its number, from 1 in the order in which checkpoints were saved.
     pub id: u64,
@@ -111,7 +118,7 @@ pub struct Checkpoint<S> {
 }
 
 /// The checkpoints of an exploration in the order in which they were saved.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Checkpoints<S> {
     list: Vec<Checkpoint<S>>,
     /// How many are kept.
@@ -185,6 +192,16 @@ impl<S> Checkpoints<S> {
         };
     }
 
+    /// Sets the energy of a checkpoint.
+    pub fn set_energy(&mut self, index: usize, energy: f64) {
+        self.list[index].energy = energy;
+    }
+
+    /// Takes back that a checkpoint was selected.
+    pub fn unselect(&mut self, index: usize) {
+        self.list[index].selected -= 1;
+    }
+
     /// Chooses a checkpoint to start from. There must be one.
     pub fn select(&mut self, strategy: Strategy, rng: &mut impl Rng) -> usize {
         let weight = |index: usize, c: &Checkpoint<S>| match strategy {
@@ -225,7 +242,7 @@ mod tests {
     }
 
     fn checkpoint() -> Checkpoint<()> {
-        let history = Arc::new(History { parent: None, steps: Trace::default() });
+        let history = Arc::new(History::start());
         Checkpoint {
             id: 1,
             parent: None,
@@ -299,9 +316,9 @@ mod tests {
 
     #[test]
     fn a_long_history_is_dropped_without_recursion() {
-        let mut history = Arc::new(History { parent: None, steps: Trace::default() });
+        let mut history = Arc::new(History::start());
         for _ in 0..1_000_000 {
-            history = Arc::new(History { parent: Some(history), steps: Trace::default() });
+            history = Arc::new(History { id: 0, parent: Some(history), steps: Trace::default() });
         }
         drop(history);
     }

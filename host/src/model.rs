@@ -106,8 +106,8 @@ impl<S: Clone + std::fmt::Debug> Target for Model<S> {
         self.state = snapshot.clone();
     }
 
-    fn coverage(&mut self, seen: &mut EdgeSet) -> u32 {
-        seen.drain(&mut self.counters)
+    fn coverage(&mut self, seen: &EdgeSet, new: &mut Vec<u32>) {
+        seen.take_new(&mut self.counters, new);
     }
 
     fn is_independent(&self, a: u16, b: u16) -> bool {

@@ -1,12 +1,13 @@
 //! `always`, `sometimes`, `reachable` and `unreachable`: what a guest says must, may or must not happen, and
 //! what was seen of it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What is claimed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PropertyKind {
     /// The condition holds whenever it is evaluated.
@@ -31,7 +32,7 @@ impl fmt::Display for PropertyKind {
 }
 
 /// A property and how often it was evaluated.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Property {
     /// What is claimed.
     pub kind: PropertyKind,
@@ -62,8 +63,41 @@ impl Property {
 }
 
 /// The properties of a guest, in the order in which they were declared or first reached.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Properties(Vec<Property>);
+
+/// What a guest said of its properties, and how often each event happened.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    /// The properties: first those that are declared, then those that were only reached, by kind and name.
+    pub properties: Properties,
+    /// How many of them are declared.
+    pub declared: usize,
+    /// How often each event happened, by its text.
+    pub events: BTreeMap<String, u64>,
+}
+
+impl Counts {
+    /// Nothing is counted yet of what is declared.
+    pub fn new(properties: Properties) -> Counts {
+        Counts { declared: properties.0.len(), properties, events: BTreeMap::new() }
+    }
+
+    /// Adds what was counted elsewhere.
+    pub fn add(&mut self, other: &Counts) {
+        for property in &other.properties.0 {
+            let index = self.properties.declare(property.kind, &property.name);
+            let known = self.properties.at(index);
+            known.reached += property.reached;
+            known.held += property.held;
+        }
+        // Which was reached first may differ between workers.
+        self.properties.0[self.declared..].sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
+        for (event, count) in &other.events {
+            *self.events.entry(event.clone()).or_default() += count;
+        }
+    }
+}
 
 impl Properties {
     /// Reads the declarations in a `spelunk:properties` section: a line each, `sometimes NAME`. Lines of
@@ -91,6 +125,15 @@ impl Properties {
             self.0.push(Property { kind, name: name.to_string(), reached: 0, held: 0 });
             self.0.len() - 1
         })
+    }
+
+    /// What was counted, which is forgotten; the properties stay declared.
+    pub fn take(&mut self) -> Properties {
+        let counted = self.0.iter().filter(|property| property.reached > 0).cloned().collect();
+        for property in &mut self.0 {
+            (property.reached, property.held) = (0, 0);
+        }
+        Properties(counted)
     }
 
     /// The property with this index.

@@ -5,7 +5,9 @@
 
 use crate::choice::{Chooser, Kind, Value};
 use crate::coverage::EdgeSet;
+use crate::explore::Scores;
 use crate::outcome::{Failure, Outcome, Reject};
+use crate::property::Counts;
 use crate::trace::{Action, Trace};
 
 /// A rule: a step that the explorer may choose.
@@ -51,12 +53,19 @@ pub trait Target {
     fn snapshot(&mut self) -> Option<Self::Snapshot>;
     /// Goes to a saved state.
     fn restore(&mut self, snapshot: &Self::Snapshot);
-    /// Adds the edges that the steps since the last call went through to `seen`; returns how many are new.
-    fn coverage(&mut self, seen: &mut EdgeSet) -> u32;
-    /// Raises the best score of each label to what the last step scored; returns how many rose.
-    fn scores(&mut self, best: &mut Vec<f64>) -> u32 {
-        let _ = best;
-        0
+    /// Puts the edges that the steps since the last call went through, and that are not in `seen`, into `new`.
+    fn coverage(&mut self, seen: &EdgeSet, new: &mut Vec<u32>);
+    /// Puts the scores of the last step that are higher than the best of their labels into `risen`.
+    fn scores(&mut self, best: &Scores, risen: &mut Vec<(u64, f64)>) {
+        let _ = (best, risen);
+    }
+    /// The properties that the guest declares, none of which has been counted yet.
+    fn declared(&self) -> Counts {
+        Counts::default()
+    }
+    /// What the guest said of properties and events since the last call, where it did; see [`Target::set_counts`].
+    fn take_counts(&mut self) -> Option<Box<Counts>> {
+        None
     }
     /// A hash of the whole state.
     fn state(&mut self) -> u128;

@@ -31,8 +31,8 @@ pub(super) fn report(explorer: &mut Explorer<'_, Machine>, findings: &[Finding],
         "edges_hit": progress.edges,
         "functions": functions,
         "checkpoints": { "saved": progress.checkpoints, "kept": checkpoints },
-        "properties": explorer.target().properties().iter().collect::<Vec<_>>(),
-        "events": explorer.target().events(),
+        "properties": explorer.counts().properties.iter().collect::<Vec<_>>(),
+        "events": explorer.counts().events,
         "findings": findings,
     });
     format!("{report:#}\n")

@@ -1,6 +1,8 @@
 //! `spelunk explore`.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -68,6 +70,9 @@ pub(super) struct Explore {
     /// What the energy of a checkpoint is multiplied by after a run that found none.
     #[arg(long, value_parser = rate, default_value_t = Energies::default().decay)]
     energy_decay: f64,
+    /// Threads. No result depends on how many. [default: one for each core]
+    #[arg(long)]
+    workers: Option<NonZero<usize>>,
     /// Candidates that shrinking a finding may try; 0 leaves findings as they are.
     #[arg(long, default_value_t = 100_000)]
     shrink_budget: u64,
@@ -114,30 +119,37 @@ impl Explore {
     pub(super) fn run(&self, output: &mut Output, interrupted: &AtomicBool) -> Result<u8> {
         ensure!(self.steps_per_run > 0, "--steps-per-run must be at least 1");
         ensure!(self.max_checkpoints > 0, "--max-checkpoints must be at least 1");
-        let mut machine = self.guest.machine((&self.limits).into(), (&self.edges).into(), &output.console)?;
+        let workers = self.workers.or_else(|| std::thread::available_parallelism().ok());
+        let workers = workers.map_or(1, NonZero::get);
+        let mut machines =
+            self.guest.machines(workers, (&self.limits).into(), (&self.edges).into(), &output.console)?;
         if self.no_snapshots {
-            machine.set_uses_snapshots(false)?;
+            for machine in &mut machines {
+                machine.set_uses_snapshots(false)?;
+            }
         }
-        let edges = machine.program().edges().edges.len();
-        self.begin(&machine, output)?;
+        let edges = machines[0].program().edges().edges.len();
+        self.begin(&machines[0], output)?;
         if let Some(path) = &self.report {
             write_report(path, "")?;
         }
-        let saved = found::replay_saved(&mut machine, &self.findings(), output)?;
+        let saved = found::replay_saved(&mut machines[0], &self.findings(), output)?;
         output.console.restart();
         let started = Instant::now();
         let runs_max = self.runs.or(self.time.is_none().then_some(100_000)).unwrap_or(u64::MAX);
-        let options = self.options(&machine)?;
-        let mut explorer = Explorer::new(&mut machine, options);
+        let options = self.options(&machines[0])?;
+        let mut explorer = Explorer::with_workers(&mut machines, options);
         let mut reported: Vec<Finding> = Vec::new();
         let mut is_flaky = false;
-        let mut redrawn = started;
         loop {
+            let console = Mutex::new((&mut output.console, started));
             explorer.explore(|progress| {
                 let now = Instant::now();
-                if now - redrawn > Duration::from_millis(100) {
-                    redrawn = now;
-                    output.console.progress(progress, edges);
+                if let Ok(mut console) = console.try_lock()
+                    && now - console.1 > Duration::from_millis(100)
+                {
+                    console.1 = now;
+                    console.0.progress(progress, edges);
                 }
                 let is_over = progress.runs >= runs_max
                     || self.time.is_some_and(|time| now - started >= time)
@@ -172,7 +184,8 @@ impl Explore {
             write_report(path, &campaign::report(&mut explorer, &reported, self.seed))?;
         }
         let progress = explorer.progress();
-        let unmet: Vec<_> = machine.properties().iter().filter(|property| property.is_unmet()).collect();
+        let unmet: Vec<_> =
+            explorer.counts().properties.iter().filter(|property| property.is_unmet()).collect();
         hint(&progress, output);
         found::tell_saved(&saved, &self.guest, output)?;
         let seconds = started.elapsed().as_secs_f64();

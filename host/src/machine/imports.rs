@@ -1,6 +1,6 @@
 //! The functions that a guest may import from `spelunk`. `guest-sdk/ABI.md` is their specification.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use anyhow::{Result, bail};
@@ -9,7 +9,7 @@ use wasmtime::{
     Store, Trap,
 };
 
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::choice::{Chooser, Kind, Value};
 use crate::outcome::{Failure, FailureKind};
@@ -40,10 +40,12 @@ pub(crate) struct Host {
     pub(crate) counts: bool,
     /// How often each event happened, by its text's bytes.
     pub(crate) events: BTreeMap<Vec<u8>, u64>,
-    /// The labels of scores by their bytes, numbered in the order in which they were first given.
-    pub(crate) labels: BTreeMap<Vec<u8>, usize>,
-    /// The scores given since they were last looked at: label and score.
-    pub(crate) scores: Vec<(usize, f64)>,
+    /// A property or an event was counted since the counts were taken.
+    pub(crate) has_counted: bool,
+    /// The hashes of the labels of scores.
+    pub(crate) labels: BTreeSet<u64>,
+    /// The scores given since they were last looked at: the hash of the label, and the score.
+    pub(crate) scores: Vec<(u64, f64)>,
     /// Where a property's name stands in guest memory, and which property it is.
     pub(crate) property_at: HashMap<(u32, u32), usize>,
     /// The export of memory 0.
@@ -430,6 +432,7 @@ fn reach(caller: &mut Caller<'_, Host>, kind: PropertyKind, at: (u32, u32), hold
         if property.kind == kind && property.name.as_bytes() == bytes {
             if host.counts {
                 property.count(holds);
+                host.has_counted = true;
             }
             return Ok(());
         }
@@ -444,11 +447,11 @@ fn reach(caller: &mut Caller<'_, Host>, kind: PropertyKind, at: (u32, u32), hold
 }
 
 fn property(caller: &mut Caller<'_, Host>, kind: PropertyKind, name: &str, holds: bool) -> usize {
-    let Host { properties, counts, .. } = caller.data_mut();
-    let counts = *counts;
+    let Host { properties, counts, has_counted, .. } = caller.data_mut();
     let index = properties.declare(kind, name);
-    if counts {
+    if *counts {
         properties.at(index).count(holds);
+        *has_counted = true;
     }
     index
 }
@@ -460,16 +463,14 @@ fn target(mut caller: Caller<'_, Host>, score: f64, label: u32, len: u32) -> Ans
     if score.is_nan() {
         return Ok(());
     }
-    let index = match host.labels.get(label) {
-        Some(index) => *index,
-        None if host.labels.len() >= NAMES_MAX => return Ok(()),
-        None => {
-            let index = host.labels.len();
-            host.labels.insert(label.to_vec(), index);
-            index
+    let label = xxh3_64(label);
+    if !host.labels.contains(&label) {
+        if host.labels.len() >= NAMES_MAX {
+            return Ok(());
         }
-    };
-    host.scores.push((index, score));
+        host.labels.insert(label);
+    }
+    host.scores.push((label, score));
     Ok(())
 }
 
@@ -480,6 +481,7 @@ fn event(mut caller: Caller<'_, Host>, text: u32, len: u32) -> Answer<()> {
     if !host.counts {
         return Ok(());
     }
+    host.has_counted = true;
     if let Some(count) = host.events.get_mut(name) {
         *count += 1;
         return Ok(());

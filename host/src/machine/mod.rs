@@ -15,7 +15,6 @@ mod program;
 mod stack;
 mod state;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
@@ -24,8 +23,9 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
+use crate::explore::Scores;
 use crate::outcome::{Failure, FailureKind, Outcome};
-use crate::property::Properties;
+use crate::property::{Counts, Properties};
 use crate::target::{Rule, Target};
 use crate::trace::Action;
 use calls::Calls;
@@ -113,12 +113,6 @@ impl Machine {
     pub fn state_from_scratch(&mut self) -> u128 {
         self.state.mark_everything();
         self.state()
-    }
-
-    /// How often each event happened.
-    pub fn events(&self) -> BTreeMap<String, u64> {
-        let events = self.store.data().events.iter();
-        events.map(|(text, count)| (String::from_utf8_lossy(text).into_owned(), *count)).collect()
     }
 
     /// Performs a step as [`Target::step`] does, and has the guest say what it does. The state afterwards is
@@ -293,8 +287,9 @@ impl Target for Machine {
         // What was seen so far is not part of the state.
         host.properties = before.properties;
         host.events = before.events;
-        host.labels = before.labels;
+        host.has_counted = before.has_counted;
         host.scores = before.scores;
+        host.labels = before.labels;
     }
 
     fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Box<Failure>> {
@@ -346,20 +341,31 @@ impl Target for Machine {
         self.state.load(&mut self.store, snapshot);
     }
 
-    fn coverage(&mut self, seen: &mut EdgeSet) -> u32 {
-        self.state.coverage(seen)
+    fn coverage(&mut self, seen: &EdgeSet, new: &mut Vec<u32>) {
+        self.state.coverage(seen, new);
     }
 
-    fn scores(&mut self, best: &mut Vec<f64>) -> u32 {
-        let mut risen = 0;
+    fn scores(&mut self, best: &Scores, risen: &mut Vec<(u64, f64)>) {
         for (label, score) in self.store.data_mut().scores.drain(..) {
-            if best.len() <= label {
-                best.resize(label + 1, f64::NEG_INFINITY);
+            let before = risen.iter().rev().find(|(known, _)| *known == label).map(|(_, score)| score);
+            if before.or(best.get(&label)).is_none_or(|before| score > *before) {
+                risen.push((label, score));
             }
-            risen += u32::from(score > best[label]);
-            best[label] = best[label].max(score);
         }
-        risen
+    }
+
+    fn declared(&self) -> Counts {
+        Counts::new(self.program.properties.clone())
+    }
+
+    fn take_counts(&mut self) -> Option<Box<Counts>> {
+        let host = self.store.data_mut();
+        let has_counted = std::mem::take(&mut host.has_counted);
+        has_counted.then(|| {
+            let events = std::mem::take(&mut host.events).into_iter();
+            let events = events.map(|(text, count)| (String::from_utf8_lossy(&text).into_owned(), count));
+            Box::new(Counts { events: events.collect(), ..Counts::new(host.properties.take()) })
+        })
     }
 
     fn state(&mut self) -> u128 {

@@ -296,12 +296,11 @@ impl State {
         self.has_counts = false;
     }
 
-    /// Adds the edges counted since the last call to `seen`; returns how many are new.
-    pub(super) fn coverage(&mut self, seen: &mut EdgeSet) -> u32 {
+    /// Puts the edges that were counted since the last call, and that are not in `seen`, into `new`.
+    pub(super) fn coverage(&mut self, seen: &EdgeSet, new: &mut Vec<u32>) {
         self.has_counts = false;
-        match &mut self.private {
-            Some(private) => seen.drain(&mut private.bytes()[range(&self.layout.counters)]),
-            None => 0,
+        if let Some(private) = &mut self.private {
+            seen.take_new(&mut private.bytes()[range(&self.layout.counters)], new);
         }
     }
 

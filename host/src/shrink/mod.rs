@@ -360,7 +360,7 @@ mod tests {
     }
 
     /// The shrunk story of whatever is found first, and the executions it took.
-    fn check<S: Clone + std::fmt::Debug>(make: fn() -> Model<S>, expected: &str) {
+    fn check<S: Clone + std::fmt::Debug + Send + Sync>(make: fn() -> Model<S>, expected: &str) {
         for seed in 1..=30 {
             for uses_snapshots in [true, false] {
                 let mut model = make();

@@ -1,0 +1,149 @@
+//! What an exploration knows: everything that decides what its next run does. A run is a function of the seed,
+//! its number and this.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use super::{Finding, Options, Progress};
+use crate::choice::{Value, mix};
+use crate::coverage::EdgeSet;
+use crate::energy::{Checkpoints, History, Strategy};
+use crate::outcome::Failure;
+use crate::property::Counts;
+
+/// The highest score of each label, by the label's hash.
+pub type Scores = BTreeMap<u64, f64>;
+/// The choices that a rule was called with, in order.
+pub type Values = Arc<[Value]>;
+
+/// What an exploration knows.
+#[derive(Clone)]
+pub struct Knowledge<S> {
+    /// The edges seen.
+    pub seen: EdgeSet,
+    /// Those edges in the order in which they were seen first, each with the run.
+    pub edges: Vec<(u32, u64)>,
+    /// The highest scores.
+    pub scores: Scores,
+    /// The checkpoints.
+    pub checkpoints: Checkpoints<S>,
+    /// Per rule, choices that found an edge.
+    pub productive: Vec<Vec<Values>>,
+    /// The findings in the order in which they were found.
+    pub findings: Vec<Arc<Finding>>,
+    /// What was counted; no run depends on it.
+    pub tally: Tally,
+    /// The state after a setup that made no choice: setup always leads there, and need not run again.
+    pub(super) base: Option<S>,
+    /// The hash of the state that fresh runs start from, where it is always the same.
+    pub(super) base_state: Option<u128>,
+    /// The history of a run that starts fresh.
+    pub(super) start: Arc<History>,
+}
+
+/// What runs did so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Runs that ended.
+    pub runs: u64,
+    /// Runs that the guest rejected.
+    pub rejected: u64,
+    /// Steps performed, setup and teardown included.
+    pub steps: u64,
+    /// Rules called.
+    pub rules: u64,
+    /// What the guest said of properties and events.
+    pub counts: Counts,
+}
+
+/// What a run starts with. It is decided before the run before it has ended, as if that one will find nothing.
+pub(super) struct Plan {
+    /// The run's number, from 1.
+    pub(super) number: u64,
+    pub(super) rng: Xoshiro256PlusPlus,
+    /// The index of the checkpoint to start from.
+    pub(super) checkpoint: Option<usize>,
+    /// The energy that the checkpoint had.
+    energy: f64,
+}
+
+impl<S> Knowledge<S> {
+    /// Nothing is known, of a target with so many rules.
+    pub fn new(options: &Options, rules: usize, declared: Counts) -> Knowledge<S> {
+        Knowledge {
+            seen: EdgeSet::default(),
+            edges: Vec::new(),
+            scores: Scores::new(),
+            checkpoints: Checkpoints::new(options.checkpoints_max, options.energies.clone()),
+            productive: vec![Vec::new(); rules],
+            findings: Vec::new(),
+            tally: Tally { counts: declared, ..Tally::default() },
+            base: None,
+            base_state: None,
+            start: Arc::new(History::start()),
+        }
+    }
+
+    /// How far the exploration is.
+    pub fn progress(&self) -> Progress {
+        let Tally { runs, rejected, steps, rules, .. } = self.tally;
+        Progress {
+            runs,
+            rejected,
+            steps,
+            rules,
+            edges: self.seen.len(),
+            checkpoints: self.checkpoints.saved(),
+            findings: self.findings.len(),
+        }
+    }
+
+    /// Whether this failure was found before.
+    pub(super) fn has_found(&self, failure: &Failure) -> bool {
+        self.findings.iter().any(|finding| finding.failure.is_same(failure))
+    }
+
+    /// Adds an edge that a run went through; whether it is new.
+    pub fn saw(&mut self, slot: u32, run: u64) -> bool {
+        let is_new = self.seen.insert(slot);
+        if is_new {
+            self.edges.push((slot, run));
+        }
+        is_new
+    }
+
+    /// Decides what the run with this number starts from, if all before it find nothing, and takes for granted
+    /// that it finds nothing either.
+    pub(super) fn plan(&mut self, options: &Options, number: u64) -> Plan {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(mix(options.seed, number));
+        let is_guided = options.strategy != Strategy::Random
+            && !self.checkpoints.is_empty()
+            && rng.random_bool(options.checkpoint_rate);
+        let checkpoint = is_guided.then(|| self.checkpoints.select(options.strategy, &mut rng));
+        let energy = checkpoint.map_or(0.0, |index| self.checkpoints.get(index).energy);
+        if let Some(index) = checkpoint {
+            self.checkpoints.ran(index, 0);
+        }
+        Plan { number, rng, checkpoint, energy }
+    }
+
+    /// Takes back plans, the last ones that were made.
+    pub(super) fn take_back(&mut self, plans: &[Plan]) {
+        for plan in plans.iter().rev() {
+            self.take_back_energy(plan);
+            if let Some(index) = plan.checkpoint {
+                self.checkpoints.unselect(index);
+            }
+        }
+    }
+
+    /// Takes back that the run of the last plan finds nothing.
+    pub(super) fn take_back_energy(&mut self, plan: &Plan) {
+        if let Some(index) = plan.checkpoint {
+            self.checkpoints.set_energy(index, plan.energy);
+        }
+    }
+}

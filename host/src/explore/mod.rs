@@ -1,0 +1,206 @@
+//! Exploration: runs start fresh or from promising checkpoints, draw steps, and save a checkpoint wherever a
+//! step goes through an edge that no step went through before.
+//!
+//! Everything that a run does follows from the seed and the run's number. The caller decides after each run
+//! whether there is another; no clock is read here.
+
+mod knowledge;
+mod rounds;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use crate::coverage::EdgeSet;
+use crate::energy::{Checkpoints, Energies, Strategy};
+use crate::outcome::Failure;
+use crate::property::Counts;
+use crate::target::Target;
+use crate::trace::Trace;
+use run::{Held, Known, Ran, Runner};
+
+pub use knowledge::{Knowledge, Scores, Tally, Values};
+
+/// How to explore. The defaults are ordeal's but where a measurement said otherwise; `ARCHITECTURE.md` has
+/// the figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Decides every draw.
+    pub seed: u64,
+    /// The rules that may be called, by index; empty is all.
+    pub rules: Vec<u16>,
+    /// What to start runs from.
+    pub strategy: Strategy,
+    /// Steps in a run, at most.
+    pub steps_max: u32,
+    /// How often a run starts from a checkpoint, where there is one.
+    pub checkpoint_rate: f64,
+    /// How often a step toggles a fault, where there is one.
+    pub fault_rate: f64,
+    /// How often a rule is called with a changed copy of choices that once found an edge.
+    pub mutation_rate: f64,
+    /// How often a run from a checkpoint begins with a changed copy of steps that once led to one.
+    pub continuation_rate: f64,
+    /// How often a run leaves out some of the rules.
+    pub swarm_rate: f64,
+    /// Checkpoints kept.
+    pub checkpoints_max: usize,
+    /// The arithmetic of energy.
+    pub energies: Energies,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            seed: 0,
+            rules: Vec::new(),
+            strategy: Strategy::Novel,
+            steps_max: 50,
+            checkpoint_rate: 0.9,
+            fault_rate: 0.3,
+            mutation_rate: 0.25,
+            continuation_rate: 0.1,
+            swarm_rate: 0.25,
+            checkpoints_max: 256,
+            energies: Energies::default(),
+        }
+    }
+}
+
+/// How far an exploration is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Runs that ended.
+    pub runs: u64,
+    /// Runs that the guest rejected.
+    pub rejected: u64,
+    /// Steps performed, setup and teardown included.
+    pub steps: u64,
+    /// Rules called.
+    pub rules: u64,
+    /// Edges seen.
+    pub edges: u32,
+    /// Checkpoints saved, the evicted ones included.
+    pub checkpoints: u64,
+    /// Different failures found.
+    pub findings: usize,
+}
+
+/// A failure with a trace that causes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What went wrong.
+    pub failure: Failure,
+    /// The run that hit it first, from 1.
+    pub run: u64,
+    /// All steps from the start, the failing one last.
+    pub trace: Trace,
+}
+
+/// An exploration of one target, by one worker or several that each have a machine.
+///
+/// What it comes to does not depend on how many workers there are; see `rounds.rs`.
+pub struct Explorer<'t, T: Target> {
+    options: Options,
+    known: Knowledge<T::Snapshot>,
+    runners: Vec<Runner<'t, T>>,
+    /// Runs since the last that learned something.
+    barren: u64,
+}
+
+impl<'t, T> Explorer<'t, T>
+where
+    T: Target + Send,
+    T::Snapshot: Send + Sync,
+{
+    /// Readies an exploration by one worker.
+    pub fn new(target: &'t mut T, options: Options) -> Explorer<'t, T> {
+        Explorer::with_workers(std::slice::from_mut(target), options)
+    }
+
+    /// Readies an exploration by a worker for each of the targets, of which there is at least one; they are alike.
+    pub fn with_workers(targets: &'t mut [T], options: Options) -> Explorer<'t, T> {
+        let first = targets.first().expect("an exploration has a worker");
+        let known = Knowledge::new(&options, first.rules().len(), first.declared());
+        Explorer::resume(targets, options, known)
+    }
+
+    /// Goes on where another exploration with the same options was.
+    pub fn resume(targets: &'t mut [T], options: Options, known: Knowledge<T::Snapshot>) -> Explorer<'t, T> {
+        let runners = targets.iter_mut().map(Runner::new).collect();
+        Explorer { options, known, runners, barren: 0 }
+    }
+
+    /// Runs until `goes_on`, asked before each run, says no. It may be asked by several threads, of which some are
+    /// ahead of what is known so far.
+    pub fn explore(&mut self, goes_on: impl Fn(&Progress) -> bool + Sync) {
+        match self.runners.len() {
+            1 => {
+                while goes_on(&self.progress()) {
+                    self.run();
+                }
+            }
+            _ => self.explore_in_rounds(&goes_on),
+        }
+        self.count();
+    }
+
+    /// How far the exploration is.
+    pub fn progress(&self) -> Progress {
+        self.known.progress()
+    }
+
+    /// All that is known.
+    pub fn knowledge(&self) -> &Knowledge<T::Snapshot> {
+        &self.known
+    }
+
+    /// The edges seen.
+    pub fn seen(&self) -> &EdgeSet {
+        &self.known.seen
+    }
+
+    /// The checkpoints kept.
+    pub fn checkpoints(&self) -> &Checkpoints<T::Snapshot> {
+        &self.known.checkpoints
+    }
+
+    /// The findings in the order in which they were found.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.known.findings.iter().map(|finding| &**finding)
+    }
+
+    /// What the guest said of properties and events.
+    pub fn counts(&self) -> &Counts {
+        &self.known.tally.counts
+    }
+
+    /// The target of the first worker, to shrink findings on.
+    pub fn target(&mut self) -> &mut T {
+        self.runners[0].target
+    }
+
+    /// The next run, by the first worker alone.
+    fn run(&mut self) {
+        let plan = self.known.plan(&self.options, self.known.tally.runs + 1);
+        let known = Known::new(&self.options, &plan, &[], Held::Own(&mut self.known));
+        let ran = self.runners[0].run(known);
+        self.add(&ran);
+    }
+
+    /// Counts a run.
+    fn add(&mut self, ran: &Ran<T::Snapshot>) {
+        let tally = &mut self.known.tally;
+        tally.runs += 1;
+        tally.steps += ran.steps;
+        tally.rules += ran.rules;
+        tally.rejected += u64::from(ran.is_rejected);
+        self.barren = if ran.has_learned { 0 } else { self.barren + 1 };
+    }
+
+    /// Takes over what the first worker's target counted.
+    fn count(&mut self) {
+        if let Some(counts) = self.runners[0].target.take_counts() {
+            self.known.tally.counts.add(&counts);
+        }
+    }
+}

@@ -1,0 +1,508 @@
+//! One run: it draws steps, performs them, and learns from what they do.
+
+use std::sync::Arc;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+
+use super::knowledge::{Knowledge, Plan, Scores};
+use super::{Finding, Options};
+use crate::choice::{Chooser, Value, small_seed};
+use crate::continuation::Continuation;
+use crate::coverage::EdgeSet;
+use crate::energy::{Checkpoint, History, Strategy};
+use crate::outcome::{Failure, Outcome};
+use crate::target::{Target, attempt, perform};
+use crate::trace::{Action, Trace};
+
+/// So many runs in the beginning draw small values only.
+const SMALL_RUNS: u64 = 64;
+/// Choices of a rule that once found an edge, kept to be changed and tried again.
+const PRODUCTIVE_MAX: usize = 64;
+
+/// What a run knows when it starts, and what it learns.
+pub(super) struct Known<'k, S> {
+    pub(super) options: &'k Options,
+    pub(super) plan: &'k Plan,
+    /// The plans of later runs, which take for granted that this one learns nothing.
+    pub(super) later: &'k [Plan],
+    pub(super) held: Held<'k, S>,
+    has_learned: bool,
+}
+
+pub(super) enum Held<'k, S> {
+    /// No other run looks at it.
+    Own(&'k mut Knowledge<S>),
+    /// Others look at it at the same time.
+    Shared(&'k Knowledge<S>),
+    /// What was shared, and what was learned since.
+    Learned(Box<Knowledge<S>>),
+}
+
+/// What a run did.
+pub(super) struct Ran<S> {
+    pub(super) steps: u64,
+    pub(super) rules: u64,
+    pub(super) is_rejected: bool,
+    pub(super) has_learned: bool,
+    /// What is known after it, where it learned and did not own what it knew.
+    pub(super) learned: Option<Box<Knowledge<S>>>,
+}
+
+impl<'k, S: Clone> Known<'k, S> {
+    pub(super) fn new(
+        options: &'k Options,
+        plan: &'k Plan,
+        later: &'k [Plan],
+        held: Held<'k, S>,
+    ) -> Known<'k, S> {
+        Known { options, plan, later, held, has_learned: false }
+    }
+
+    fn get(&self) -> &Knowledge<S> {
+        match &self.held {
+            Held::Own(known) => known,
+            Held::Shared(known) => known,
+            Held::Learned(known) => known,
+        }
+    }
+
+    /// What is known, to add to it.
+    fn learn(&mut self) -> &mut Knowledge<S> {
+        let is_first = !std::mem::replace(&mut self.has_learned, true);
+        if let Held::Shared(known) = self.held {
+            self.held = Held::Learned(Box::new(known.clone()));
+        }
+        let known = match &mut self.held {
+            Held::Own(known) => known,
+            Held::Learned(known) => &mut **known,
+            Held::Shared(_) => unreachable!("it was just copied"),
+        };
+        if is_first {
+            known.take_back(self.later);
+            known.take_back_energy(self.plan);
+        }
+        known
+    }
+}
+
+/// One that executes runs, with its target. The buffers are reused.
+pub(super) struct Runner<'t, T: Target> {
+    pub(super) target: &'t mut T,
+    rng: Xoshiro256PlusPlus,
+    chooser: Chooser,
+    enabled: Vec<u16>,
+    /// How the checkpoint that the run started from, or saved last, was reached.
+    history: Arc<History>,
+    /// The steps since.
+    trace: Trace,
+    /// Steps from the start.
+    depth: u32,
+    new_edges: u32,
+    /// The index of the checkpoint that the run started from, while it is kept.
+    checkpoint: Option<usize>,
+    /// The number of the checkpoint that the run started from, or saved last.
+    parent: Option<u64>,
+    /// Rules that are left out.
+    left_out: Vec<u16>,
+    faults: Vec<bool>,
+    recorded: Vec<Option<Value>>,
+    /// What to do before steps are drawn.
+    continuation: Continuation,
+    /// Edges that the last step saw and that are new.
+    new: Vec<u32>,
+    /// Scores of the last step that are the highest so far.
+    risen: Vec<(u64, f64)>,
+    /// The last step made choices.
+    drew: bool,
+    steps: u64,
+    rules: u64,
+    is_rejected: bool,
+}
+
+/// Whether a run goes on after a step.
+#[derive(PartialEq)]
+enum Flow {
+    GoOn,
+    End,
+}
+
+impl<'t, T: Target> Runner<'t, T> {
+    pub(super) fn new(target: &'t mut T) -> Runner<'t, T> {
+        Runner {
+            rng: Xoshiro256PlusPlus::seed_from_u64(0),
+            chooser: Chooser::default(),
+            enabled: Vec::new(),
+            history: Arc::new(History::start()),
+            trace: Trace::default(),
+            depth: 0,
+            new_edges: 0,
+            checkpoint: None,
+            parent: None,
+            left_out: Vec::new(),
+            faults: vec![false; target.faults().len()],
+            recorded: Vec::new(),
+            continuation: Continuation::default(),
+            new: Vec::new(),
+            risen: Vec::new(),
+            drew: false,
+            steps: 0,
+            rules: 0,
+            is_rejected: false,
+            target,
+        }
+    }
+
+    /// Executes the run that is planned.
+    pub(super) fn run(&mut self, mut known: Known<'_, T::Snapshot>) -> Ran<T::Snapshot> {
+        (self.steps, self.rules, self.is_rejected, self.new_edges) = (0, 0, false, 0);
+        self.rng = known.plan.rng.clone();
+        self.trace.clear();
+        self.checkpoint = known.plan.checkpoint;
+        let is_guided = self.checkpoint.is_some();
+        self.draw_continuation(&known);
+        let flow = match self.checkpoint {
+            Some(index) => self.start_from(&known, index),
+            None => self.start_fresh(&mut known),
+        };
+        if flow == Flow::GoOn {
+            let len = self.draw_len(known.options.steps_max, is_guided);
+            let steps = len.max(self.continuation.len() as u32);
+            self.leave_out_rules(known.options.swarm_rate);
+            self.draw_steps(&mut known, steps);
+        }
+        if known.has_learned
+            && let Some(index) = self.checkpoint
+        {
+            known.learn().checkpoints.ran(index, self.new_edges);
+        }
+        Ran {
+            steps: self.steps,
+            rules: self.rules,
+            is_rejected: self.is_rejected,
+            has_learned: known.has_learned,
+            learned: match known.held {
+                Held::Learned(known) => Some(known),
+                _ => None,
+            },
+        }
+    }
+
+    /// A run from a checkpoint may follow what led to another, or to this one, with changes.
+    fn draw_continuation(&mut self, known: &Known<'_, T::Snapshot>) {
+        self.continuation.clear();
+        let rate = known.options.continuation_rate;
+        if self.checkpoint.is_none() || !self.rng.random_bool(rate) {
+            return;
+        }
+        let checkpoints = &known.get().checkpoints;
+        let [one, other] = [(); 2].map(|()| self.rng.random_range(0..checkpoints.len()));
+        let (one, other) = (checkpoints.get(one), checkpoints.get(other));
+        self.continuation.mutate(&one.history, &other.history, &mut self.rng);
+    }
+
+    /// A fresh run has 1 to the maximum of steps, each as likely. One from a checkpoint is short more often:
+    /// at most the maximum to the power u², with u uniform in 0..1, since what the checkpoint promises is near.
+    fn draw_len(&mut self, max: u32, from_checkpoint: bool) -> u32 {
+        let max = max.max(1);
+        let len = self.rng.random_range(1..=max);
+        if !from_checkpoint {
+            return len;
+        }
+        let cap = f64::from(max).powf(self.rng.random::<f64>().powi(2)).ceil() as u32;
+        len.min(cap.max(1))
+    }
+
+    fn draw_steps(&mut self, known: &mut Known<'_, T::Snapshot>, count: u32) {
+        let mut has_evaluated = false;
+        for _ in 0..count {
+            let flow = match self.draw_action(known) {
+                Ok(Some(action)) => self.step(known, action),
+                Ok(None) => {
+                    has_evaluated = true;
+                    break;
+                }
+                Err(failure) => self.precondition_failed(known, Action::Rule(0), *failure),
+            };
+            if flow == Flow::End {
+                return;
+            }
+        }
+        if !self.target.has_teardown() {
+            return;
+        }
+        // As a replay does before it, since preconditions may write.
+        if !has_evaluated && let Err(failure) = self.target.enabled(&mut self.enabled) {
+            self.precondition_failed(known, Action::Teardown, *failure);
+            return;
+        }
+        self.step(known, Action::Teardown);
+    }
+
+    fn start_from(&mut self, known: &Known<'_, T::Snapshot>, index: usize) -> Flow {
+        let checkpoint = known.get().checkpoints.get(index);
+        self.depth = checkpoint.step;
+        self.parent = Some(checkpoint.id);
+        self.faults.copy_from_slice(&checkpoint.faults);
+        self.history = checkpoint.history.clone();
+        match &checkpoint.snapshot {
+            Some(snapshot) => self.target.restore(snapshot),
+            None => self.replay(&known.get().seen),
+        }
+        Flow::GoOn
+    }
+
+    /// Reaches a state by its history, where it could not be saved.
+    fn replay(&mut self, seen: &EdgeSet) {
+        let mut steps = Trace::default();
+        self.history.flatten(&mut steps);
+        let mut again = Trace::default();
+        self.target.reset();
+        for step in steps.steps() {
+            let recorded = steps.recorded(step);
+            let what = (step.action, step.seed);
+            attempt(self.target, &mut self.chooser, &mut self.enabled, what, recorded, &mut again);
+        }
+        // Nothing here is new: every one of these steps was explored.
+        self.target.coverage(seen, &mut self.new);
+        self.target.scores(&Scores::new(), &mut self.risen);
+        self.new.clear();
+        self.risen.clear();
+    }
+
+    fn start_fresh(&mut self, known: &mut Known<'_, T::Snapshot>) -> Flow {
+        self.faults.fill(false);
+        self.depth = 0;
+        self.parent = None;
+        self.history = known.get().start.clone();
+        if let Some(snapshot) = &known.get().base {
+            self.target.restore(snapshot);
+            let seed = self.rng.random();
+            self.trace.push(Action::Setup, seed);
+            self.depth = 1;
+            self.steps += 1;
+            return Flow::GoOn;
+        }
+        self.target.reset();
+        self.drew = false;
+        if self.target.has_setup() && self.step(known, Action::Setup) == Flow::End {
+            return Flow::End;
+        }
+        // In each run where setup draws, there is nothing that is always the same.
+        if known.get().base_state.is_none() && !self.drew {
+            let base_state = self.target.live_state();
+            let base = if self.target.has_setup() { self.target.snapshot() } else { None };
+            if base_state.is_some() || base.is_some() {
+                let known = known.learn();
+                (known.base_state, known.base) = (base_state, base);
+            }
+        }
+        Flow::GoOn
+    }
+
+    fn leave_out_rules(&mut self, swarm_rate: f64) {
+        self.left_out.clear();
+        let rules = self.target.rules().len() as u16;
+        if rules > 1 && self.rng.random_bool(swarm_rate) {
+            let kept = self.rng.random_range(0..rules);
+            let rng = &mut self.rng;
+            self.left_out.extend((0..rules).filter(|rule| *rule != kept && rng.random()));
+        }
+    }
+
+    /// What the next step does; `None` where no rule may be called.
+    fn draw_action(&mut self, known: &Known<'_, T::Snapshot>) -> Result<Option<Action>, Box<Failure>> {
+        self.recorded.clear();
+        if let Some((action, values)) = self.continuation.next() {
+            self.recorded.extend_from_slice(values);
+            let is_possible = match action {
+                Action::Fault(fault, on) if self.faults[usize::from(fault)] != on => {
+                    return Ok(Some(action));
+                }
+                Action::Rule(rule) => {
+                    self.target.enabled(&mut self.enabled)?;
+                    self.enabled.contains(&rule)
+                }
+                _ => {
+                    self.target.enabled(&mut self.enabled)?;
+                    false
+                }
+            };
+            if is_possible {
+                return Ok(Some(action));
+            }
+            // It cannot be followed from here on.
+            self.continuation.clear();
+            self.recorded.clear();
+            return Ok(self.draw_enabled(&known.options.rules));
+        }
+        let faults = self.faults.len();
+        if faults > 0 && self.rng.random_bool(known.options.fault_rate) {
+            let fault = self.rng.random_range(0..faults);
+            return Ok(Some(Action::Fault(fault as u16, !self.faults[fault])));
+        }
+        self.target.enabled(&mut self.enabled)?;
+        let action = self.draw_enabled(&known.options.rules);
+        if let Some(Action::Rule(rule)) = action {
+            self.draw_recorded(known, rule);
+        }
+        Ok(action)
+    }
+
+    /// One of the rules that may be called, where there is one.
+    fn draw_enabled(&mut self, rules: &[u16]) -> Option<Action> {
+        if !rules.is_empty() {
+            self.enabled.retain(|rule| rules.contains(rule));
+        }
+        let left_out = &self.left_out;
+        if !left_out.is_empty() && self.enabled.iter().any(|rule| !left_out.contains(rule)) {
+            self.enabled.retain(|rule| !left_out.contains(rule));
+        }
+        self.enabled.choose(&mut self.rng).map(|rule| Action::Rule(*rule))
+    }
+
+    /// A precondition fails before any rule can be chosen; the first stands for all in the trace.
+    fn precondition_failed(
+        &mut self,
+        known: &mut Known<'_, T::Snapshot>,
+        action: Action,
+        failure: Failure,
+    ) -> Flow {
+        self.trace.push(action, 0);
+        self.found(known, failure);
+        Flow::End
+    }
+
+    /// Performs one step, and looks at what it did.
+    fn step(&mut self, known: &mut Known<'_, T::Snapshot>, action: Action) -> Flow {
+        let seed = self.rng.random();
+        let seed = if known.plan.number <= SMALL_RUNS { small_seed(seed) } else { seed };
+        let recorded = self.recorded.drain(..);
+        let what = (action, seed);
+        self.target.set_counts(true);
+        let outcome = perform(self.target, &mut self.chooser, what, recorded, &mut self.trace);
+        self.target.set_counts(false);
+        self.drew = self.trace.last_drew();
+        self.depth += 1;
+        self.steps += 1;
+        match action {
+            Action::Fault(fault, on) => self.faults[usize::from(fault)] = on,
+            Action::Rule(_) => self.rules += 1,
+            Action::Setup | Action::Teardown => {}
+        }
+        let new_edges = self.look(known);
+        match outcome {
+            Outcome::Fail(failure) => {
+                self.found(known, *failure);
+                return Flow::End;
+            }
+            Outcome::Reject(_) => {
+                self.is_rejected = true;
+                return Flow::End;
+            }
+            Outcome::Pass => {}
+        }
+        if new_edges > 0 && known.options.strategy != Strategy::Random {
+            self.remember(known, action);
+            if action != Action::Teardown {
+                self.save(known, new_edges);
+            }
+        }
+        Flow::GoOn
+    }
+
+    /// Learns which edges the last step saw first, and which scores rose; how many.
+    fn look(&mut self, known: &mut Known<'_, T::Snapshot>) -> u32 {
+        let before = known.get();
+        self.target.coverage(&before.seen, &mut self.new);
+        self.target.scores(&before.scores, &mut self.risen);
+        if self.new.is_empty() && self.risen.is_empty() {
+            return 0;
+        }
+        let count = (self.new.len() + self.risen.len()) as u32;
+        let run = known.plan.number;
+        let known = known.learn();
+        for slot in self.new.drain(..) {
+            known.saw(slot, run);
+        }
+        known.scores.extend(self.risen.drain(..));
+        self.new_edges += count;
+        count
+    }
+
+    /// Sometimes a rule is given a changed copy of choices that once found an edge: one of them is drawn
+    /// anew.
+    fn draw_recorded(&mut self, known: &Known<'_, T::Snapshot>, rule: u16) {
+        let productive = &known.get().productive[usize::from(rule)];
+        if productive.is_empty() || !self.rng.random_bool(known.options.mutation_rate) {
+            return;
+        }
+        let Some(values) = productive.choose(&mut self.rng) else { return };
+        self.recorded.extend(values.iter().cloned().map(Some));
+        let changed = self.rng.random_range(0..values.len());
+        self.recorded[changed] = None;
+    }
+
+    /// Keeps the choices of the last step, which found an edge.
+    fn remember(&mut self, known: &mut Known<'_, T::Snapshot>, action: Action) {
+        let (Action::Rule(rule), Some(step)) = (action, self.trace.steps().last()) else { return };
+        let choices = self.trace.choices(step);
+        if choices.is_empty() {
+            return;
+        }
+        let values = choices.iter().map(|choice| choice.value.clone()).collect();
+        let productive = &mut known.learn().productive[usize::from(rule)];
+        if productive.len() < PRODUCTIVE_MAX {
+            productive.push(values);
+        } else {
+            let at = self.rng.random_range(0..PRODUCTIVE_MAX);
+            productive[at] = values;
+        }
+    }
+
+    /// Saves a checkpoint, but where the state is known: starting from it again would lead to nothing new.
+    fn save(&mut self, known: &mut Known<'_, T::Snapshot>, new_edges: u32) {
+        let state = self.target.live_state();
+        let run = known.plan.number;
+        let known = known.learn();
+        if state.is_some() && (state == known.base_state || known.checkpoints.holds(state)) {
+            return;
+        }
+        let steps = self.trace.clone();
+        self.trace.clear();
+        let id = known.checkpoints.saved() + 1;
+        let history = Arc::new(History { id, parent: Some(self.history.clone()), steps });
+        self.history = history.clone();
+        let checkpoint = Checkpoint {
+            id,
+            parent: self.parent.replace(id),
+            snapshot: self.target.snapshot(),
+            state,
+            faults: self.faults.clone(),
+            history,
+            energy: 0.0,
+            new_edges,
+            step: self.depth,
+            run,
+            selected: 0,
+        };
+        let evicted = known.checkpoints.save(checkpoint);
+        self.checkpoint = match (self.checkpoint, evicted) {
+            (Some(index), Some(evicted)) if index == evicted => None,
+            (Some(index), Some(evicted)) if index > evicted => Some(index - 1),
+            (unmoved, _) => unmoved,
+        };
+    }
+
+    fn found(&mut self, known: &mut Known<'_, T::Snapshot>, failure: Failure) {
+        if known.get().has_found(&failure) {
+            return;
+        }
+        let mut trace = Trace::default();
+        self.history.flatten(&mut trace);
+        trace.extend(&self.trace, self.trace.len());
+        let run = known.plan.number;
+        known.learn().findings.push(Arc::new(Finding { failure, run, trace }));
+    }
+}

@@ -1,0 +1,235 @@
+use super::*;
+use crate::choice::{Chooser, Kind, Value};
+use crate::model::{Model, fail};
+use crate::outcome::Outcome;
+use crate::replay::{Replayed, replay};
+use crate::trace::Action;
+
+fn integer(chooser: &mut Chooser, min: i64, max: i64) -> i64 {
+    match *chooser.choose(Kind::Integer { min, max, simplest: min }) {
+        Value::Integer(v) => v,
+        ref other => unreachable!("{other:?}"),
+    }
+}
+
+/// A lock over an alphabet of ten: each right key takes a new branch, a wrong one resets.
+fn lock<const N: usize>() -> Model<usize> {
+    Model::new(0, &["press"], &[], |at, _, chooser, edge| {
+        let is_right = integer(chooser, 0, 9) == (*at as i64 * 7 + 3) % 10;
+        *at = if is_right { *at + 1 } else { 0 };
+        edge(*at as u32);
+        if *at == N { fail("open") } else { Outcome::Pass }
+    })
+}
+
+fn explore<S: Clone + std::fmt::Debug + Send + Sync>(
+    model: &mut Model<S>,
+    options: Options,
+    steps_max: u64,
+) -> (Progress, Vec<Finding>) {
+    let mut explorer = Explorer::new(model, options);
+    explorer.explore(|p| p.findings == 0 && p.steps < steps_max);
+    (explorer.progress(), explorer.findings().cloned().collect())
+}
+
+/// Median runs and steps to open a lock over twenty seeds; every finding must replay.
+fn median<const N: usize>(options: &Options) -> (u64, u64) {
+    let (mut runs, mut steps) = (Vec::new(), Vec::new());
+    for seed in 1..=20 {
+        let (progress, findings) = explore(&mut lock::<N>(), Options { seed, ..options.clone() }, 1_000_000);
+        let [finding] = &findings[..] else { panic!("seed {seed} found {findings:?}") };
+        let (replayed, _) = replay(&mut lock::<N>(), &finding.trace, false);
+        assert_eq!(replayed, Replayed::Failed(Box::new(finding.failure.clone())));
+        runs.push(progress.runs);
+        steps.push(progress.steps);
+    }
+    runs.sort_unstable();
+    steps.sort_unstable();
+    (runs[10], steps[10])
+}
+
+#[test]
+fn locks_open_within_their_budgets() {
+    let (runs, steps) = median::<8>(&Options::default());
+    assert!(runs <= 500 && steps <= 5_000, "{runs} runs, {steps} steps");
+    let (_, steps) = median::<32>(&Options::default());
+    assert!(steps <= 20_000, "{steps} steps");
+}
+
+#[test]
+fn without_guidance_the_lock_stays_shut() {
+    let options = Options { seed: 1, strategy: Strategy::Random, ..Options::default() };
+    let mut model = lock::<8>();
+    let mut explorer = Explorer::new(&mut model, options);
+    explorer.explore(|p| p.runs < 100_000);
+    assert_eq!(explorer.progress().findings, 0);
+    assert_eq!(explorer.progress().checkpoints, 0);
+}
+
+/// A counter with a setup that draws, a fault and a guarded rule.
+fn counter() -> Model<(i64, bool)> {
+    let mut model =
+        Model::new((0, false), &["add", "halve", "check"], &["stuck"], |state, action, chooser, edge| {
+            match action {
+                Action::Setup => state.0 = integer(chooser, 0, 3),
+                Action::Rule(0) => state.0 += integer(chooser, 1, 10) * i64::from(!state.1),
+                Action::Rule(1) => state.0 /= 2,
+                Action::Fault(_, on) => state.1 = on,
+                _ if state.0 > 20 && state.1 => return fail("stuck above 20"),
+                _ => {}
+            }
+            edge((state.0 / 8).min(100) as u32 + 100 * u32::from(state.1));
+            Outcome::Pass
+        });
+    model.has_setup = true;
+    model.guard = |state, rule| rule != 1 || state.0 > 4;
+    model
+}
+
+#[test]
+fn one_seed_gives_one_result() {
+    let options = |seed| Options { seed, ..Options::default() };
+    let first = explore(&mut counter(), options(3), 100_000);
+    assert_eq!(first, explore(&mut counter(), options(3), 100_000));
+    assert_ne!(first.1, explore(&mut counter(), options(4), 100_000).1);
+}
+
+#[test]
+fn a_snapshot_is_a_cache() {
+    for seed in 1..=20 {
+        let options = Options { seed, ..Options::default() };
+        let mut replayed = counter();
+        replayed.uses_snapshots = false;
+        let with = explore(&mut counter(), options.clone(), 20_000);
+        assert_eq!(with, explore(&mut replayed, options, 20_000));
+    }
+}
+
+#[test]
+fn a_fault_that_must_be_on_is_found_and_stands_in_the_trace() {
+    let (_, findings) = explore(&mut counter(), Options { seed: 1, ..Options::default() }, 100_000);
+    let trace = &findings[0].trace;
+    assert!(trace.steps().iter().any(|step| step.action == Action::Fault(0, true)));
+    assert_eq!(trace.steps()[0].action, Action::Setup);
+    let (replayed, _) = replay(&mut counter(), trace, false);
+    assert_eq!(replayed, Replayed::Failed(Box::new(findings[0].failure.clone())));
+}
+
+/// Five rules in order, with the fault on during the third and off during the others.
+#[test]
+fn a_fault_during_the_third_of_five_rules_is_found() {
+    let rules = ["one", "two", "three", "four", "five"];
+    for seed in 1..=10 {
+        let mut model = Model::new((0u16, false), &rules, &["f"], |state, action, _, edge| {
+            match action {
+                Action::Fault(_, on) => state.1 = on,
+                Action::Rule(rule) if rule == state.0 && state.1 == (rule == 2) => state.0 += 1,
+                _ => state.0 = 0,
+            }
+            edge(u32::from(state.0) + 10 * u32::from(state.1));
+            if state.0 == 5 { fail("five in order") } else { Outcome::Pass }
+        });
+        let (_, findings) = explore(&mut model, Options { seed, ..Options::default() }, 1_000_000);
+        let shrunk =
+            crate::shrink::shrink(&mut model, &findings[0].trace, &findings[0].failure, 100_000, |_, _| true);
+        let actions: Vec<Action> = shrunk.unwrap().trace.steps().iter().map(|step| step.action).collect();
+        let [one, two, three, four, five] = [0, 1, 2, 3, 4].map(Action::Rule);
+        let (on, off) = (Action::Fault(0, true), Action::Fault(0, false));
+        assert_eq!(actions, [one, two, on, three, off, four, five]);
+    }
+}
+
+#[test]
+fn a_checkpoint_is_not_disturbed_by_runs_from_it() {
+    let mut model = counter();
+    let mut explorer = Explorer::new(&mut model, Options { seed: 2, ..Options::default() });
+    explorer.explore(|p| p.checkpoints < 5);
+    let states = |explorer: &mut Explorer<'_, Model<(i64, bool)>>| {
+        (0..5)
+            .map(|index| {
+                let snapshot = explorer.checkpoints().get(index).snapshot.expect("this target has snapshots");
+                explorer.target().restore(&snapshot);
+                explorer.target().state()
+            })
+            .collect::<Vec<_>>()
+    };
+    let before = states(&mut explorer);
+    explorer.explore(|p| p.runs < 500);
+    assert_eq!(before, states(&mut explorer));
+}
+
+#[test]
+fn few_checkpoints_are_enough_to_go_on() {
+    let options = Options { seed: 1, checkpoints_max: 2, ..Options::default() };
+    let mut model = lock::<8>();
+    let mut explorer = Explorer::new(&mut model, options);
+    explorer.explore(|p| p.runs < 2_000);
+    assert_eq!(explorer.checkpoints().len(), 2);
+    assert!(explorer.progress().checkpoints > 2);
+}
+
+#[test]
+fn a_rule_is_called_only_where_its_precondition_holds() {
+    let mut model = Model::new(0, &["up", "down"], &[], |state, action, _, edge| {
+        *state += if action == Action::Rule(0) { 1 } else { -1 };
+        edge(*state as u32);
+        if *state < 0 { fail("below") } else { Outcome::Pass }
+    });
+    model.guard = |state, rule| if rule == 1 { *state > 0 } else { *state < 20 };
+    let (progress, findings) = explore(&mut model, Options::default(), 20_000);
+    assert_eq!((findings.len(), progress.edges), (0, 21));
+}
+
+/// Everything that an exploration came to.
+fn outcome<S: Clone + std::fmt::Debug + Send + Sync + PartialEq>(
+    models: &mut [Model<S>],
+    options: Options,
+    goes_on: fn(&Progress) -> bool,
+) -> impl PartialEq + std::fmt::Debug + use<S> {
+    let mut explorer = Explorer::with_workers(models, options);
+    explorer.explore(goes_on);
+    let known = explorer.knowledge();
+    let checkpoints = known.checkpoints.iter();
+    let checkpoints: Vec<_> = checkpoints
+        .map(|c| (c.id, c.parent, c.snapshot.clone(), c.energy.to_bits(), c.selected, c.run, c.step))
+        .collect();
+    let findings: Vec<Finding> = explorer.findings().cloned().collect();
+    (explorer.progress(), checkpoints, findings, known.edges.clone(), known.productive.clone())
+}
+
+#[test]
+fn the_number_of_workers_changes_nothing() {
+    for seed in 1..=8 {
+        for checkpoints_max in [3, 256] {
+            let options = Options { seed, checkpoints_max, ..Options::default() };
+            let goes_on: fn(&Progress) -> bool = |p| p.runs < 3_001 && p.steps < 60_000;
+            let one = outcome(&mut [counter()], options.clone(), goes_on);
+            for workers in [2, 3, 7] {
+                let mut models: Vec<_> = (0..workers).map(|_| counter()).collect();
+                assert_eq!(outcome(&mut models, options.clone(), goes_on), one);
+            }
+            let goes_on: fn(&Progress) -> bool = |p| p.findings == 0 && p.runs < 20_000;
+            let one = outcome(&mut [lock::<12>()], options.clone(), goes_on);
+            assert_eq!(outcome(&mut [lock::<12>(), lock::<12>()], options, goes_on), one);
+        }
+    }
+}
+
+/// A panic in one worker ends the exploration, and does not hang it.
+#[test]
+fn a_panic_is_passed_on() {
+    let model = || {
+        Model::new(0u64, &["count"], &[], |count, _, _, edge| {
+            edge(0);
+            *count += 1;
+            assert!(*count < 30, "a bug of ours");
+            Outcome::Pass
+        })
+    };
+    let options = Options { seed: 1, strategy: Strategy::Random, ..Options::default() };
+    let explored = std::panic::catch_unwind(|| {
+        let mut models = [model(), model()];
+        Explorer::with_workers(&mut models, options).explore(|p| p.runs < 10_000);
+    });
+    assert!(explored.is_err());
+}
