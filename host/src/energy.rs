@@ -202,6 +202,13 @@ impl<S> Checkpoints<S> {
         self.list[index].selected -= 1;
     }
 
+    /// Lets go of the saved state of the checkpoint with the lowest energy that has one; whether there was one.
+    pub fn shed(&mut self) -> bool {
+        let saved = self.list.iter_mut().filter(|checkpoint| checkpoint.snapshot.is_some());
+        let lowest = saved.min_by(|a, b| a.energy.total_cmp(&b.energy));
+        lowest.is_some_and(|checkpoint| checkpoint.snapshot.take().is_some())
+    }
+
     /// Chooses a checkpoint to start from. There must be one.
     pub fn select(&mut self, strategy: Strategy, rng: &mut impl Rng) -> usize {
         let weight = |index: usize, c: &Checkpoint<S>| match strategy {

@@ -9,6 +9,7 @@ use spelunk::energy::Strategy;
 use spelunk::explore::{Explorer, Finding, Options, Progress};
 use spelunk::machine::{Edges, Limits, Machine, Program, Selection, instrument};
 use spelunk::outcome::Outcome;
+use spelunk::property::Counts;
 use spelunk::replay::{Replayed, replay};
 use spelunk::target::{Target, attempt};
 use spelunk::trace::{Action, Trace};
@@ -36,10 +37,11 @@ fn check_story(path: &str, features: &[&str], seed: u64, expected: &str) {
 fn check_clean(path: &str, options: Options, runs: u64, unmet: &[&str]) {
     on_guest_stack(|| {
         let mut machine = machine(&program(path, &[]));
-        let (finding, progress) = explore(&mut machine, options, runs);
-        assert_eq!(finding, None);
-        assert_eq!(progress.runs, runs);
-        let not_met = machine.properties().iter().filter(|property| property.is_unmet());
+        let mut explorer = Explorer::new(&mut machine, options);
+        explorer.explore(|progress| progress.findings == 0 && progress.runs < runs);
+        assert_eq!(explorer.findings().next(), None);
+        assert_eq!(explorer.progress().runs, runs);
+        let not_met = explorer.counts().properties.iter().filter(|property| property.is_unmet());
         assert_eq!(not_met.map(|property| property.name.as_str()).collect::<Vec<_>>(), unmet);
     })
 }
@@ -181,6 +183,36 @@ fn snapshots_change_no_result() {
             let with = explored(&program, true, 5_000);
             assert!(!with.1.is_empty());
             assert_eq!(with, explored(&program, false, 5_000), "{path}");
+        }
+    })
+}
+
+/// All that an exploration by some workers comes to, with so much memory for saved states.
+fn known(
+    program: &Arc<Program>,
+    workers: usize,
+    saved_bytes_max: usize,
+) -> (Progress, Vec<(u32, u64)>, Vec<(u64, u64, u64)>, Counts, Vec<Finding>) {
+    let mut machines: Vec<Machine> = (0..workers).map(|_| machine(program)).collect();
+    let options = Options { saved_bytes_max, ..seeded(1) };
+    let mut explorer = Explorer::with_workers(&mut machines, options);
+    explorer.explore(|progress| progress.runs < 3_000);
+    let known = explorer.knowledge();
+    let checkpoints = known.checkpoints.iter().map(|c| (c.id, c.energy.to_bits(), c.selected)).collect();
+    let findings = explorer.findings().cloned().collect();
+    (known.progress(), known.edges.clone(), checkpoints, known.tally.counts.clone(), findings)
+}
+
+#[test]
+fn workers_and_memory_change_no_result() {
+    on_guest_stack(|| {
+        for path in ["bank", "kv", COUNTER] {
+            let program = program(path, &[]);
+            let one = known(&program, 1, usize::MAX);
+            for workers in [2, 3] {
+                assert_eq!(known(&program, workers, usize::MAX), one, "{path}, {workers} workers");
+            }
+            assert_eq!(known(&program, 2, 0), one, "{path}, no memory");
         }
     })
 }

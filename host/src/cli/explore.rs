@@ -64,6 +64,9 @@ pub(super) struct Explore {
     /// Checkpoints kept, at most.
     #[arg(long, default_value_t = Options::default().checkpoints_max)]
     max_checkpoints: usize,
+    /// Memory for saved states; those of the lowest energy beyond it are reached again instead.
+    #[arg(long, value_name = "MIB", default_value_t = Options::default().saved_bytes_max >> 20)]
+    memory: usize,
     /// Energy added to a checkpoint for each new edge that a run from it found.
     #[arg(long, default_value_t = Energies::default().reward)]
     energy_reward: f64,
@@ -113,6 +116,7 @@ impl Explore {
                 decay: self.energy_decay,
                 ..Energies::default()
             },
+            saved_bytes_max: self.memory.saturating_mul(1 << 20),
         })
     }
 

@@ -46,6 +46,9 @@ pub struct Options {
     pub checkpoints_max: usize,
     /// The arithmetic of energy.
     pub energies: Energies,
+    /// Bytes that saved states may hold. Beyond, those of the checkpoints with the lowest energy are let go, and
+    /// reached again by replaying; no result depends on it.
+    pub saved_bytes_max: usize,
 }
 
 impl Default for Options {
@@ -62,6 +65,7 @@ impl Default for Options {
             swarm_rate: 0.25,
             checkpoints_max: 256,
             energies: Energies::default(),
+            saved_bytes_max: 1 << 30,
         }
     }
 }
@@ -127,7 +131,11 @@ where
     /// Goes on where another exploration with the same options was.
     pub fn resume(targets: &'t mut [T], options: Options, known: Knowledge<T::Snapshot>) -> Explorer<'t, T> {
         let runners = targets.iter_mut().map(Runner::new).collect();
-        Explorer { options, known, runners, barren: 0 }
+        let mut explorer = Explorer { options, known, runners, barren: 0 };
+        if explorer.known.tally.runs > 0 {
+            explorer.runners[0].find_base(&mut explorer.known);
+        }
+        explorer
     }
 
     /// Runs until `goes_on`, asked before each run, says no. It may be asked by several threads, of which some are
@@ -185,6 +193,15 @@ where
         let known = Known::new(&self.options, &plan, &[], Held::Own(&mut self.known));
         let ran = self.runners[0].run(known);
         self.add(&ran);
+        if ran.has_learned {
+            self.shed();
+        }
+    }
+
+    /// Lets go of saved states where there are too many.
+    fn shed(&mut self) {
+        let max = self.options.saved_bytes_max;
+        while self.runners[0].target.saved_bytes() > max && self.known.checkpoints.shed() {}
     }
 
     /// Counts a run.

@@ -6,8 +6,8 @@
 //! forgotten and decided anew. So every run knew what it would have known had there been one worker, and the
 //! result is the same, whatever the number of workers and however fast each is.
 //!
-//! A round has a quarter of as many runs as learned nothing since the last that did, so that little work is
-//! forgotten, and grows while nothing is learned.
+//! Workers take the runs in their order, so what is forgotten is no more than what the others were at when one
+//! learned something. A round has as many runs as learned nothing since the last that did.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -94,7 +94,7 @@ where
 
     /// How many runs to execute at once.
     fn width(&self, workers: u64) -> u64 {
-        let width = (self.barren / 4).min(ROUND_MAX);
+        let width = self.barren.min(ROUND_MAX);
         if width < 2 * workers { 1 } else { width }
     }
 
@@ -136,6 +136,7 @@ where
             if let Some(learned) = ran.learned {
                 let tally = std::mem::take(&mut self.known.tally);
                 self.known = Knowledge { tally, ..*learned };
+                self.shed();
                 return;
             }
         }

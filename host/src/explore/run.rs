@@ -248,13 +248,13 @@ impl<'t, T: Target> Runner<'t, T> {
         self.history = checkpoint.history.clone();
         match &checkpoint.snapshot {
             Some(snapshot) => self.target.restore(snapshot),
-            None => self.replay(&known.get().seen),
+            None => self.replay(),
         }
         Flow::GoOn
     }
 
     /// Reaches a state by its history, where it could not be saved.
-    fn replay(&mut self, seen: &EdgeSet) {
+    fn replay(&mut self) {
         let mut steps = Trace::default();
         self.history.flatten(&mut steps);
         let mut again = Trace::default();
@@ -265,7 +265,11 @@ impl<'t, T: Target> Runner<'t, T> {
             attempt(self.target, &mut self.chooser, &mut self.enabled, what, recorded, &mut again);
         }
         // Nothing here is new: every one of these steps was explored.
-        self.target.coverage(seen, &mut self.new);
+        self.forget_coverage();
+    }
+
+    fn forget_coverage(&mut self) {
+        self.target.coverage(&EdgeSet::default(), &mut self.new);
         self.target.scores(&Scores::new(), &mut self.risen);
         self.new.clear();
         self.risen.clear();
@@ -299,6 +303,25 @@ impl<'t, T: Target> Runner<'t, T> {
             }
         }
         Flow::GoOn
+    }
+
+    /// Finds the state that fresh runs start from, where it is always the same. The first run did so already, in
+    /// an exploration that goes on elsewhere.
+    pub(super) fn find_base(&mut self, known: &mut Knowledge<T::Snapshot>) {
+        self.target.reset();
+        if self.target.has_setup() {
+            self.target.set_counts(false);
+            let what = (Action::Setup, 0);
+            let outcome = perform(self.target, &mut self.chooser, what, [], &mut self.trace);
+            let drew = self.trace.last_drew();
+            self.trace.clear();
+            self.forget_coverage();
+            if outcome != Outcome::Pass || drew {
+                return;
+            }
+            known.base = self.target.snapshot();
+        }
+        known.base_state = self.target.live_state();
     }
 
     fn leave_out_rules(&mut self, swarm_rate: f64) {

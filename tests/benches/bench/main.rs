@@ -19,6 +19,7 @@ fn main() -> Result<()> {
         machine::restores()?;
         machine::programs()?;
         search::exploration()?;
+        search::workers()?;
         search::shrinking()?;
         check::tree(is_full)?;
         check::states()?;

@@ -1,5 +1,6 @@
 //! What searching and shrinking cost.
 
+use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use spelunk::energy::Strategy;
 use spelunk::explore::{Explorer, Options};
-use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::machine::{Limits, Machine, Program, Selection, on_guest_stack};
 use spelunk::replay::replay;
 use spelunk::shrink::shrink;
 
@@ -30,6 +31,40 @@ pub(crate) fn exploration() -> Result<()> {
         let beside = format!("{:.0} runs/s", runs as f64 / seconds);
         row(&format!("exploring {target}"), &figure, &beside, steps / seconds / (runs as f64 / seconds));
     }
+    Ok(())
+}
+
+/// Steps a second of several workers beside one; and of as many explorations that know nothing of each other, which
+/// is what the machine has to give.
+pub(crate) fn workers() -> Result<()> {
+    let program =
+        Arc::new(Program::load(&build("../examples/kv")?, Limits::default(), Selection::default())?);
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let explore = |workers: usize| {
+        let machines: Result<Vec<Machine>> = (0..workers).map(|_| Machine::new(program.clone())).collect();
+        let mut machines = machines.expect("it was instantiated before");
+        let mut explorer = Explorer::with_workers(&mut machines, Options { seed: 1, ..Options::default() });
+        let start = Instant::now();
+        explorer.explore(|progress| progress.runs < 100_000);
+        explorer.progress().steps as f64 / start.elapsed().as_secs_f64()
+    };
+    let alone = || on_guest_stack(|| explore(1));
+    let apart = || {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..cores).map(|_| scope.spawn(alone)).collect();
+            threads.into_iter().map(|thread| thread.join().expect("it does not panic")).sum::<f64>()
+        })
+    };
+    // Taken in turns, so that all see the same machine; the best of each.
+    let (mut one, mut together, mut separate) = (0f64, 0f64, 0f64);
+    for _ in 0..5 {
+        one = one.max(alone());
+        together = together.max(on_guest_stack(|| explore(cores)));
+        separate = separate.max(apart());
+    }
+    let what = format!("exploring kv, {cores} workers");
+    row(&what, &format!("{together:.0} steps/s"), &format!("{one:.0} with one"), together / one);
+    row(&what, "", &format!("{separate:.0} in {cores} explorations"), together / separate);
     Ok(())
 }
 
