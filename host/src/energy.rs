@@ -172,13 +172,35 @@ impl<S> Checkpoints<S> {
         checkpoint.energy = self.energies.start;
         self.list.push(checkpoint);
         self.saved += 1;
-        if self.list.len() <= self.max {
-            return None;
-        }
-        let lowest =
-            (0..self.list.len()).min_by(|a, b| self.list[*a].energy.total_cmp(&self.list[*b].energy))?;
+        (self.list.len() > self.max).then(|| self.evict())
+    }
+
+    /// Drops the checkpoint with the lowest energy, the oldest of those; its index.
+    fn evict(&mut self) -> usize {
+        let energy = |index: &usize| self.list[*index].energy;
+        let lowest = (0..self.list.len()).min_by(|a, b| energy(a).total_cmp(&energy(b)));
+        let lowest = lowest.expect("there are more than the maximum");
         self.list.remove(lowest);
-        Some(lowest)
+        lowest
+    }
+
+    /// Takes over checkpoints that were saved elsewhere, with their energy, of `saved` in all. Those whose state is known
+    /// are left out, and where there are too many, those with the lowest energy go.
+    pub fn adopt(&mut self, others: impl Iterator<Item = Checkpoint<S>>, saved: u64) {
+        for checkpoint in others {
+            if checkpoint.state.is_none() || !self.holds(checkpoint.state) {
+                self.list.push(checkpoint);
+            }
+        }
+        self.saved += saved;
+        while self.list.len() > self.max {
+            self.evict();
+        }
+    }
+
+    /// Keeps the checkpoints for which this holds.
+    pub fn retain(&mut self, holds: impl FnMut(&Checkpoint<S>) -> bool) {
+        self.list.retain(holds);
     }
 
     /// Rewards or tires a checkpoint after a run that started from it.

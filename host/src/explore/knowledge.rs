@@ -19,6 +19,9 @@ pub type Scores = BTreeMap<u64, f64>;
 /// The choices that a rule was called with, in order.
 pub type Values = Arc<[Value]>;
 
+/// Choices of a rule that once found an edge, kept to be changed and tried again.
+pub(super) const PRODUCTIVE_MAX: usize = 64;
+
 /// What an exploration knows.
 #[derive(Clone)]
 pub struct Knowledge<S> {

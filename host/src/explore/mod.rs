@@ -5,6 +5,7 @@
 //! whether there is another; no clock is read here.
 
 mod knowledge;
+mod merge;
 mod rounds;
 mod run;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use crate::trace::Trace;
 use run::{Held, Known, Ran, Runner};
 
 pub use knowledge::{Knowledge, Scores, Tally, Values};
+pub use merge::cover;
 
 /// How to explore. The defaults are ordeal's but where a measurement said otherwise; `ARCHITECTURE.md` has
 /// the figures.

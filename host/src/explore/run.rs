@@ -6,7 +6,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-use super::knowledge::{Knowledge, Plan, Scores};
+use super::knowledge::{Knowledge, PRODUCTIVE_MAX, Plan, Scores};
 use super::{Finding, Options};
 use crate::choice::{Chooser, Value, small_seed};
 use crate::continuation::Continuation;
@@ -18,8 +18,6 @@ use crate::trace::{Action, Trace};
 
 /// So many runs in the beginning draw small values only.
 const SMALL_RUNS: u64 = 64;
-/// Choices of a rule that once found an edge, kept to be changed and tried again.
-const PRODUCTIVE_MAX: usize = 64;
 
 /// What a run knows when it starts, and what it learns.
 pub(super) struct Known<'k, S> {

@@ -233,3 +233,37 @@ fn a_panic_is_passed_on() {
     });
     assert!(explored.is_err());
 }
+
+#[test]
+fn a_merged_exploration_knows_what_both_knew_and_goes_on() {
+    let run = |seed, runs: u64| {
+        let mut model = counter();
+        let mut explorer = Explorer::new(&mut model, Options { seed, ..Options::default() });
+        explorer.explore(|p| p.runs < runs);
+        explorer.known
+    };
+    let (mut one, other) = (run(1, 300), run(2, 200));
+    let slots = |known: &Knowledge<(i64, bool)>| {
+        known.edges.iter().map(|(slot, _)| *slot).collect::<std::collections::BTreeSet<_>>()
+    };
+    let all = &slots(&one) | &slots(&other);
+    one.merge(&other);
+    assert_eq!(slots(&one), all);
+    assert_eq!((one.tally.runs, one.progress().edges as usize), (500, all.len()));
+    let states: Vec<_> = one.checkpoints.iter().map(|c| c.state).collect();
+    assert_eq!(states.iter().collect::<std::collections::BTreeSet<_>>().len(), states.len());
+    let ids: Vec<u64> = one.checkpoints.iter().map(|c| c.id).collect();
+    assert!(ids.is_sorted() && ids.iter().all(|id| *id <= one.checkpoints.saved()));
+    // Every checkpoint is what its steps lead to.
+    let mut model = counter();
+    for checkpoint in one.checkpoints.iter() {
+        let mut trace = Trace::default();
+        checkpoint.history.flatten(&mut trace);
+        assert_eq!(replay(&mut model, &trace, false).0, Replayed::Passed);
+        assert_eq!(Some(model.state), checkpoint.snapshot);
+    }
+    let mut models = [counter()];
+    let mut explorer = Explorer::resume(&mut models, Options::default(), one);
+    explorer.explore(|p| p.runs < 600);
+    assert_eq!(explorer.progress().runs, 600);
+}

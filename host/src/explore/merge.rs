@@ -1,0 +1,126 @@
+//! Two explorations of one target as one, and the fewest checkpoints that keep what was seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Finding;
+use super::knowledge::{Knowledge, PRODUCTIVE_MAX};
+use crate::energy::{Checkpoint, History};
+use crate::trace::Trace;
+
+impl<S: Clone> Knowledge<S> {
+    /// Takes over what another exploration of the same target knows, as if its runs came after those of this one.
+    /// Checkpoints keep their energy; of those with equal states this one's stays, and where there are too many,
+    /// those with the lowest energy go.
+    pub fn merge(&mut self, other: &Knowledge<S>) {
+        let runs = self.tally.runs;
+        for (slot, run) in &other.edges {
+            self.saw(*slot, runs + run);
+        }
+        for (label, score) in &other.scores {
+            let best = self.scores.entry(*label).or_insert(*score);
+            *best = best.max(*score);
+        }
+        let ids = self.checkpoints.saved();
+        let mut histories = BTreeMap::from([(0, self.start.clone())]);
+        let renumbered = other.checkpoints.iter().map(|checkpoint| Checkpoint {
+            id: ids + checkpoint.id,
+            parent: checkpoint.parent.map(|id| ids + id),
+            run: runs + checkpoint.run,
+            history: renumbered(&checkpoint.history, ids, &mut histories),
+            ..checkpoint.clone()
+        });
+        self.checkpoints.adopt(renumbered, other.checkpoints.saved());
+        for (known, found) in self.productive.iter_mut().zip(&other.productive) {
+            let new: Vec<_> = found.iter().filter(|values| !known.contains(values)).cloned().collect();
+            known.extend(new);
+            known.truncate(PRODUCTIVE_MAX);
+        }
+        for finding in &other.findings {
+            if !self.has_found(&finding.failure) {
+                self.findings.push(Arc::new(Finding { run: runs + finding.run, ..(**finding).clone() }));
+            }
+        }
+        let (tally, more) = (&mut self.tally, &other.tally);
+        tally.runs += more.runs;
+        tally.rejected += more.rejected;
+        tally.steps += more.steps;
+        tally.rules += more.rules;
+        tally.counts.add(&more.counts);
+    }
+}
+
+/// The same history with other numbers. `known` holds those that were renumbered before, by their first numbers.
+fn renumbered(history: &Arc<History>, ids: u64, known: &mut BTreeMap<u64, Arc<History>>) -> Arc<History> {
+    let mut chain = Vec::new();
+    let mut next = Some(history);
+    while let Some(history) = next.filter(|history| !known.contains_key(&history.id)) {
+        chain.push(history);
+        next = history.parent.as_ref();
+    }
+    let mut parent = next.map(|history| known[&history.id].clone());
+    for history in chain.into_iter().rev() {
+        let mut steps = Trace::default();
+        steps.extend(&history.steps, history.steps.len());
+        let same = Arc::new(History { id: ids + history.id, parent: parent.take(), steps });
+        known.insert(history.id, same.clone());
+        parent = Some(same);
+    }
+    parent.expect("a history leads back to the start")
+}
+
+/// Which of these sets to keep so that every element stays in one of them: the one that adds most, again and again,
+/// then without those that the others make needless. The fewest there are could be fewer: to know is NP-hard.
+pub fn cover(sets: &[BTreeSet<u32>]) -> Vec<usize> {
+    let mut open: BTreeSet<u32> = sets.iter().flatten().copied().collect();
+    let mut kept: Vec<usize> = Vec::new();
+    while !open.is_empty() {
+        let adds = |set: &BTreeSet<u32>| set.intersection(&open).count();
+        // Of equal ones the first.
+        let best = (0..sets.len()).rev().max_by_key(|index| adds(&sets[*index]));
+        let best = best.expect("what is open is in a set");
+        open.retain(|element| !sets[best].contains(element));
+        kept.push(best);
+    }
+    for index in kept.clone() {
+        let others = || kept.iter().filter(|other| **other != index).map(|other| &sets[*other]);
+        if sets[index].iter().all(|element| others().any(|set| set.contains(element))) {
+            kept.retain(|other| *other != index);
+        }
+    }
+    kept.sort_unstable();
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
+
+    #[test]
+    fn a_cover_keeps_everything_and_nothing_needless() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        for _ in 0..300 {
+            let sets: Vec<BTreeSet<u32>> = (0..rng.random_range(0..9))
+                .map(|_| (0..rng.random_range(0..6)).map(|_| rng.random_range(0..12)).collect())
+                .collect();
+            let all: BTreeSet<u32> = sets.iter().flatten().copied().collect();
+            let of = |kept: &[usize]| -> BTreeSet<u32> {
+                kept.iter().flat_map(|index| sets[*index].iter().copied()).collect()
+            };
+            let kept = cover(&sets);
+            assert_eq!(of(&kept), all);
+            for index in &kept {
+                let fewer: Vec<usize> = kept.iter().copied().filter(|other| other != index).collect();
+                assert_ne!(of(&fewer), all);
+            }
+        }
+    }
+
+    #[test]
+    fn one_set_that_holds_all_is_enough() {
+        let sets = [vec![1, 2], vec![3], vec![1, 2, 3], vec![2, 3]];
+        assert_eq!(cover(&sets.map(|set| set.into_iter().collect())), [2]);
+    }
+}
