@@ -247,6 +247,15 @@ impl PageTable {
             .filter(|(_, leaf)| leaf.name() != 0)
     }
 
+    /// How many pages this table and another hold once for both.
+    pub(super) fn shared_with(&self, other: &PageTable) -> usize {
+        let is_shared = |index: &usize| match (self.page(*index), other.page(*index)) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        (0..self.size / PAGE).filter(is_shared).count()
+    }
+
     fn page(&self, index: usize) -> Option<&Arc<Page>> {
         self.leaves.list.get(index / LEAF)?.as_ref()?.pages[index % LEAF].as_ref()
     }
