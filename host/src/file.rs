@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::{Choice, Kind, Value};
 use crate::outcome::Failure;
-use crate::target::Target;
+use crate::target::{Rule, Target};
 use crate::trace::{Action, Trace};
 
 /// The largest step budget: the guest counts it down in a signed number.
@@ -209,8 +209,38 @@ fn bytes_of(hex: &str) -> Result<Box<[u8]>> {
     }
 }
 
+/// What steps are named after.
+pub trait Names {
+    /// The rules, in a fixed order.
+    fn rules(&self) -> &[Rule];
+    /// The names of the faults, in a fixed order.
+    fn faults(&self) -> &[String];
+    /// Whether a run starts with a setup step.
+    fn has_setup(&self) -> bool;
+    /// Whether a run ends with a teardown step.
+    fn has_teardown(&self) -> bool;
+}
+
+impl<T: Target> Names for T {
+    fn rules(&self) -> &[Rule] {
+        Target::rules(self)
+    }
+
+    fn faults(&self) -> &[String] {
+        Target::faults(self)
+    }
+
+    fn has_setup(&self) -> bool {
+        Target::has_setup(self)
+    }
+
+    fn has_teardown(&self) -> bool {
+        Target::has_teardown(self)
+    }
+}
+
 /// The name of an action in files and reports.
-pub fn name_of<T: Target>(target: &T, action: Action) -> String {
+pub fn name_of<N: Names>(target: &N, action: Action) -> String {
     match action {
         Action::Setup => "setup".to_string(),
         Action::Teardown => "teardown".to_string(),
@@ -222,7 +252,7 @@ pub fn name_of<T: Target>(target: &T, action: Action) -> String {
 }
 
 /// The action that a file names.
-fn action_of<T: Target>(target: &T, name: &str) -> Result<Action> {
+fn action_of<N: Names>(target: &N, name: &str) -> Result<Action> {
     if let Some(rule) = name.strip_prefix("rule ") {
         let index = target.rules().iter().position(|known| known.name == rule);
         return match index {
@@ -253,7 +283,7 @@ fn action_of<T: Target>(target: &T, name: &str) -> Result<Action> {
 }
 
 /// The lines of a trace.
-pub fn lines_of<T: Target>(target: &T, trace: &Trace) -> Vec<StepLine> {
+pub fn lines_of<N: Names>(target: &N, trace: &Trace) -> Vec<StepLine> {
     let line = |step: &crate::trace::Step| StepLine {
         step: name_of(target, step.action),
         seed: step.seed,
@@ -263,33 +293,49 @@ pub fn lines_of<T: Target>(target: &T, trace: &Trace) -> Vec<StepLine> {
     trace.steps().iter().map(line).collect()
 }
 
+/// The trace that these lines are, all of a run's from its start.
+pub(crate) fn trace_of<N: Names>(target: &N, lines: &[StepLine]) -> Result<Trace> {
+    if let Some(first) = lines.first() {
+        ensure!(
+            !target.has_setup() || first.step == "setup",
+            "step 1 (`{}`): setup is the first step of a run, and only that",
+            first.step
+        );
+    }
+    part_of(target, lines)
+}
+
+/// The part of a trace that these lines are. It need not begin where the run does.
+pub(crate) fn part_of<N: Names>(target: &N, lines: &[StepLine]) -> Result<Trace> {
+    let mut trace = Trace::default();
+    for (index, line) in lines.iter().enumerate() {
+        let at = || format!("step {} (`{}`)", index + 1, line.step);
+        let action = action_of(target, &line.step).with_context(at)?;
+        ensure!(
+            action != Action::Setup || index == 0,
+            "{}: setup is the first step of a run, and only that",
+            at()
+        );
+        let is_last = index + 1 == lines.len();
+        ensure!(action != Action::Teardown || is_last, "{}: teardown is the last step of a run", at());
+        let choices: Result<Vec<Choice>> = line.choices.iter().map(ChoiceEntry::to_choice).collect();
+        trace.push(action, line.seed);
+        trace.chose(&mut choices.with_context(at)?, &mut Vec::new());
+        if let Some(Hex(state)) = line.state {
+            trace.set_state(state);
+        }
+    }
+    Ok(trace)
+}
+
 impl TraceFile {
     /// The trace, for this target.
     ///
     /// # Errors
     /// A rule or fault that the target does not have; an answer that its own question does not allow; setup
     /// or teardown in the wrong place.
-    pub fn trace<T: Target>(&self, target: &T) -> Result<Trace> {
-        let mut trace = Trace::default();
-        for (index, line) in self.steps.iter().enumerate() {
-            let at = || format!("step {} (`{}`)", index + 1, line.step);
-            let action = action_of(target, &line.step).with_context(at)?;
-            let is_first = index == 0;
-            ensure!(
-                (action == Action::Setup) == (is_first && target.has_setup()),
-                "{}: setup is the first step of a run, and only that",
-                at()
-            );
-            let is_last = index + 1 == self.steps.len();
-            ensure!(action != Action::Teardown || is_last, "{}: teardown is the last step of a run", at());
-            let choices: Result<Vec<Choice>> = line.choices.iter().map(ChoiceEntry::to_choice).collect();
-            trace.push(action, line.seed);
-            trace.chose(&mut choices.with_context(at)?, &mut Vec::new());
-            if let Some(Hex(state)) = line.state {
-                trace.set_state(state);
-            }
-        }
-        Ok(trace)
+    pub fn trace<N: Names>(&self, target: &N) -> Result<Trace> {
+        trace_of(target, &self.steps)
     }
 
     /// Reads a file.

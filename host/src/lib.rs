@@ -28,6 +28,7 @@ pub mod property;
 pub mod replay;
 pub mod report;
 pub mod shrink;
+pub mod store;
 pub mod story;
 pub mod target;
 pub mod trace;

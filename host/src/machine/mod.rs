@@ -11,6 +11,7 @@ mod failure;
 mod imports;
 mod memory;
 mod pages;
+mod portable;
 mod program;
 mod stack;
 mod state;
@@ -37,6 +38,8 @@ pub use spelunk_instrumenter::Edges;
 
 pub use imports::Told;
 pub use pages::PAGE;
+pub use portable::{Blobs, PART_MAX, Reader};
+pub(crate) use portable::{leaves_of, pages_of};
 pub use program::{Limits, Program, Selection, instrument};
 pub use state::Snapshot;
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use xxhash_rust::xxh3::xxh3_128_with_seed;
+use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
 
 /// Bytes in a page. With 512 the marks to be looked at cost more than the bytes that need not be copied; with 4096
 /// checks took 1.2 times as long.
@@ -22,7 +22,9 @@ const BLOCK: usize = 128;
 /// Blocks in a page.
 const BLOCKS: usize = PAGE / BLOCK;
 /// Pages in a leaf of the table.
-const LEAF: usize = 64;
+pub(super) const LEAF: usize = 64;
+/// Bytes of what names a leaf's pages: the hash of each one's bytes.
+pub(super) const NAMES: usize = LEAF * size_of::<u128>();
 
 /// Bytes that saved states hold, those of all machines.
 static SAVED: AtomicUsize = AtomicUsize::new(0);
@@ -55,24 +57,43 @@ impl Drop for Held {
 }
 
 /// The saved bytes of one page.
-struct Page {
+pub(super) struct Page {
     _held: Held,
     hash: OnceLock<u128>,
-    bytes: [u8; PAGE],
+    /// The hash of the bytes, wherever they stand.
+    name: OnceLock<u128>,
+    pub(super) bytes: [u8; PAGE],
 }
 
 /// Some pages that follow one another.
 #[derive(Clone)]
-struct Leaf {
+pub(super) struct Leaf {
     /// The sum of the hashes of its pages.
     hash: OnceLock<u128>,
+    /// The hash of the names of its pages.
+    name: OnceLock<u128>,
     /// `None` is a page of zeros.
-    pages: [Option<Arc<Page>>; LEAF],
+    pub(super) pages: [Option<Arc<Page>>; LEAF],
 }
 
 impl Leaf {
-    fn zeros() -> Leaf {
-        Leaf { hash: OnceLock::new(), pages: [const { None }; LEAF] }
+    pub(super) fn zeros() -> Leaf {
+        Leaf { hash: OnceLock::new(), name: OnceLock::new(), pages: [const { None }; LEAF] }
+    }
+
+    /// The names of its pages, 0 of one of zeros.
+    pub(super) fn names(&self) -> [u8; NAMES] {
+        let mut names = [0; NAMES];
+        for (name, page) in names.as_chunks_mut().0.iter_mut().zip(&self.pages) {
+            *name = page.as_ref().map_or(0, |page| page.name()).to_le_bytes();
+        }
+        names
+    }
+
+    /// The hash of the names of its pages; 0 where all are of zeros.
+    pub(super) fn name(&self) -> u128 {
+        let is_zero = self.pages.iter().all(Option::is_none);
+        *self.name.get_or_init(|| if is_zero { 0 } else { xxh3_128(&self.names()) })
     }
 
     /// See [`PageTable::hash`].
@@ -86,6 +107,16 @@ impl Leaf {
 }
 
 impl Page {
+    pub(super) fn new(bytes: &[u8; PAGE]) -> Page {
+        let _held = Held::new(size_of::<Page>());
+        Page { _held, hash: OnceLock::new(), name: OnceLock::new(), bytes: *bytes }
+    }
+
+    /// The hash of the bytes, wherever they stand.
+    pub(super) fn name(&self) -> u128 {
+        *self.name.get_or_init(|| xxh3_128(&self.bytes))
+    }
+
     fn hash(&self, memory: usize, index: usize) -> u128 {
         *self.hash.get_or_init(|| hash_of(&self.bytes, memory, index))
     }
@@ -203,6 +234,28 @@ impl PageTable {
         PageTable { size, leaves: Arc::default() }
     }
 
+    /// A memory of `size` bytes with these leaves, the first ones; `None` is one of zeros.
+    pub(super) fn of(size: usize, list: Vec<Option<Arc<Leaf>>>) -> PageTable {
+        PageTable { size, leaves: Arc::new(Leaves { list, hash: OnceLock::new() }) }
+    }
+
+    /// The leaves that are not all zeros, and their indices.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = (usize, &Leaf)> {
+        let leaves = self.leaves.list.iter().enumerate();
+        leaves
+            .filter_map(|(index, leaf)| Some((index, &**leaf.as_ref()?)))
+            .filter(|(_, leaf)| leaf.name() != 0)
+    }
+
+    /// How many pages this table and another hold once for both.
+    pub(super) fn shared_with(&self, other: &PageTable) -> usize {
+        let is_shared = |index: &usize| match (self.page(*index), other.page(*index)) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        (0..self.size / PAGE).filter(is_shared).count()
+    }
+
     fn page(&self, index: usize) -> Option<&Arc<Page>> {
         self.leaves.list.get(index / LEAF)?.as_ref()?.pages[index % LEAF].as_ref()
     }
@@ -236,13 +289,10 @@ impl PageTable {
             if is_zero && old.is_none() {
                 continue;
             }
-            let page = (!is_zero).then(|| {
-                let _held = Held::new(size_of::<Page>());
-                Arc::new(Page { _held, hash: OnceLock::new(), bytes: *bytes })
-            });
             let leaf = Arc::make_mut(leaf);
-            leaf.pages[index % LEAF] = page;
+            leaf.pages[index % LEAF] = (!is_zero).then(|| Arc::new(Page::new(bytes)));
             leaf.hash = OnceLock::new();
+            leaf.name = OnceLock::new();
         }
     }
 

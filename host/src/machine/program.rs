@@ -12,7 +12,7 @@ use super::exports::Exports;
 use super::memory::Memories;
 use super::stack::ShadowStack;
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
-use crate::file;
+use crate::file::{self, Names};
 use crate::property::Properties;
 use crate::target::Rule;
 
@@ -171,6 +171,24 @@ impl Program {
     /// The limits that it was loaded with.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+}
+
+impl Names for Program {
+    fn rules(&self) -> &[Rule] {
+        &self.exports.rules
+    }
+
+    fn faults(&self) -> &[String] {
+        &self.exports.faults
+    }
+
+    fn has_setup(&self) -> bool {
+        !self.exports.setup.is_empty()
+    }
+
+    fn has_teardown(&self) -> bool {
+        self.exports.teardown.is_some()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use spelunk_instrumenter::{MemoryLayout, StateLayout};
-use wasmtime::{Func, Global, Instance, Memory, Ref, Store, Table, Val};
+use wasmtime::{Func, FuncType, Global, Instance, Memory, Ref, Store, Table, Val};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::Limits;
@@ -19,26 +19,26 @@ use crate::coverage::EdgeSet;
 /// A saved state. Cloning is cheap, and so is saving one: it shares all pages that did not change with the
 /// state that it came from.
 #[derive(Clone)]
-pub struct Snapshot(Arc<Saved>);
+pub struct Snapshot(pub(super) Arc<Saved>);
 
 #[derive(Clone)]
-struct Saved {
-    memories: Vec<PageTable>,
-    globals: Vec<GlobalValue>,
-    tables: Vec<Arc<Vec<Reference>>>,
-    dropped: Vec<u8>,
-    faults: Vec<bool>,
+pub(super) struct Saved {
+    pub(super) memories: Vec<PageTable>,
+    pub(super) globals: Vec<GlobalValue>,
+    pub(super) tables: Vec<Arc<Vec<Reference>>>,
+    pub(super) dropped: Vec<u8>,
+    pub(super) faults: Vec<bool>,
     /// The guest is one function, and it was called.
-    has_run: bool,
-    _held: Held,
+    pub(super) has_run: bool,
+    pub(super) _held: Held,
 }
 
 /// Bytes of a saved state beside its pages: a leaf of the table of pages, and some that each has.
-const SAVED_BYTES: usize = 1024;
+pub(super) const SAVED_BYTES: usize = 1024;
 
 /// The value of a global; floats by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Hash)]
-enum GlobalValue {
+pub(super) enum GlobalValue {
     I32(i32),
     I64(i64),
     F32(u32),
@@ -50,7 +50,7 @@ enum GlobalValue {
 }
 
 /// A function by its index in the table of functions, or null.
-type Reference = Option<u32>;
+pub(super) type Reference = Option<u32>;
 
 impl Snapshot {
     /// A hash of the whole state. Addresses do not enter it, so it is the same on every machine.
@@ -404,6 +404,13 @@ impl State {
             }
             self.resident.tables[index] = to.clone();
         }
+    }
+}
+
+impl State {
+    /// The types of the functions that a reference may stand for, by index.
+    pub(super) fn function_types(&self, store: &Store<Host>) -> Vec<FuncType> {
+        self.functions.list.iter().map(|function| function.ty(store)).collect()
     }
 }
 

@@ -1,0 +1,683 @@
+//! A campaign on disk: one database in the campaign's folder. What is saved is saved whole or not at all.
+//!
+//! States are kept as in `machine/portable.rs`, each part once, so that a checkpoint costs what it changed. Steps are kept
+//! by the names of rules and faults, so that they can be read into another build.
+
+mod record;
+mod trouble;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use redb::{
+    Builder, Database, Durability, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, Table,
+    TableDefinition, WriteTransaction,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::file::{self, Names, StepLine};
+use crate::machine::{Blobs, PART_MAX, Program, Reader, leaves_of, pages_of};
+use crate::trace::Trace;
+use trouble::{damaged, trouble, unwritable};
+
+pub use record::{Collected, Header, Loaded, Record, Saved};
+
+/// The name of the file in a campaign's folder.
+pub const FILE: &str = "campaign.redb";
+/// The format that this version writes and the newest it reads.
+pub const VERSION: u32 = 1;
+
+/// Single values, as JSON and compressed, by name.
+const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
+/// The compressed module in pieces, which the database keeps without waste.
+const MODULE: TableDefinition<u32, &[u8]> = TableDefinition::new("module");
+/// Parts of snapshots, compressed, by the hash of what they hold.
+const BLOBS: TableDefinition<u128, &[u8]> = TableDefinition::new("blobs");
+/// Records of checkpoints as JSON, by their number.
+const CHECKPOINTS: TableDefinition<u64, &[u8]> = TableDefinition::new("checkpoints");
+/// Records of snapshots, compressed, by the number of the checkpoint.
+const SNAPSHOTS: TableDefinition<u64, &[u8]> = TableDefinition::new("snapshots");
+/// The history that each continues, and the compressed lines of its steps.
+const HISTORIES: TableDefinition<u64, (Option<u64>, &[u8])> = TableDefinition::new("histories");
+/// Stable hash and run, in the order of their discovery.
+const EDGES: TableDefinition<u64, (u64, u64)> = TableDefinition::new("edges");
+/// Findings as JSON.
+const FINDINGS: TableDefinition<&str, &[u8]> = TableDefinition::new("findings");
+
+/// Names in [`META`].
+const FORMAT: &str = "format";
+const HEADER: &str = "header";
+const COUNTERS: &str = "counters";
+const LISTS: &str = "lists";
+
+/// Bytes of a piece of the module: they fill a page of the database.
+const PIECE: usize = 4000;
+/// The most that the database keeps of its file in memory.
+const CACHE_BYTES: usize = 64 << 20;
+
+/// A campaign's file, which no other process can open meanwhile.
+pub struct Store {
+    database: Database,
+    path: PathBuf,
+    /// What stands in the file already.
+    known: Known,
+    /// The last save failed, so `known` must be read again.
+    is_stale: bool,
+}
+
+/// What stands in the file, as far as it must be known to write what changed only.
+#[derive(Default)]
+struct Known {
+    checkpoints: BTreeMap<u64, Vec<u8>>,
+    snapshots: BTreeSet<u64>,
+    histories: BTreeSet<u64>,
+    findings: BTreeMap<String, Vec<u8>>,
+    lists: Vec<u8>,
+    edges: u64,
+    /// Parts that are surely there; others may be.
+    blobs: HashSet<u128>,
+}
+
+/// A campaign that was opened.
+pub struct Opened {
+    /// The file.
+    pub store: Store,
+    /// What it explores; `None` of a new campaign.
+    pub found: Option<Header>,
+}
+
+impl Store {
+    /// Opens or makes the campaign in `folder`.
+    ///
+    /// # Errors
+    /// A file that is damaged, of a newer version, or open elsewhere; a folder that cannot be written.
+    pub fn open(folder: &Path) -> Result<Opened> {
+        let path = folder.join(FILE);
+        if !path.exists() {
+            make(folder, &path)?;
+        }
+        let database = builder().open(&path).map_err(|error| trouble(&path, error))?;
+        let mut store = Store { database, path, known: Known::default(), is_stale: false };
+        store.check_version()?;
+        let reading = store.read()?;
+        let found = store.meta::<Header>(&reading, HEADER)?;
+        store.known = store.within(Known::of(&reading))?;
+        Ok(Opened { store, found })
+    }
+
+    /// Moves the file of the campaign in `folder` aside, and says where to; `None` where there is none.
+    ///
+    /// # Errors
+    /// A file that another process has open; a folder that cannot be written.
+    pub fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
+        let path = folder.join(FILE);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unwritable(&path, &error)),
+        };
+        if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
+            return Err(trouble(&path, redb::Error::DatabaseAlreadyOpen));
+        }
+        let names = (1..).map(|count| match count {
+            1 => folder.join(format!("{FILE}.old")),
+            count => folder.join(format!("{FILE}.old{count}")),
+        });
+        let aside = names.into_iter().find(|aside| !aside.exists()).context("every name is taken")?;
+        std::fs::rename(&path, &aside).map_err(|error| unwritable(&path, &error))?;
+        Ok(Some(aside))
+    }
+
+    /// Begins a new campaign: what it explores, and the module.
+    ///
+    /// # Errors
+    /// A campaign that has begun; a file that cannot be written.
+    pub fn begin(&mut self, header: &Header, wasm: &[u8]) -> Result<()> {
+        let reading = self.read()?;
+        ensure!(
+            self.meta::<Header>(&reading, HEADER)?.is_none(),
+            "the campaign `{}` has begun already: `--fresh` begins anew",
+            self.path.display()
+        );
+        drop(reading);
+        self.write(|writing| {
+            let mut meta = writing.open_table(META)?;
+            meta.insert(HEADER, &*packed_json(header)?)?;
+            let mut module = writing.open_table(MODULE)?;
+            for (index, piece) in (0..).zip(packed(wasm).chunks(PIECE)) {
+                module.insert(index, piece)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The module that the campaign was begun with.
+    ///
+    /// # Errors
+    /// A campaign that has not begun; a damaged file.
+    pub fn module(&self) -> Result<Vec<u8>> {
+        let reading = self.read()?;
+        let header: Option<Header> = self.meta(&reading, HEADER)?;
+        let header = header.with_context(|| {
+            format!("the campaign `{}` has not begun, and holds no module", self.path.display())
+        })?;
+        self.within((|| {
+            let mut bytes = Vec::new();
+            for piece in reading.open_table(MODULE)?.iter()? {
+                bytes.extend_from_slice(piece?.1.value());
+            }
+            let wasm = unpacked(&bytes)?;
+            let is_same = xxhash_rust::xxh3::xxh3_128(&wasm) == header.module.0;
+            ensure!(is_same, "the module is not the one that the campaign was begun with");
+            Ok(wasm)
+        })())
+    }
+
+    /// Whether a history is stored.
+    pub fn has_history(&self, id: u64) -> bool {
+        self.known.histories.contains(&id)
+    }
+
+    /// Takes what changed since the last time, all of it or none.
+    ///
+    /// # Errors
+    /// A file that cannot be written; a history that is referred to and not stored.
+    pub fn save(&mut self, state: &Saved<'_>) -> Result<()> {
+        if self.is_stale {
+            self.known = self.within(Known::of(&self.read()?))?;
+            self.is_stale = false;
+        }
+        let mut known = std::mem::take(&mut self.known);
+        let saved = self.write(|writing| {
+            known.meta(writing, state)?;
+            known.histories(writing, state)?;
+            known.checkpoints(writing, state)?;
+            known.edges(writing, state.edges)?;
+            known.findings(writing, state)
+        });
+        self.known = known;
+        self.is_stale = saved.is_err();
+        saved
+    }
+
+    /// What was saved.
+    ///
+    /// # Errors
+    /// A damaged file; states of another program.
+    pub fn load(&self, program: &Program) -> Result<Loaded> {
+        let reading = self.read()?;
+        let header: Option<Header> = self.meta(&reading, HEADER)?;
+        ensure!(
+            header.is_none_or(|header| header.module.0 == program.hash()),
+            "the campaign `{}` is of another build of the module: its states do not fit this one",
+            self.path.display()
+        );
+        let counters = self.meta(&reading, COUNTERS)?.unwrap_or_default();
+        let lists = self.meta(&reading, LISTS)?.unwrap_or_default();
+        self.within((|| {
+            let histories = histories(&reading)?.into_iter().map(|(id, (parent, lines))| {
+                let steps = file::part_of(program, &lines).with_context(|| format!("history {id}"))?;
+                Ok((id, parent, steps))
+            });
+            let edges = reading.open_table(EDGES)?;
+            let edges = edges.iter()?.map(|edge| Ok(edge?.1.value()));
+            let mut findings = Vec::new();
+            for finding in reading.open_table(FINDINGS)?.iter()? {
+                let (id, text) = finding?;
+                findings.push((id.value().to_string(), serde_json::from_slice(text.value())?));
+            }
+            Ok(Loaded {
+                counters,
+                checkpoints: checkpoints(&reading, program)?,
+                histories: histories.collect::<Result<_>>()?,
+                edges: edges.collect::<Result<_>>()?,
+                findings,
+                lists,
+            })
+        })())
+    }
+
+    /// Every checkpoint with all steps that lead to it, for a build that may be another than the one that saved
+    /// them. Where steps do not fit it, the error says so.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn load_traces<N: Names>(&self, target: &N) -> Result<Vec<(Record, Result<Trace>)>> {
+        let reading = self.read()?;
+        self.within((|| {
+            let histories = histories(&reading)?;
+            let mut traces = Vec::new();
+            for record in records(&reading)? {
+                let mut chain = Vec::new();
+                let mut next = Some(record.history);
+                while let Some(id) = next {
+                    let (parent, lines) = histories.get(&id).context("a history is missing")?;
+                    chain.push(lines);
+                    next = *parent;
+                }
+                let lines: Vec<StepLine> = chain.into_iter().rev().flatten().cloned().collect();
+                traces.push((record, file::trace_of(target, &lines)));
+            }
+            Ok(traces)
+        })())
+    }
+
+    /// Drops parts of snapshots and histories that nothing refers to, and gives the space back.
+    ///
+    /// # Errors
+    /// A damaged file, or one that cannot be written.
+    pub fn collect_garbage(&mut self) -> Result<Collected> {
+        let before = self.file_bytes()?;
+        let reading = self.read()?;
+        let used = self.within(used_blobs(&reading))?;
+        let histories = self.within(used_histories(&reading))?;
+        drop(reading);
+        let (mut dropped_blobs, mut dropped_histories) = (0, 0);
+        self.write(|writing| {
+            writing.open_table(BLOBS)?.retain(|hash, _| {
+                let is_used = used.contains(&hash);
+                dropped_blobs += u64::from(!is_used);
+                is_used
+            })?;
+            writing.open_table(HISTORIES)?.retain(|id, _| {
+                let is_used = histories.contains(&id);
+                dropped_histories += u64::from(!is_used);
+                is_used
+            })?;
+            Ok(())
+        })?;
+        self.known.blobs.retain(|hash| used.contains(hash));
+        self.known.histories = histories;
+        self.database.compact().map_err(|error| trouble(&self.path, error))?;
+        let after = self.file_bytes()?;
+        Ok(Collected { before, after, blobs: dropped_blobs, histories: dropped_histories })
+    }
+
+    /// Bytes of the file.
+    ///
+    /// # Errors
+    /// The file is gone.
+    pub fn file_bytes(&self) -> Result<u64> {
+        let metadata = std::fs::metadata(&self.path);
+        Ok(metadata.with_context(|| format!("the campaign `{}` is gone", self.path.display()))?.len())
+    }
+
+    fn check_version(&self) -> Result<()> {
+        let version: Option<u32> = self.meta(&self.read()?, FORMAT)?;
+        match version {
+            Some(1..=VERSION) => Ok(()),
+            Some(version) if version > VERSION => bail!(
+                "the campaign `{}` has version {version} of the format, and this Spelunk reads up to {VERSION}: use a \
+                 newer Spelunk, or begin anew with `--fresh`, which keeps the file aside",
+                self.path.display()
+            ),
+            _ => Err(damaged(&self.path, &anyhow::anyhow!("it does not say which version it has"))),
+        }
+    }
+
+    fn read(&self) -> Result<ReadTransaction> {
+        self.database.begin_read().map_err(|error| trouble(&self.path, error))
+    }
+
+    /// Does all that `change` does, or nothing.
+    fn write(&self, change: impl FnOnce(&WriteTransaction) -> Result<()>) -> Result<()> {
+        self.within(write(&self.database, change))
+    }
+
+    fn meta<V: for<'de> Deserialize<'de>>(&self, reading: &ReadTransaction, name: &str) -> Result<Option<V>> {
+        self.within((|| match reading.open_table(META)?.get(name)? {
+            Some(bytes) => Ok(Some(serde_json::from_slice(&unpacked(bytes.value())?)?)),
+            None => Ok(None),
+        })())
+    }
+
+    /// Says of an error what to do about it.
+    fn within<V>(&self, result: Result<V>) -> Result<V> {
+        result.map_err(|error| explained(&self.path, error))
+    }
+}
+
+/// What is wrong with the file at `path`.
+fn explained(path: &Path, error: anyhow::Error) -> anyhow::Error {
+    macro_rules! of_redb {
+        ($error:expr, $($kind:ty),*) => {{
+            let mut error = $error;
+            $(error = match error.downcast::<$kind>() {
+                Ok(error) => return trouble(path, error),
+                Err(error) => error,
+            };)*
+            error
+        }};
+    }
+    let error = of_redb!(
+        error,
+        redb::Error,
+        redb::StorageError,
+        redb::TableError,
+        redb::TransactionError,
+        redb::CommitError,
+        redb::SetDurabilityError
+    );
+    if error.is::<Misuse>() { error } else { damaged(path, &error) }
+}
+
+/// An error that is no fault of the file.
+#[derive(Debug)]
+struct Misuse(String);
+
+impl std::fmt::Display for Misuse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Misuse {}
+
+fn builder() -> Builder {
+    let mut builder = Builder::new();
+    builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
+    builder
+}
+
+/// Makes an empty campaign. It gets its name once it is whole, so that there is never half a file.
+fn make(folder: &Path, path: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(|error| unwritable(path, &error))?;
+    let temporary = folder.join(format!("{FILE}.new{}", std::process::id()));
+    let _ = std::fs::remove_file(&temporary);
+    let made = (|| {
+        let database = builder().create(&temporary).map_err(redb::Error::from)?;
+        write(&database, |writing| {
+            writing.open_table(META)?.insert(FORMAT, &*packed_json(&VERSION)?)?;
+            writing.open_table(MODULE)?;
+            writing.open_table(BLOBS)?;
+            writing.open_table(CHECKPOINTS)?;
+            writing.open_table(SNAPSHOTS)?;
+            writing.open_table(HISTORIES)?;
+            writing.open_table(EDGES)?;
+            writing.open_table(FINDINGS)?;
+            Ok(())
+        })
+    })();
+    // Another process may have made one meanwhile, which a link does not replace.
+    let named = made.map_err(|error| explained(path, error)).and_then(|()| {
+        match std::fs::hard_link(&temporary, path) {
+            Ok(()) => Ok(()),
+            Err(_) if path.exists() => Ok(()),
+            Err(_) => std::fs::rename(&temporary, path).map_err(|error| unwritable(path, &error)),
+        }
+    });
+    let _ = std::fs::remove_file(&temporary);
+    named
+}
+
+fn write(database: &Database, change: impl FnOnce(&WriteTransaction) -> Result<()>) -> Result<()> {
+    let mut writing = database.begin_write()?;
+    writing.set_durability(Durability::Immediate)?;
+    // So that a damaged file is not taken for one that was being written.
+    writing.set_two_phase_commit(true);
+    change(&writing)?;
+    Ok(writing.commit()?)
+}
+
+impl Known {
+    fn of(reading: &ReadTransaction) -> Result<Known> {
+        let mut known = Known::default();
+        for record in reading.open_table(CHECKPOINTS)?.iter()? {
+            let (id, bytes) = record?;
+            known.checkpoints.insert(id.value(), bytes.value().to_vec());
+        }
+        for snapshot in reading.open_table(SNAPSHOTS)?.iter()? {
+            known.snapshots.insert(snapshot?.0.value());
+        }
+        for history in reading.open_table(HISTORIES)?.iter()? {
+            known.histories.insert(history?.0.value());
+        }
+        for finding in reading.open_table(FINDINGS)?.iter()? {
+            let (id, bytes) = finding?;
+            known.findings.insert(id.value().to_string(), bytes.value().to_vec());
+        }
+        if let Some(lists) = reading.open_table(META)?.get(LISTS)? {
+            known.lists = lists.value().to_vec();
+        }
+        known.edges = reading.open_table(EDGES)?.last()?.map_or(0, |(order, _)| order.value() + 1);
+        Ok(known)
+    }
+
+    fn meta(&mut self, writing: &WriteTransaction, state: &Saved<'_>) -> Result<()> {
+        let mut meta = writing.open_table(META)?;
+        meta.insert(COUNTERS, &*packed_json(&state.counters)?)?;
+        let lists = packed_json(&state.lists)?;
+        if lists != self.lists {
+            meta.insert(LISTS, &*lists)?;
+            self.lists = lists;
+        }
+        Ok(())
+    }
+
+    fn histories(&mut self, writing: &WriteTransaction, state: &Saved<'_>) -> Result<()> {
+        let mut table = writing.open_table(HISTORIES)?;
+        for (id, parent, steps) in &state.histories {
+            if let Some(parent) = parent
+                && (parent >= id || !self.histories.contains(parent))
+            {
+                bail!(Misuse(format!("history {id} continues {parent}, which is not stored before it")));
+            }
+            if !self.histories.insert(*id) {
+                continue;
+            }
+            let lines = packed_json(&file::lines_of(state.program, steps))?;
+            table.insert(*id, (*parent, &*lines))?;
+        }
+        Ok(())
+    }
+
+    fn checkpoints(&mut self, writing: &WriteTransaction, state: &Saved<'_>) -> Result<()> {
+        let mut records = writing.open_table(CHECKPOINTS)?;
+        let mut snapshots = writing.open_table(SNAPSHOTS)?;
+        let mut blobs = Writing { table: writing.open_table(BLOBS)?, known: &mut self.blobs };
+        let mut gone: BTreeSet<u64> = self.checkpoints.keys().copied().collect();
+        for (record, snapshot) in &state.checkpoints {
+            let id = record.id;
+            gone.remove(&id);
+            if !self.histories.contains(&record.history) {
+                let history = record.history;
+                bail!(Misuse(format!("checkpoint {id} has history {history}, which is not stored")));
+            }
+            let bytes = record.to_bytes()?;
+            if self.checkpoints.get(&id) != Some(&bytes) {
+                records.insert(id, &*bytes)?;
+                self.checkpoints.insert(id, bytes);
+            }
+            match snapshot {
+                Some(snapshot) if !self.snapshots.contains(&id) => {
+                    snapshots.insert(id, &*packed(&snapshot.write(&mut blobs)?))?;
+                    self.snapshots.insert(id);
+                }
+                None if self.snapshots.remove(&id) => drop(snapshots.remove(id)?),
+                _ => {}
+            }
+        }
+        for id in gone {
+            records.remove(id)?;
+            self.checkpoints.remove(&id);
+            if self.snapshots.remove(&id) {
+                snapshots.remove(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn edges(&mut self, writing: &WriteTransaction, edges: &[(u64, u64)]) -> Result<()> {
+        let mut table = writing.open_table(EDGES)?;
+        for edge in edges {
+            table.insert(self.edges, *edge)?;
+            self.edges += 1;
+        }
+        Ok(())
+    }
+
+    fn findings(&mut self, writing: &WriteTransaction, state: &Saved<'_>) -> Result<()> {
+        let mut table = writing.open_table(FINDINGS)?;
+        let mut now = BTreeMap::new();
+        for (id, finding) in &state.findings {
+            let bytes = serde_json::to_vec(finding)?;
+            if self.findings.get(id) != Some(&bytes) {
+                table.insert(&**id, &*bytes)?;
+            }
+            now.insert(id.clone(), bytes);
+        }
+        for id in self.findings.keys().filter(|id| !now.contains_key(*id)) {
+            table.remove(&**id)?;
+        }
+        self.findings = now;
+        Ok(())
+    }
+}
+
+/// The parts of snapshots in a file that is being written.
+struct Writing<'t, 'k> {
+    table: Table<'t, u128, &'static [u8]>,
+    known: &'k mut HashSet<u128>,
+}
+
+impl Blobs for Writing<'_, '_> {
+    fn put(&mut self, hash: u128, bytes: &[u8]) -> Result<()> {
+        self.table.insert(hash, &*packed(bytes))?;
+        self.known.insert(hash);
+        Ok(())
+    }
+
+    fn has(&mut self, hash: u128) -> Result<bool> {
+        if self.known.contains(&hash) {
+            return Ok(true);
+        }
+        let has = self.table.get(hash)?.is_some();
+        if has {
+            self.known.insert(hash);
+        }
+        Ok(has)
+    }
+
+    fn get(&mut self, hash: u128) -> Result<Vec<u8>> {
+        part(&self.table, hash)
+    }
+}
+
+/// The parts of snapshots in a file that is only read.
+struct Reading(ReadOnlyTable<u128, &'static [u8]>);
+
+impl Blobs for Reading {
+    fn put(&mut self, _: u128, _: &[u8]) -> Result<()> {
+        bail!("the campaign is only read")
+    }
+
+    fn has(&mut self, hash: u128) -> Result<bool> {
+        Ok(self.0.get(hash)?.is_some())
+    }
+
+    fn get(&mut self, hash: u128) -> Result<Vec<u8>> {
+        part(&self.0, hash)
+    }
+}
+
+fn part(table: &impl ReadableTable<u128, &'static [u8]>, hash: u128) -> Result<Vec<u8>> {
+    let part = table.get(hash)?.with_context(|| format!("the part {hash:032x} is missing"))?;
+    let (len, _) = lz4_flex::block::uncompressed_size(part.value())?;
+    ensure!(len <= PART_MAX, "the part {hash:032x} has {len} bytes; {PART_MAX} are the most");
+    unpacked(part.value())
+}
+
+fn records(reading: &ReadTransaction) -> Result<Vec<Record>> {
+    let table = reading.open_table(CHECKPOINTS)?;
+    let record = |entry: Result<_, redb::StorageError>| {
+        let (id, bytes): (redb::AccessGuard<'_, u64>, redb::AccessGuard<'_, &[u8]>) = entry?;
+        Record::of(id.value(), bytes.value()).with_context(|| format!("checkpoint {}", id.value()))
+    };
+    table.iter()?.map(record).collect()
+}
+
+fn checkpoints(
+    reading: &ReadTransaction,
+    program: &Program,
+) -> Result<Vec<(Record, Option<crate::machine::Snapshot>)>> {
+    let snapshots = reading.open_table(SNAPSHOTS)?;
+    let mut blobs = Reading(reading.open_table(BLOBS)?);
+    let mut reader = None;
+    let mut checkpoints = Vec::new();
+    for record in records(reading)? {
+        let Some(bytes) = snapshots.get(record.id)? else {
+            checkpoints.push((record, None));
+            continue;
+        };
+        if reader.is_none() {
+            reader = Some(Reader::new(&mut blobs, program)?);
+        }
+        let reader = reader.as_mut().context("it was just made")?;
+        let snapshot = reader.read(&unpacked(bytes.value())?);
+        let snapshot = snapshot.with_context(|| format!("the state of checkpoint {}", record.id))?;
+        checkpoints.push((record, Some(snapshot)));
+    }
+    Ok(checkpoints)
+}
+
+/// By id: the history that each continues, and its lines.
+type Histories = BTreeMap<u64, (Option<u64>, Vec<StepLine>)>;
+
+fn histories(reading: &ReadTransaction) -> Result<Histories> {
+    let mut histories = Histories::new();
+    for entry in reading.open_table(HISTORIES)?.iter()? {
+        let (id, history) = entry?;
+        let (id, (parent, lines)) = (id.value(), history.value());
+        if let Some(parent) = parent {
+            ensure!(histories.contains_key(&parent), "history {id} continues {parent}, which is missing");
+        }
+        histories.insert(id, (parent, serde_json::from_slice(&unpacked(lines)?)?));
+    }
+    Ok(histories)
+}
+
+/// The parts that the snapshots of checkpoints refer to.
+fn used_blobs(reading: &ReadTransaction) -> Result<HashSet<u128>> {
+    let blobs = reading.open_table(BLOBS)?;
+    let mut used = HashSet::new();
+    for snapshot in reading.open_table(SNAPSHOTS)?.iter()? {
+        for leaf in leaves_of(&unpacked(snapshot?.1.value())?)? {
+            if used.insert(leaf) {
+                used.extend(pages_of(&part(&blobs, leaf)?));
+            }
+        }
+    }
+    Ok(used)
+}
+
+/// The histories that lead to checkpoints.
+fn used_histories(reading: &ReadTransaction) -> Result<BTreeSet<u64>> {
+    let histories = reading.open_table(HISTORIES)?;
+    let mut used = BTreeSet::new();
+    for record in records(reading)? {
+        let mut next = Some(record.history);
+        while let Some(id) = next
+            && used.insert(id)
+        {
+            next = histories.get(id)?.context("a history is missing")?.value().0;
+        }
+    }
+    Ok(used)
+}
+
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    lz4_flex::block::compress_prepend_size(bytes)
+}
+
+fn packed_json(value: &impl Serialize) -> Result<Vec<u8>> {
+    Ok(packed(&serde_json::to_vec(value)?))
+}
+
+fn unpacked(bytes: &[u8]) -> Result<Vec<u8>> {
+    let (len, rest) = lz4_flex::block::uncompressed_size(bytes)?;
+    // No byte stands for more than 255; what claims to would only take up memory.
+    ensure!(len <= rest.len().saturating_mul(255), "a value claims to have {len} bytes");
+    Ok(lz4_flex::block::decompress(rest, len)?)
+}

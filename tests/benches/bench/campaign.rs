@@ -1,0 +1,114 @@
+//! What keeping a campaign on disk costs.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use spelunk::choice::Chooser;
+use spelunk::file::Hex;
+use spelunk::machine::{Limits, Machine, Program, Selection, Snapshot};
+use spelunk::store::{Header, Record, Saved, Store};
+use spelunk::target::{Target, perform};
+use spelunk::trace::{Action, Trace};
+
+use super::row;
+
+/// Checkpoints that are saved.
+const COUNT: u64 = 10_000;
+/// Of how many the file has new ones each time it is saved.
+const BATCH: u64 = 500;
+
+/// Checkpoints of 4 MiB, each of which changes three of its places.
+pub(crate) fn store() -> Result<()> {
+    let wasm = wat::parse_str(
+        r#"(module (memory 64 64)
+             (func (export "rule:fill") (local i32)
+               (loop
+                 (i32.store (local.get 0) (i32.mul (i32.shr_u (local.get 0) (i32.const 5)) (i32.const 2654435761)))
+                 (br_if 0 (i32.lt_u (local.tee 0 (i32.add (local.get 0) (i32.const 8))) (i32.const 4194304)))))
+             (func (export "rule:change") (param i32 i32 i32)
+               (i32.store (i32.and (local.get 0) (i32.const 4194300)) (local.get 1))
+               (i32.store (i32.and (local.get 1) (i32.const 4194300)) (local.get 2))
+               (i32.store (i32.and (local.get 2) (i32.const 4194300)) (local.get 0))))"#,
+    )?;
+    let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default())?);
+    let folder = tempfile::tempdir()?;
+    let mut store = Store::open(folder.path())?.store;
+    let header =
+        Header { module: Hex(program.hash()), target: "bench".into(), settings: serde_json::Value::Null };
+    store.begin(&header, &wasm)?;
+    let (states, histories) = states(&program)?;
+    let mut saving = 0.0;
+    for end in (BATCH..=COUNT).step_by(BATCH as usize) {
+        let start = Instant::now();
+        store.save(&Saved {
+            program: &program,
+            counters: serde_json::Value::Null,
+            checkpoints: (1..=end).zip(&states).map(|(id, state)| (record(id), Some(state))).collect(),
+            histories: (1..=end)
+                .zip(&histories)
+                .filter(|(id, _)| !store.has_history(*id))
+                .map(|(id, steps)| (id, (id > 1).then(|| id - 1), steps))
+                .collect(),
+            edges: &[],
+            findings: Vec::new(),
+            lists: serde_json::Value::Null,
+        })?;
+        saving += start.elapsed().as_secs_f64();
+    }
+    let hashes: Vec<u128> = states.iter().map(Snapshot::hash).collect();
+    drop((store, states));
+    let what = format!("{COUNT} checkpoints of 4 MiB");
+    let start = Instant::now();
+    let mut store = Store::open(folder.path())?.store;
+    let opened = start.elapsed().as_secs_f64();
+    let loaded = store.load(&program)?;
+    let loading = start.elapsed().as_secs_f64();
+    let read = loaded.checkpoints.iter().map(|(_, state)| state.as_ref().map(Snapshot::hash));
+    ensure!(read.eq(hashes.into_iter().map(Some)), "what is loaded is what was saved");
+    let bytes = store.file_bytes()? as f64;
+    let start = Instant::now();
+    let collected = store.collect_garbage()?;
+    let collecting = start.elapsed().as_secs_f64();
+    let mib = |bytes: f64| format!("{:.1} MiB", bytes / f64::from(1 << 20));
+    let size = format!("{:.1} KiB each", bytes / COUNT as f64 / 1024.0);
+    row(&format!("{what}, the file"), &mib(bytes), &size, bytes / COUNT as f64 / f64::from(4 << 20));
+    let each = |seconds: f64| format!("{:.0} µs each", seconds / COUNT as f64 * 1e6);
+    row(&format!("{what}, saved {BATCH} at a time"), &format!("{saving:.2} s"), &each(saving), saving);
+    let beside = format!("{opened:.2} s of it to open and verify");
+    row(&format!("{what}, opened and loaded"), &format!("{loading:.2} s"), &beside, loading / saving);
+    let after = collected.after as f64;
+    let beside = format!("{} after", mib(after));
+    row(&format!("{what}, compacted"), &format!("{collecting:.2} s"), &beside, after / bytes);
+    Ok(())
+}
+
+/// A chain of states, and the step to each.
+fn states(program: &Arc<Program>) -> Result<(Vec<Snapshot>, Vec<Trace>)> {
+    let mut machine = Machine::new(program.clone())?;
+    let mut chooser = Chooser::default();
+    machine.step(Action::Rule(0), &mut chooser);
+    let (mut states, mut histories) = (Vec::new(), Vec::new());
+    for seed in 1..=COUNT {
+        let mut steps = Trace::default();
+        perform(&mut machine, &mut chooser, (Action::Rule(1), seed), [], &mut steps);
+        states.push(machine.snapshot().context("this module has snapshots")?);
+        histories.push(steps);
+    }
+    Ok((states, histories))
+}
+
+fn record(id: u64) -> Record {
+    Record {
+        id,
+        parent: (id > 1).then(|| id - 1),
+        state: Some(u128::from(id)),
+        faults: Vec::new(),
+        energy: 1.0,
+        new_edges: 1,
+        step: 1,
+        run: id,
+        selected: 0,
+        history: id,
+    }
+}
