@@ -11,6 +11,7 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 
 use crate::draw;
+use serde::{Deserialize, Serialize};
 
 /// What was asked: the kind of a choice and its constraint.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,7 +65,8 @@ pub enum Kind {
 }
 
 /// An answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Value {
     /// To [`Kind::Boolean`].
     Boolean(bool),
@@ -75,9 +77,23 @@ pub enum Value {
     /// To [`Kind::Unsigned`].
     Unsigned(u64),
     /// To [`Kind::Float`]. NaN is always the canonical one.
+    #[serde(with = "bits")]
     Float(f64),
     /// To [`Kind::Bytes`].
     Bytes(Box<[u8]>),
+}
+
+/// A float as its bits, since not every float is a number in JSON.
+mod bits {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        value.to_bits().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        u64::deserialize(from).map(f64::from_bits)
+    }
 }
 
 impl PartialEq for Value {

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use rand::{Rng, RngExt};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::trace::Trace;
 
 /// How to choose what to start a run from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
     /// In proportion to energy.
@@ -134,6 +134,11 @@ impl<S> Checkpoints<S> {
     /// No checkpoints, of which at most `max` will be kept.
     pub fn new(max: usize, energies: Energies) -> Checkpoints<S> {
         Checkpoints { list: Vec::new(), max, energies, saved: 0, weights: Vec::new() }
+    }
+
+    /// These checkpoints, of `saved` in all.
+    pub fn of(max: usize, energies: Energies, list: Vec<Checkpoint<S>>, saved: u64) -> Checkpoints<S> {
+        Checkpoints { list, saved, ..Checkpoints::new(max, energies) }
     }
 
     /// How many are kept now.

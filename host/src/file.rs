@@ -31,8 +31,8 @@ pub struct TraceFile {
     pub limits: Limits,
     /// Which edges were counted, which decides in which iteration a hang is ended.
     pub selection: Selection,
-    /// What it ended with.
-    pub failure: Failure,
+    /// What it ended with; `None` where every step passes.
+    pub failure: Option<Failure>,
     /// The steps.
     pub steps: Vec<StepLine>,
 }
@@ -455,6 +455,7 @@ mod tests {
         let limits = Limits { step_budget: 1, depth_max: 2, memory_bytes_max: 3, stub_imports: false };
         let steps = lines_of(&model(), &trace);
         let selection = Selection { edges: Edges::Static, include: vec!["a*".into()], exclude: Vec::new() };
+        let failure = Some(failure);
         (TraceFile { spelunk: VERSION, module: Hex(9), limits, selection, failure, steps }, trace)
     }
 

@@ -328,7 +328,7 @@ fn finding_text(finding: &Finding, colors: bool) -> String {
 }
 
 /// `1 run`, `2 runs`.
-fn counted(count: u64, noun: &str) -> String {
+pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

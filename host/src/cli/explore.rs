@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
+use spelunk::campaign::{Campaign, Settings};
 use spelunk::energy::{Energies, Strategy};
 use spelunk::explore::{self, Explorer, Options};
 use spelunk::file::Hex;
@@ -16,10 +17,14 @@ use spelunk::machine::Machine;
 use spelunk::report::Finding;
 use spelunk::target::Target;
 
-use super::campaign;
 use super::found;
+use super::report;
 use super::saved::Saved;
+use super::start::Start;
 use super::{EdgeMode, Edges, FOUND, Guest, GuestLimits, INTERRUPTED, NONDETERMINISM, Output, PASSED};
+
+/// How often a campaign is saved.
+const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
 pub(super) struct Explore {
@@ -28,13 +33,13 @@ pub(super) struct Explore {
     /// Decides every draw: one seed and number of runs give one result.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Runs, at most. [default: 100000, or none with --time]
+    /// Runs, at most, those of the campaign so far counted. [default: 100000, or none with --time]
     #[arg(long)]
     runs: Option<u64>,
     /// Time, at most, such as 90s or 5m.
     #[arg(long, value_parser = humantime::parse_duration)]
     time: Option<Duration>,
-    /// Stop after this many different failures; 0 is never.
+    /// Stop after this many different failures, those of the campaign so far counted; 0 is never.
     #[arg(long, default_value_t = 1)]
     max_findings: usize,
     /// Call only these rules.
@@ -86,38 +91,42 @@ pub(super) struct Explore {
     edges: Edges,
     #[command(flatten)]
     limits: GuestLimits,
-    /// The folder that findings are saved in, below one named after the target.
+    /// The folder that the campaign and its findings are saved in, below one named after the target.
     #[arg(long, default_value = ".spelunk")]
     out: PathBuf,
+    /// Keep no campaign on disk, and go on with none.
+    #[arg(long)]
+    in_memory: bool,
+    /// Begin anew. The campaign that there is, is kept aside.
+    #[arg(long, conflicts_with = "in_memory")]
+    fresh: bool,
+    /// Disk for the campaign; saved states of the lowest energy beyond it are left out, and reached again when the
+    /// campaign goes on.
+    #[arg(long, value_name = "MIB")]
+    store_max: Option<u64>,
     /// Write a report of coverage, checkpoints, properties and findings to this file, as JSON.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }
 
 impl Explore {
-    fn options(&self, machine: &Machine) -> Result<Options> {
-        let index = |name: &String| {
-            let index = machine.rules().iter().position(|rule| rule.name == *name);
-            index.map(|index| index as u16).with_context(|| format!("the target has no rule `{name}`"))
-        };
-        Ok(Options {
+    fn settings(&self, machine: &Machine) -> Settings {
+        Settings {
             seed: self.seed,
-            rules: self.rule.iter().map(index).collect::<Result<_>>()?,
+            rules: self.rule.clone(),
             strategy: self.strategy,
-            steps_max: self.steps_per_run,
+            steps_per_run: self.steps_per_run,
             checkpoint_rate: self.checkpoint_rate,
             fault_rate: self.fault_rate,
             mutation_rate: self.mutation_rate,
             continuation_rate: self.continuation_rate,
             swarm_rate: self.swarm_rate,
-            checkpoints_max: self.max_checkpoints,
-            energies: Energies {
-                reward: self.energy_reward,
-                decay: self.energy_decay,
-                ..Energies::default()
-            },
-            saved_bytes_max: self.memory.saturating_mul(1 << 20),
-        })
+            max_checkpoints: self.max_checkpoints,
+            energy_reward: self.energy_reward,
+            energy_decay: self.energy_decay,
+            limits: machine.program().limits().into(),
+            selection: machine.program().selection().into(),
+        }
     }
 
     pub(super) fn run(&self, output: &mut Output, interrupted: &AtomicBool) -> Result<u8> {
@@ -125,27 +134,60 @@ impl Explore {
         ensure!(self.max_checkpoints > 0, "--max-checkpoints must be at least 1");
         let workers = self.workers.or_else(|| std::thread::available_parallelism().ok());
         let workers = workers.map_or(1, NonZero::get);
+        let wasm = self.guest.load(&output.console)?;
         let mut machines =
-            self.guest.machines(workers, (&self.limits).into(), (&self.edges).into(), &output.console)?;
+            self.guest.machines_of(&wasm, workers, (&self.limits).into(), (&self.edges).into())?;
         if self.no_snapshots {
             for machine in &mut machines {
                 machine.set_uses_snapshots(false)?;
             }
         }
-        let edges = machines[0].program().edges().edges.len();
         self.begin(&machines[0], output)?;
         if let Some(path) = &self.report {
             write_report(path, "")?;
         }
+        let settings = self.settings(&machines[0]);
+        let options = Options {
+            saved_bytes_max: self.memory.saturating_mul(1 << 20),
+            ..settings.options(machines[0].program())?
+        };
         let saved = found::replay_saved(&mut machines[0], &self.findings(), output)?;
+        let place = found::campaign_folder(&self.guest, &self.out);
+        let opened = match self.in_memory {
+            true => Start::InMemory,
+            false => Start::open(&place, self.fresh, &self.guest, &wasm, &settings, output)?,
+        };
+        let (explorer, campaign) = opened.explorer(&mut machines, options, output)?;
+        self.explore(explorer, campaign, saved, output, interrupted)
+    }
+
+    fn explore(
+        &self,
+        mut explorer: Explorer<'_, Machine>,
+        mut campaign: Option<Campaign>,
+        saved: Vec<Saved>,
+        output: &mut Output,
+        interrupted: &AtomicBool,
+    ) -> Result<u8> {
+        if let Some(campaign) = &mut campaign {
+            campaign.set_bytes_max(self.store_max.map_or(u64::MAX, |mib| mib.saturating_mul(1 << 20)));
+        }
+        let program = explorer.target().program().clone();
+        let edges = program.edges().edges.len();
         output.console.restart();
         let started = Instant::now();
         let runs_max = self.runs.or(self.time.is_none().then_some(100_000)).unwrap_or(u64::MAX);
-        let options = self.options(&machines[0])?;
-        let mut explorer = Explorer::with_workers(&mut machines, options);
+        let is_over = |runs: u64, now: Instant| {
+            runs >= runs_max
+                || self.time.is_some_and(|time| now - started >= time)
+                || interrupted.load(Ordering::Relaxed)
+        };
+        let known_before = explorer.findings().count();
         let mut reported: Vec<Finding> = Vec::new();
         let mut is_flaky = false;
-        loop {
+        while self.max_findings == 0 || known_before + reported.len() < self.max_findings {
+            let found = known_before + reported.len();
+            let saved_at = Instant::now();
             let console = Mutex::new((&mut output.console, started));
             explorer.explore(|progress| {
                 let now = Instant::now();
@@ -155,12 +197,18 @@ impl Explore {
                     console.1 = now;
                     console.0.progress(progress, edges);
                 }
-                let is_over = progress.runs >= runs_max
-                    || self.time.is_some_and(|time| now - started >= time)
-                    || interrupted.load(Ordering::Relaxed);
-                progress.findings == reported.len() && !is_over
+                let is_to_be_saved = campaign.is_some() && now - saved_at >= SAVE_INTERVAL;
+                progress.findings == found && !is_over(progress.runs, now) && !is_to_be_saved
             });
-            let Some(finding) = explorer.findings().nth(reported.len()).cloned() else { break };
+            if let Some(campaign) = &mut campaign {
+                campaign.save(explorer.knowledge(), &program)?;
+            }
+            let Some(finding) = explorer.findings().nth(found).cloned() else {
+                if is_over(explorer.progress().runs, Instant::now()) {
+                    break;
+                }
+                continue;
+            };
             let place = (&self.guest, &*self.findings());
             let budget = Some(self.shrink_budget);
             match found::told(explorer.target(), &finding, place, budget, output, interrupted)? {
@@ -170,22 +218,19 @@ impl Explore {
                     break;
                 }
             }
-            if self.max_findings == reported.len() {
-                break;
-            }
         }
         output.console.clear();
         let exit = if is_flaky {
             NONDETERMINISM
         } else if interrupted.load(Ordering::Relaxed) {
             INTERRUPTED
-        } else if reported.is_empty() && !saved.iter().any(|saved| saved.still_fails()) {
+        } else if explorer.progress().findings == 0 && !saved.iter().any(Saved::still_fails) {
             PASSED
         } else {
             FOUND
         };
         if let Some(path) = &self.report {
-            write_report(path, &campaign::report(&mut explorer, &reported, self.seed))?;
+            write_report(path, &report::report(&mut explorer, &reported, self.seed))?;
         }
         let progress = explorer.progress();
         let unmet: Vec<_> =

@@ -17,9 +17,14 @@ use super::saved::{self, Fate, Saved, describe, save, steps_of};
 use super::shrink::shrunk;
 use super::{Guest, Output};
 
+/// The folder of a target's campaign, below `out`.
+pub(super) fn campaign_folder(guest: &Guest, out: &Path) -> PathBuf {
+    out.join(load::name_of(&guest.target))
+}
+
 /// The folder of a target's findings, below `out`.
 pub(super) fn folder(guest: &Guest, out: &Path) -> PathBuf {
-    out.join(load::name_of(&guest.target)).join("findings")
+    campaign_folder(guest, out).join("findings")
 }
 
 /// Replays what was found before, and says what became of it.
@@ -59,7 +64,7 @@ pub(super) fn told(
     let explore::Finding { failure, run, trace } = finding;
     let path = folder.join(format!("{}.json", failure.id()));
     // As it was found first, so that it is not lost whatever happens while it is shrunk.
-    let saved = save(machine, trace, failure, &path);
+    let saved = save(machine, trace, Some(failure), &path);
     let shrunk = shrunk(machine, trace, failure, budget.unwrap_or(0), &mut output.console, interrupted);
     let shrunk = match shrunk {
         Ok(shrunk) => shrunk,
@@ -76,7 +81,7 @@ pub(super) fn told(
     for (failure, trace) in &shrunk.others {
         keep(machine, trace, failure, folder, output)?;
     }
-    let saved = saved.and_then(|()| save(machine, &shrunk.trace, &shrunk.failure, &path));
+    let saved = saved.and_then(|()| save(machine, &shrunk.trace, Some(&shrunk.failure), &path));
     output.console.clear();
     let finding = Finding {
         story: story::explain(machine, &shrunk.trace, &shrunk.failure),
@@ -105,7 +110,7 @@ pub(super) fn keep(
     if path.exists() {
         return Ok(());
     }
-    save(machine, trace, failure, &path)?;
+    save(machine, trace, Some(failure), &path)?;
     let text = format!("while it was shrunk, another failure: {failure}; saved in {}", path.display());
     output.console.status("Met", &text);
     Ok(())

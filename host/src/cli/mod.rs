@@ -1,14 +1,15 @@
 //! Verbs and flags, and what they do.
 
-mod campaign;
 mod check;
 mod config;
 mod explore;
 mod found;
 mod instrument;
 mod replay;
+mod report;
 mod saved;
 mod shrink;
+mod start;
 
 use std::ffi::OsString;
 use std::io;
@@ -221,9 +222,19 @@ impl Guest {
         selection: Selection,
         console: &Console,
     ) -> Result<Vec<Machine>> {
-        let wasm = self.load(console)?;
+        self.machines_of(&self.load(console)?, count, limits, selection)
+    }
+
+    /// As many machines of this module, which was loaded.
+    fn machines_of(
+        &self,
+        wasm: &[u8],
+        count: usize,
+        limits: Limits,
+        selection: Selection,
+    ) -> Result<Vec<Machine>> {
         let context = || format!("cannot explore `{}`", self.target.display());
-        let program = Arc::new(Program::load(&wasm, limits, selection).with_context(context)?);
+        let program = Arc::new(Program::load(wasm, limits, selection).with_context(context)?);
         (0..count).map(|_| Machine::new(program.clone()).with_context(context)).collect()
     }
 

@@ -52,16 +52,13 @@ impl Replay {
         let data = |outcome: &str| json!({ "outcome": outcome, "times": self.times, "state": state });
         match replayed {
             Replayed::Failed(failure) => {
-                if !failure.is_same(&file.failure) {
+                if !file.failure.as_ref().is_some_and(|recorded| failure.is_same(recorded)) {
+                    let recorded = file.failure.map_or("none".to_string(), |recorded| recorded.to_string());
                     if is_same_build {
-                        return self.diverged(
-                            output,
-                            &format!("it fails with {failure}, recorded was {}", file.failure),
-                        );
+                        return self
+                            .diverged(output, &format!("it fails with {failure}, recorded was {recorded}"));
                     }
-                    output
-                        .console
-                        .warning(&format!("another failure than recorded, which was {}", file.failure));
+                    output.console.warning(&format!("another failure than recorded, which was {recorded}"));
                 }
                 output.report.event("replay", data("failed"))?;
                 output.report.finding(&Finding {
@@ -77,7 +74,9 @@ impl Replay {
             }
             Replayed::Passed => {
                 output.report.event("replay", data("passed"))?;
-                output.report.text(&format!("It did not reproduce: all {} steps pass.", trace.len()))?;
+                let said =
+                    if file.failure.is_some() { "It did not reproduce: all" } else { "As recorded, all" };
+                output.report.text(&format!("{said} {} steps pass.", trace.len()))?;
                 // The same module did fail here once.
                 Ok(PASSED)
             }

@@ -15,13 +15,13 @@ pub(super) fn steps_of(trace: &Trace) -> usize {
 }
 
 /// Saves a trace.
-pub(super) fn save(machine: &Machine, trace: &Trace, failure: &Failure, path: &Path) -> Result<()> {
+pub(super) fn save(machine: &Machine, trace: &Trace, failure: Option<&Failure>, path: &Path) -> Result<()> {
     let file = TraceFile {
         spelunk: file::VERSION,
         module: Hex(machine.program().hash()),
         limits: machine.program().limits().into(),
         selection: machine.program().selection().into(),
-        failure: failure.clone(),
+        failure: failure.cloned(),
         steps: file::lines_of(machine, trace),
     };
     file.write(path)

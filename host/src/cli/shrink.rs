@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
 use spelunk::console::Console;
@@ -38,6 +38,9 @@ pub(super) struct Shrink {
 impl Shrink {
     pub(super) fn run(&self, output: &mut Output, interrupted: &AtomicBool) -> Result<u8> {
         let file = TraceFile::read(&self.trace)?;
+        let Some(failure) = &file.failure else {
+            bail!("every step of the trace `{}` passes: there is no failure to shrink", self.trace.display());
+        };
         let mut machine =
             self.guest.machine((&file.limits).into(), (&file.selection).into(), &output.console)?;
         if machine.program().hash() != file.module.0 {
@@ -46,29 +49,24 @@ impl Shrink {
         let trace = file.trace(&machine).with_context(|| {
             format!("the trace `{}` does not fit `{}`", self.trace.display(), self.guest.target.display())
         })?;
-        let shrunk = match shrunk(
-            &mut machine,
-            &trace,
-            &file.failure,
-            self.shrink_budget,
-            &mut output.console,
-            interrupted,
-        ) {
-            Ok(shrunk) => shrunk,
-            Err(NotReproduced(replayed)) => {
-                let why = describe(&machine, &trace, &replayed);
-                output.report.event("shrink", json!({ "outcome": "not reproduced", "why": why }))?;
-                output
-                    .report
-                    .text(&format!("It cannot be shrunk, since it does not fail as recorded: {why}"))?;
-                return Ok(if replayed == Replayed::Passed { PASSED } else { NONDETERMINISM });
-            }
-        };
+        let shrunk =
+            match shrunk(&mut machine, &trace, failure, self.shrink_budget, &mut output.console, interrupted)
+            {
+                Ok(shrunk) => shrunk,
+                Err(NotReproduced(replayed)) => {
+                    let why = describe(&machine, &trace, &replayed);
+                    output.report.event("shrink", json!({ "outcome": "not reproduced", "why": why }))?;
+                    output
+                        .report
+                        .text(&format!("It cannot be shrunk, since it does not fail as recorded: {why}"))?;
+                    return Ok(if replayed == Replayed::Passed { PASSED } else { NONDETERMINISM });
+                }
+            };
         let path = self.output.as_ref().unwrap_or(&self.trace);
         for (failure, trace) in &shrunk.others {
             keep(&machine, trace, failure, path.parent().unwrap_or(Path::new("")), output)?;
         }
-        save(&machine, &shrunk.trace, &shrunk.failure, path)?;
+        save(&machine, &shrunk.trace, Some(&shrunk.failure), path)?;
         output.console.clear();
         output.report.finding(&Finding {
             story: story::explain(&mut machine, &shrunk.trace, &shrunk.failure),

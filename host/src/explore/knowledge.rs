@@ -90,6 +90,11 @@ impl<S> Knowledge<S> {
         }
     }
 
+    /// The history of a run that starts fresh.
+    pub fn start(&self) -> &Arc<History> {
+        &self.start
+    }
+
     /// How far the exploration is.
     pub fn progress(&self) -> Progress {
         let Tally { runs, rejected, steps, rules, .. } = self.tally;

@@ -6,6 +6,7 @@
 
 mod knowledge;
 mod merge;
+mod replant;
 mod rounds;
 mod run;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use run::{Held, Known, Ran, Runner};
 
 pub use knowledge::{Knowledge, Scores, Tally, Values};
 pub use merge::cover;
+pub use replant::{Planted, edges_of};
 
 /// How to explore. The defaults are ordeal's but where a measurement said otherwise; `ARCHITECTURE.md` has
 /// the figures.
@@ -152,6 +154,11 @@ where
             _ => self.explore_in_rounds(&goes_on),
         }
         self.count();
+    }
+
+    /// Performs a run's steps, and makes a checkpoint of the state that they lead to, or a finding; see [`Planted`].
+    pub fn plant(&mut self, trace: &Trace, energy: f64) -> Planted {
+        self.known.plant(self.runners[0].target, &self.options, trace, energy)
     }
 
     /// How far the exploration is.

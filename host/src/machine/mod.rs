@@ -358,7 +358,7 @@ impl Target for Machine {
     }
 
     fn declared(&self) -> Counts {
-        Counts::new(self.program.properties.clone())
+        self.program.declared()
     }
 
     fn take_counts(&mut self) -> Option<Box<Counts>> {

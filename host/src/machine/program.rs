@@ -13,7 +13,7 @@ use super::memory::Memories;
 use super::stack::ShadowStack;
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
 use crate::file::{self, Names};
-use crate::property::Properties;
+use crate::property::{Counts, Properties};
 use crate::target::Rule;
 
 /// What a guest may use, and how it is instrumented. A run depends on these, so a trace records them.
@@ -141,6 +141,11 @@ impl Program {
     /// A hash of the module as it came, before it was instrumented.
     pub fn hash(&self) -> u128 {
         self.hash
+    }
+
+    /// The properties that the guest declares.
+    pub fn declared(&self) -> Counts {
+        Counts::new(self.properties.clone())
     }
 
     /// The edges that are counted.

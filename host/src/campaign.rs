@@ -1,0 +1,477 @@
+//! A campaign: an exploration that is kept on disk, goes on where it stopped, and can be merged with another.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::choice::Value;
+use crate::energy::{Checkpoint, Checkpoints, Energies, History, Strategy};
+use crate::explore::{Finding, Knowledge, Options, Tally};
+use crate::file::{self, Hex, Names as _, StepLine};
+use crate::machine::{Machine, Program, Snapshot};
+use crate::outcome::Failure;
+use crate::property::Counts;
+use crate::store::{Collected, Header, Loaded, Record, Saved, Store};
+use crate::trace::Trace;
+
+/// What decides the result of a campaign, beside the module.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Settings {
+    pub seed: u64,
+    /// The names of the rules that are called; empty is all.
+    pub rules: Vec<String>,
+    pub strategy: Strategy,
+    pub steps_per_run: u32,
+    pub checkpoint_rate: f64,
+    pub fault_rate: f64,
+    pub mutation_rate: f64,
+    pub continuation_rate: f64,
+    pub swarm_rate: f64,
+    pub max_checkpoints: usize,
+    pub energy_reward: f64,
+    pub energy_decay: f64,
+    pub limits: file::Limits,
+    pub selection: file::Selection,
+}
+
+impl Settings {
+    /// The options of an exploration of this program.
+    ///
+    /// # Errors
+    /// A rule that the target does not have.
+    pub fn options(&self, program: &Program) -> Result<Options> {
+        let index = |name: &String| {
+            let index = program.rules().iter().position(|rule| rule.name == *name);
+            index.map(|index| index as u16).with_context(|| format!("the target has no rule `{name}`"))
+        };
+        Ok(Options {
+            seed: self.seed,
+            rules: self.rules.iter().map(index).collect::<Result<_>>()?,
+            strategy: self.strategy,
+            steps_max: self.steps_per_run,
+            checkpoint_rate: self.checkpoint_rate,
+            fault_rate: self.fault_rate,
+            mutation_rate: self.mutation_rate,
+            continuation_rate: self.continuation_rate,
+            swarm_rate: self.swarm_rate,
+            checkpoints_max: self.max_checkpoints,
+            energies: Energies {
+                reward: self.energy_reward,
+                decay: self.energy_decay,
+                ..Energies::default()
+            },
+            ..Options::default()
+        })
+    }
+
+    /// The names of those that differ.
+    pub fn differences(&self, other: &Settings) -> Vec<String> {
+        let fields = |settings: &Settings| match serde_json::to_value(settings) {
+            Ok(serde_json::Value::Object(fields)) => fields,
+            _ => unreachable!("settings are an object"),
+        };
+        let (one, other) = (fields(self), fields(other));
+        one.iter()
+            .filter(|(name, value)| other.get(*name) != Some(*value))
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+}
+
+/// A campaign's folder, open.
+pub struct Campaign {
+    store: Store,
+    folder: PathBuf,
+    settings: Settings,
+    /// The name of the target.
+    target: String,
+    /// The hash of its module.
+    module: u128,
+    /// Edges that are in the store.
+    edges: usize,
+    /// The most bytes that the store may have.
+    bytes_max: u64,
+}
+
+/// What is counted, as it is stored.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Counters {
+    runs: u64,
+    rejected: u64,
+    steps: u64,
+    rules: u64,
+    checkpoints: u64,
+}
+
+/// What else is known, as it is stored.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Lists {
+    productive: Vec<Vec<Vec<Value>>>,
+    /// The bits of the highest score of each label, by the label's hash.
+    scores: Vec<(u64, u64)>,
+    counts: Counts,
+}
+
+/// A finding, as it is stored.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FindingLine {
+    failure: Failure,
+    run: u64,
+    steps: Vec<StepLine>,
+}
+
+/// A trace that once led to a checkpoint, or why it does not fit this build.
+pub struct OldCheckpoint {
+    /// How promising the checkpoint was.
+    pub energy: f64,
+    /// Its steps.
+    pub trace: Result<Trace>,
+}
+
+impl Campaign {
+    /// Opens the campaign in `folder`; `None` where there is none.
+    ///
+    /// # Errors
+    /// A file that is damaged, of a newer version, open in another process, or that cannot be written.
+    pub fn open(folder: &Path) -> Result<Option<Campaign>> {
+        if !folder.join(crate::store::FILE).exists() {
+            return Ok(None);
+        }
+        let opened = Store::open(folder)?;
+        let Some(header) = opened.found else { return Ok(None) };
+        let settings = serde_json::from_value(header.settings).with_context(|| {
+            format!(
+                "the settings of the campaign in `{}` cannot be read: `--fresh` begins anew",
+                folder.display()
+            )
+        })?;
+        Ok(Some(Campaign {
+            store: opened.store,
+            folder: folder.to_path_buf(),
+            settings,
+            target: header.target,
+            module: header.module.0,
+            edges: 0,
+            bytes_max: u64::MAX,
+        }))
+    }
+
+    /// Begins a campaign in `folder`, in which there is none.
+    ///
+    /// # Errors
+    /// A folder that cannot be written; a campaign that another process has open.
+    pub fn begin(folder: &Path, target: &str, wasm: &[u8], settings: Settings) -> Result<Campaign> {
+        let mut store = Store::open(folder)?.store;
+        let module = xxhash_rust::xxh3::xxh3_128(wasm);
+        let header = Header {
+            module: Hex(module),
+            target: target.to_string(),
+            settings: serde_json::to_value(&settings).context("settings are JSON")?,
+        };
+        store.begin(&header, wasm)?;
+        let (folder, target) = (folder.to_path_buf(), target.to_string());
+        Ok(Campaign { store, folder, settings, target, module, edges: 0, bytes_max: u64::MAX })
+    }
+
+    /// Sets the most bytes that the store may have.
+    pub fn set_bytes_max(&mut self, bytes: u64) {
+        self.bytes_max = bytes;
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What it was begun with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The name of the target.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// The hash of the module.
+    pub fn module_hash(&self) -> u128 {
+        self.module
+    }
+
+    /// The module that it was begun with.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn module(&self) -> Result<Vec<u8>> {
+        self.store.module()
+    }
+
+    /// A machine of the module that it was begun with.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn machine(&self) -> Result<Machine> {
+        let program = Program::load(
+            &self.module()?,
+            (&self.settings.limits).into(),
+            (&self.settings.selection).into(),
+        )?;
+        Machine::new(Arc::new(program))
+    }
+
+    /// Bytes of the file.
+    ///
+    /// # Errors
+    /// The file is gone.
+    pub fn bytes(&self) -> Result<u64> {
+        self.store.file_bytes()
+    }
+
+    /// Drops what nothing refers to.
+    ///
+    /// # Errors
+    /// A file that is damaged or cannot be written.
+    pub fn collect_garbage(&mut self) -> Result<Collected> {
+        self.store.collect_garbage()
+    }
+
+    /// All that is known, for the program that it was saved of.
+    ///
+    /// # Errors
+    /// A damaged file; another program.
+    pub fn load(&mut self, program: &Program) -> Result<Knowledge<Snapshot>> {
+        let loaded = self.store.load(program)?;
+        let (knowledge, edges) = knowledge(loaded, &self.settings, program).with_context(|| {
+            format!(
+                "the campaign in `{}` is damaged: `--fresh` begins anew, and keeps it aside",
+                self.folder.display()
+            )
+        })?;
+        self.edges = edges;
+        Ok(knowledge)
+    }
+
+    /// The steps of each checkpoint, and of each finding, for a build that may be another.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn load_traces(&self, program: &Program) -> Result<Vec<OldCheckpoint>> {
+        let traces = self.store.load_traces(program)?.into_iter();
+        Ok(traces.map(|(record, trace)| OldCheckpoint { energy: record.energy, trace }).collect())
+    }
+
+    /// How far the campaign is, without loading states.
+    ///
+    /// # Errors
+    /// A damaged file.
+    pub fn tally(&self) -> Result<Tally> {
+        let counters: Counters = parsed(self.store.counters()?)?;
+        let lists: Lists = parsed(self.store.lists()?)?;
+        Ok(tally(counters, lists.counts))
+    }
+
+    /// Saves what changed since the last time: all of it, or nothing.
+    ///
+    /// # Errors
+    /// A file that cannot be written; a store that is too small for the campaign without any saved state.
+    pub fn save(&mut self, known: &Knowledge<Snapshot>, program: &Program) -> Result<()> {
+        self.save_states(known, program, &|_| true)?;
+        if self.store.file_bytes()? <= self.bytes_max {
+            return Ok(());
+        }
+        self.store.collect_garbage()?;
+        // Half of the saved states go, those of the lowest energy, until the rest fits.
+        let mut energies: Vec<f64> = known.checkpoints.iter().map(|checkpoint| checkpoint.energy).collect();
+        energies.sort_unstable_by(f64::total_cmp);
+        let mut kept = energies.len();
+        while self.store.file_bytes()? > self.bytes_max {
+            ensure!(
+                kept > 0,
+                "the campaign in `{}` needs more than --store-max, even without saved states: it is as it was at run {}",
+                self.folder.display(),
+                known.tally.runs
+            );
+            kept /= 2;
+            let least = energies.len().checked_sub(kept).and_then(|index| energies.get(index)).copied();
+            self.save_states(known, program, &|energy| least.is_some_and(|least| energy >= least))?;
+            self.store.collect_garbage()?;
+        }
+        Ok(())
+    }
+
+    fn save_states(
+        &mut self,
+        known: &Knowledge<Snapshot>,
+        program: &Program,
+        is_kept: &dyn Fn(f64) -> bool,
+    ) -> Result<()> {
+        let Tally { runs, rejected, steps, rules, counts } = known.tally.clone();
+        let counters = Counters { runs, rejected, steps, rules, checkpoints: known.checkpoints.saved() };
+        let lists = Lists {
+            productive: known
+                .productive
+                .iter()
+                .map(|rule| rule.iter().map(|values| values.to_vec()).collect())
+                .collect(),
+            scores: known.scores.iter().map(|(label, score)| (*label, score.to_bits())).collect(),
+            counts,
+        };
+        let checkpoints = known.checkpoints.iter().map(|checkpoint| {
+            let snapshot = checkpoint.snapshot.as_ref().filter(|_| is_kept(checkpoint.energy));
+            (record(checkpoint), snapshot)
+        });
+        let edges: Vec<(u64, u64)> =
+            known.edges[self.edges..].iter().map(|(slot, run)| (name_of(*slot, program), *run)).collect();
+        let findings = known.findings.iter().map(|finding| {
+            let Finding { failure, run, trace } = &**finding;
+            let line =
+                FindingLine { failure: failure.clone(), run: *run, steps: file::lines_of(program, trace) };
+            Ok((failure.id(), serde_json::to_value(line)?))
+        });
+        let findings: Result<Vec<_>> = findings.collect();
+        self.store.save(&Saved {
+            program,
+            counters: serde_json::to_value(counters)?,
+            checkpoints: checkpoints.collect(),
+            histories: self.new_histories(known),
+            edges: &edges,
+            findings: findings?,
+            lists: serde_json::to_value(lists)?,
+        })?;
+        self.edges = known.edges.len();
+        Ok(())
+    }
+
+    /// The histories that lead to checkpoints and are not stored yet, in the order of their numbers.
+    fn new_histories<'k>(&self, known: &'k Knowledge<Snapshot>) -> Vec<(u64, Option<u64>, &'k Trace)> {
+        let mut new = BTreeMap::new();
+        for checkpoint in known.checkpoints.iter() {
+            let mut next = Some(&checkpoint.history);
+            while let Some(history) = next
+                && !self.store.has_history(history.id)
+                && !new.contains_key(&history.id)
+            {
+                new.insert(history.id, &**history);
+                next = history.parent.as_ref();
+            }
+        }
+        let parent = |history: &History| history.parent.as_ref().map(|parent| parent.id);
+        new.into_iter().map(|(id, history)| (id, parent(history), &history.steps)).collect()
+    }
+
+    /// Moves what is in `folder` aside; where to, if there is something.
+    ///
+    /// # Errors
+    /// A campaign that another process has open; a folder that cannot be written.
+    pub fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
+        Store::set_aside(folder)
+    }
+}
+
+fn tally(counters: Counters, counts: Counts) -> Tally {
+    let Counters { runs, rejected, steps, rules, checkpoints: _ } = counters;
+    Tally { runs, rejected, steps, rules, counts }
+}
+
+/// The name of an edge in the store: its slot, and its stable hash.
+fn name_of(slot: u32, program: &Program) -> u64 {
+    let hash = program.edges().edges.get(slot as usize).map_or(0, |edge| edge.hash);
+    u64::from(slot) << 32 | u64::from(hash)
+}
+
+fn record(checkpoint: &Checkpoint<Snapshot>) -> Record {
+    Record {
+        id: checkpoint.id,
+        parent: checkpoint.parent,
+        state: checkpoint.state,
+        faults: checkpoint.faults.clone(),
+        energy: checkpoint.energy,
+        new_edges: checkpoint.new_edges,
+        step: checkpoint.step,
+        run: checkpoint.run,
+        selected: checkpoint.selected,
+        history: checkpoint.history.id,
+    }
+}
+
+fn parsed<T: Default + for<'de> Deserialize<'de>>(value: serde_json::Value) -> Result<T> {
+    if value.is_null() { Ok(T::default()) } else { Ok(serde_json::from_value(value)?) }
+}
+
+/// What was stored as an exploration has it, and how many edges there are.
+fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(Knowledge<Snapshot>, usize)> {
+    let options = settings.options(program)?;
+    let counters: Counters = parsed(loaded.counters)?;
+    let lists: Lists = parsed(loaded.lists)?;
+    let rules = program.rules().len();
+    let mut known = Knowledge::new(&options, rules, program.declared());
+    for (name, run) in loaded.edges {
+        let slot = (name >> 32) as u32;
+        ensure!(name_of(slot, program) == name, "an edge is not one of this module");
+        known.saw(slot, run);
+    }
+    let mut histories = BTreeMap::from([(0, known.start().clone())]);
+    for (id, parent, steps) in loaded.histories {
+        let parent = parent.map(|parent| histories.get(&parent).cloned().context("a history is missing"));
+        histories.insert(id, Arc::new(History { id, parent: parent.transpose()?, steps }));
+    }
+    let mut list = Vec::new();
+    for (record, snapshot) in loaded.checkpoints {
+        let history = histories.get(&record.history).context("a history is missing")?.clone();
+        ensure!(record.faults.len() == program.faults().len(), "a checkpoint has other faults");
+        list.push(checkpoint(record, snapshot, history));
+    }
+    known.checkpoints =
+        Checkpoints::of(options.checkpoints_max, options.energies.clone(), list, counters.checkpoints);
+    if !lists.productive.is_empty() {
+        ensure!(lists.productive.len() == rules, "there are other rules");
+        known.productive =
+            lists.productive.into_iter().map(|rule| rule.into_iter().map(Arc::from).collect()).collect();
+    }
+    known.scores = lists.scores.into_iter().map(|(label, bits)| (label, f64::from_bits(bits))).collect();
+    let mut findings = Vec::new();
+    for (_, finding) in loaded.findings {
+        let FindingLine { failure, run, steps } = serde_json::from_value(finding)?;
+        findings.push(Arc::new(Finding { failure, run, trace: file::trace_of(program, &steps)? }));
+    }
+    findings.sort_by_key(|finding| finding.run);
+    known.findings = findings;
+    if counters.runs > 0 {
+        known.tally = tally(counters, lists.counts);
+    }
+    let edges = known.edges.len();
+    Ok((known, edges))
+}
+
+fn checkpoint(record: Record, snapshot: Option<Snapshot>, history: Arc<History>) -> Checkpoint<Snapshot> {
+    let Record { id, parent, state, faults, energy, new_edges, step, run, selected, history: _ } = record;
+    Checkpoint { id, parent, snapshot, state, faults, history, energy, new_edges, step, run, selected }
+}
+
+/// Whether what two campaigns know can be put together: one module, and what counts its edges and bounds its steps.
+///
+/// # Errors
+/// What differs.
+pub fn ensure_alike(one: &Campaign, other: &Campaign) -> Result<()> {
+    let shown = |campaign: &Campaign| campaign.folder.display().to_string();
+    if one.module != other.module {
+        bail!("`{}` and `{}` are of two modules, or two builds of one", shown(one), shown(other));
+    }
+    for name in one.settings.differences(&other.settings) {
+        ensure!(
+            name != "limits" && name != "selection",
+            "`{}` and `{}` were begun with other {name}, so their states and edges do not compare",
+            shown(one),
+            shown(other)
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! From what is on disk to an exploration that begins, or goes on.
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::json;
+use spelunk::campaign::{Campaign, OldCheckpoint, Settings};
+use spelunk::explore::{Explorer, Knowledge, Options, Planted, Tally};
+use spelunk::file::Hex;
+use spelunk::load;
+use spelunk::machine::Machine;
+use spelunk::target::Target;
+
+use super::{Guest, Output};
+
+/// Where an exploration starts.
+pub(super) enum Start {
+    /// From nothing, and nothing is kept.
+    InMemory,
+    /// From nothing.
+    New(Campaign),
+    /// Where the campaign was.
+    GoOn(Campaign),
+    /// With the steps of a campaign of another build.
+    Rebuilt(Campaign, Vec<OldCheckpoint>, Box<Tally>),
+}
+
+impl Start {
+    /// Opens the campaign in `folder`, or begins one. One with other settings, or of another build, is kept aside.
+    pub(super) fn open(
+        folder: &Path,
+        is_fresh: bool,
+        guest: &Guest,
+        wasm: &[u8],
+        settings: &Settings,
+        output: &mut Output,
+    ) -> Result<Start> {
+        let target = load::name_of(&guest.target);
+        let begin = || Campaign::begin(folder, &target, wasm, settings.clone());
+        if is_fresh {
+            aside(folder, "--fresh begins anew", output)?;
+            return Ok(Start::New(begin()?));
+        }
+        let Some(campaign) = Campaign::open(folder)? else { return Ok(Start::New(begin()?)) };
+        let differences = campaign.settings().differences(settings);
+        if !differences.is_empty() {
+            drop(campaign);
+            let why =
+                format!("it was begun with another {}", differences.join(", another ").replace('_', "-"));
+            aside(folder, &why, output)?;
+            return Ok(Start::New(begin()?));
+        }
+        let module = xxhash_rust::xxh3::xxh3_128(wasm);
+        if campaign.module_hash() == module {
+            return Ok(Start::GoOn(campaign));
+        }
+        let program = guest
+            .machines_of(wasm, 1, (&settings.limits).into(), (&settings.selection).into())?
+            .remove(0)
+            .program()
+            .clone();
+        let traces = campaign.load_traces(&program)?;
+        let tally = campaign.tally()?;
+        drop(campaign);
+        aside(folder, "it is of another build", output)?;
+        Ok(Start::Rebuilt(begin()?, traces, Box::new(tally)))
+    }
+
+    /// The exploration, and the campaign that it is saved in.
+    pub(super) fn explorer<'m>(
+        self,
+        machines: &'m mut [Machine],
+        options: Options,
+        output: &mut Output,
+    ) -> Result<(Explorer<'m, Machine>, Option<Campaign>)> {
+        let program = machines[0].program().clone();
+        match self {
+            Start::InMemory => Ok((Explorer::with_workers(machines, options), None)),
+            Start::New(campaign) => Ok((Explorer::with_workers(machines, options), Some(campaign))),
+            Start::GoOn(mut campaign) => {
+                let known = campaign.load(&program)?;
+                let progress = known.progress();
+                let what = [
+                    (known.checkpoints.len() as u64, "checkpoint"),
+                    (progress.edges.into(), "edge"),
+                    (progress.findings as u64, "finding"),
+                ];
+                let text = format!(
+                    "the campaign in {} at run {}, with {}",
+                    campaign.folder().display(),
+                    progress.runs,
+                    what.map(|(count, noun)| spelunk::report::counted(count, noun)).join(", ")
+                );
+                if progress.runs > 0 {
+                    output.console.status("Resumed", &text);
+                }
+                output.report.event("resumed", json!({ "runs": progress.runs, "edges": progress.edges }))?;
+                Ok((Explorer::resume(machines, options, known), Some(campaign)))
+            }
+            Start::Rebuilt(campaign, traces, tally) => {
+                let mut known = Knowledge::new(&options, machines[0].rules().len(), program.declared());
+                let (runs, steps) = (tally.runs, tally.steps);
+                known.tally =
+                    Tally { runs, steps, rules: tally.rules, rejected: tally.rejected, ..known.tally };
+                let mut explorer = Explorer::resume(machines, options, known);
+                let (mut kept, total) = (0u64, traces.len());
+                for OldCheckpoint { energy, trace } in traces {
+                    let planted = trace.map(|trace| explorer.plant(&trace, energy));
+                    kept += u64::from(matches!(planted, Ok(Planted::Checkpoint | Planted::Known)));
+                }
+                let edges = explorer.progress().edges;
+                output.console.status(
+                    "Rebuilt",
+                    &format!("the steps of {kept} of {total} checkpoints fit the new build, and reach {edges} edges"),
+                );
+                let module = String::from(Hex(program.hash()));
+                output.report.event(
+                    "rebuilt",
+                    json!({ "module": module, "checkpoints": total, "kept": kept, "edges": edges }),
+                )?;
+                Ok((explorer, Some(campaign)))
+            }
+        }
+    }
+}
+
+/// Keeps the campaign in `folder` aside.
+fn aside(folder: &Path, why: &str, output: &mut Output) -> Result<()> {
+    if let Some(path) = Campaign::set_aside(folder)? {
+        output.console.status("Kept", &format!("the earlier campaign in {}, since {why}", path.display()));
+    }
+    Ok(())
+}
