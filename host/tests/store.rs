@@ -146,7 +146,6 @@ fn pages_are_shared_after_reading() {
     }
     // One page and one leaf for each, beside the page that all others are.
     assert!(kept.0.len() <= 2 * records.len() + 2, "{}", kept.0.len());
-    // The bytes that are held are counted for all machines of the process, so this allows for other tests.
     let mut reader = Reader::new(&mut kept, &program).unwrap();
     let read: Vec<Snapshot> = records.iter().map(|record| reader.read(record).unwrap()).collect();
     let other = reader.read(&records[0]).unwrap();
@@ -526,7 +525,10 @@ fn a_campaign_is_open_once() {
     let error = Store::set_aside(&folder).unwrap_err();
     assert!(format!("{error:#}").contains("another process has the campaign"), "{error:#}");
     drop(opened);
+    let unfinished = folder.join(format!("{FILE}.new1"));
+    std::fs::write(&unfinished, "left by a process that was ended").unwrap();
     assert!(Store::open(&folder).is_ok());
+    assert!(!unfinished.exists());
 }
 
 #[test]

@@ -92,8 +92,8 @@ impl Leaf {
 
     /// The hash of the names of its pages; 0 where all are of zeros.
     pub(super) fn name(&self) -> u128 {
-        let is_zero = self.pages.iter().all(Option::is_none);
-        *self.name.get_or_init(|| if is_zero { 0 } else { xxh3_128(&self.names()) })
+        let is_zero = || self.pages.iter().all(Option::is_none);
+        *self.name.get_or_init(|| if is_zero() { 0 } else { xxh3_128(&self.names()) })
     }
 
     /// See [`PageTable::hash`].

@@ -63,7 +63,7 @@ pub struct Store {
     path: PathBuf,
     /// What stands in the file already.
     known: Known,
-    /// The last save failed, so `known` must be read again.
+    /// The last save failed, and `known` must be read again.
     is_stale: bool,
 }
 
@@ -101,6 +101,7 @@ impl Store {
         let database = builder().open(&path).map_err(|error| trouble(&path, error))?;
         let mut store = Store { database, path, known: Known::default(), is_stale: false };
         store.check_version()?;
+        remove_unfinished(folder);
         let reading = store.read()?;
         let found = store.meta::<Header>(&reading, HEADER)?;
         store.known = store.within(Known::of(&reading))?;
@@ -193,7 +194,7 @@ impl Store {
 
     /// Whether a history is stored.
     pub fn has_history(&self, id: u64) -> bool {
-        self.known.histories.contains(&id)
+        !self.is_stale && self.known.histories.contains(&id)
     }
 
     /// Takes what changed since the last time, all of it or none.
@@ -214,7 +215,12 @@ impl Store {
             known.findings(writing, state)
         });
         self.known = known;
-        self.is_stale = saved.is_err();
+        if saved.is_err() {
+            match self.read().and_then(|reading| Known::of(&reading)) {
+                Ok(known) => self.known = known,
+                Err(_) => self.is_stale = true,
+            }
+        }
         saved
     }
 
@@ -426,6 +432,18 @@ fn make(folder: &Path, path: &Path) -> Result<()> {
     });
     let _ = std::fs::remove_file(&temporary);
     named
+}
+
+/// Removes what processes left that were ended while they made a campaign. One that is still about it finds that there
+/// is a campaign.
+fn remove_unfinished(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let prefix = format!("{FILE}.new");
+    for entry in entries.filter_map(Result::ok) {
+        if entry.file_name().to_string_lossy().starts_with(&prefix) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn write(database: &Database, change: impl FnOnce(&WriteTransaction) -> Result<()>) -> Result<()> {

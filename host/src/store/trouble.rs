@@ -34,6 +34,9 @@ pub(super) fn trouble(path: &Path, error: impl Into<redb::Error>) -> Error {
         | redb::Error::TableIsNotMultimap(_)
         | redb::Error::TableDoesNotExist(_)
         | redb::Error::TypeDefinitionChanged { .. }) => damaged_shown(&path.to_string(), &error.to_string()),
+        redb::Error::PreviousIo => anyhow!(
+            "writing the campaign `{path}` failed before, and nothing is saved since: explore again to go on from there"
+        ),
         error => anyhow!("the campaign `{path}` cannot be saved or loaded: {error}"),
     }
 }
