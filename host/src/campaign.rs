@@ -268,16 +268,6 @@ impl Campaign {
         Ok(traces.map(|(record, trace)| OldCheckpoint { energy: record.energy, trace }).collect())
     }
 
-    /// How far the campaign is, without loading states.
-    ///
-    /// # Errors
-    /// A damaged file.
-    pub fn tally(&self) -> Result<Tally> {
-        let counters: Counters = parsed(self.store.counters()?)?;
-        let lists: Lists = parsed(self.store.lists()?)?;
-        Ok(tally(counters, lists.counts))
-    }
-
     /// Saves what changed since the last time: all of it, or nothing.
     ///
     /// # Errors

@@ -5,6 +5,8 @@
 //! exit code, if not 0. A paragraph that begins with `# ` is a comment. The commands of a file run one after
 //! the other in an empty folder that holds copies of `tests/cli/guests`.
 //!
+//! Campaigns are kept only in `campaign.txt`: elsewhere `SPELUNK_IN_MEMORY` is set.
+//!
 //! `BLESS=1` writes what commands print into the files.
 
 use std::fmt::Write as _;
@@ -34,7 +36,7 @@ fn commands_print_what_the_files_say() {
         let printed = expected.iter().map(|case| Case {
             comment: case.comment.clone(),
             command: case.command.clone(),
-            printed: run(&case.command, &folder),
+            printed: run(&case.command, &folder, name != "campaign"),
         });
         let printed: Vec<Case> = printed.collect();
         if is_blessed {
@@ -109,7 +111,7 @@ fn text(cases: &[Case]) -> String {
 }
 
 /// What a command prints, in the form of the files.
-fn run(command: &str, folder: &Path) -> String {
+fn run(command: &str, folder: &Path, is_in_memory: bool) -> String {
     let binary = Path::new(env!("CARGO_BIN_EXE_spelunk"));
     let mut path = binary.parent().expect("it lies in a folder").as_os_str().to_owned();
     path.push(":");
@@ -118,6 +120,10 @@ fn run(command: &str, folder: &Path) -> String {
     shell.args(["-c", command]).current_dir(folder).env("PATH", path).env_remove("CARGO_TARGET_DIR");
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SPELUNK_")) {
         shell.env_remove(name);
+    }
+    // What a command prints is not to depend on the ones before.
+    if is_in_memory {
+        shell.env("SPELUNK_IN_MEMORY", "true");
     }
     let output = shell.output().expect("there is a shell");
     let stream = |bytes: &[u8]| normal(&String::from_utf8_lossy(bytes), folder);

@@ -1,5 +1,6 @@
 //! Verbs and flags, and what they do.
 
+mod campaign;
 mod check;
 mod config;
 mod explore;
@@ -24,6 +25,7 @@ use spelunk::load;
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::report::{Report, command_line};
 
+use campaign::{Export, Import, Merge, One};
 use check::Check;
 use explore::Explore;
 use instrument::Instrument;
@@ -81,6 +83,24 @@ enum Verb {
     /// Shrink a saved trace further.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Shrink(Shrink),
+    /// Say how far a campaign is, and what it found.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Status(One),
+    /// Have one campaign take in what another of the same module knows.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Merge(Merge),
+    /// Keep as few checkpoints of a campaign as go through all edges that all of them do.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Minimize(One),
+    /// Write a campaign's traces, its module and its settings to a folder.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Export(Export),
+    /// Take traces into a campaign.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Import(Import),
+    /// Drop what nothing in a campaign refers to, and give the space back.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Gc(One),
     /// Write the instrumented module.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Instrument(Instrument),
@@ -190,6 +210,12 @@ impl Cli {
             Verb::Check(args) => args.run(&mut output, interrupted),
             Verb::Replay(args) => args.run(&mut output),
             Verb::Shrink(args) => args.run(&mut output, interrupted),
+            Verb::Status(args) => args.status(&mut output),
+            Verb::Merge(args) => args.run(&mut output),
+            Verb::Minimize(args) => args.minimize(&mut output),
+            Verb::Export(args) => args.run(&mut output),
+            Verb::Import(args) => args.run(&mut output),
+            Verb::Gc(args) => args.gc(&mut output),
             Verb::Instrument(args) => args.run(&mut output),
         };
         output.console.clear();

@@ -5,11 +5,10 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::json;
 use spelunk::campaign::{Campaign, OldCheckpoint, Settings};
-use spelunk::explore::{Explorer, Knowledge, Options, Planted, Tally};
+use spelunk::explore::{Explorer, Options, Planted};
 use spelunk::file::Hex;
 use spelunk::load;
 use spelunk::machine::Machine;
-use spelunk::target::Target;
 
 use super::{Guest, Output};
 
@@ -22,7 +21,7 @@ pub(super) enum Start {
     /// Where the campaign was.
     GoOn(Campaign),
     /// With the steps of a campaign of another build.
-    Rebuilt(Campaign, Vec<OldCheckpoint>, Box<Tally>),
+    Rebuilt(Campaign, Vec<OldCheckpoint>),
 }
 
 impl Start {
@@ -60,10 +59,9 @@ impl Start {
             .program()
             .clone();
         let traces = campaign.load_traces(&program)?;
-        let tally = campaign.tally()?;
         drop(campaign);
         aside(folder, "it is of another build", output)?;
-        Ok(Start::Rebuilt(begin()?, traces, Box::new(tally)))
+        Ok(Start::Rebuilt(begin()?, traces))
     }
 
     /// The exploration, and the campaign that it is saved in.
@@ -97,12 +95,8 @@ impl Start {
                 output.report.event("resumed", json!({ "runs": progress.runs, "edges": progress.edges }))?;
                 Ok((Explorer::resume(machines, options, known), Some(campaign)))
             }
-            Start::Rebuilt(campaign, traces, tally) => {
-                let mut known = Knowledge::new(&options, machines[0].rules().len(), program.declared());
-                let (runs, steps) = (tally.runs, tally.steps);
-                known.tally =
-                    Tally { runs, steps, rules: tally.rules, rejected: tally.rejected, ..known.tally };
-                let mut explorer = Explorer::resume(machines, options, known);
+            Start::Rebuilt(campaign, traces) => {
+                let mut explorer = Explorer::with_workers(machines, options);
                 let (mut kept, total) = (0u64, traces.len());
                 for OldCheckpoint { energy, trace } in traces {
                     let planted = trace.map(|trace| explorer.plant(&trace, energy));

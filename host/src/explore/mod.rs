@@ -158,6 +158,9 @@ where
 
     /// Performs a run's steps, and makes a checkpoint of the state that they lead to, or a finding; see [`Planted`].
     pub fn plant(&mut self, trace: &Trace, energy: f64) -> Planted {
+        if self.known.checkpoints.is_empty() {
+            self.runners[0].find_base(&mut self.known);
+        }
         self.known.plant(self.runners[0].target, &self.options, trace, energy)
     }
 

@@ -176,22 +176,6 @@ impl Store {
         })())
     }
 
-    /// How far the campaign is.
-    ///
-    /// # Errors
-    /// A damaged file.
-    pub fn counters(&self) -> Result<serde_json::Value> {
-        Ok(self.meta(&self.read()?, COUNTERS)?.unwrap_or_default())
-    }
-
-    /// Productive values, best scores, counts of properties and events.
-    ///
-    /// # Errors
-    /// A damaged file.
-    pub fn lists(&self) -> Result<serde_json::Value> {
-        Ok(self.meta(&self.read()?, LISTS)?.unwrap_or_default())
-    }
-
     /// Whether a history is stored.
     pub fn has_history(&self, id: u64) -> bool {
         !self.is_stale && self.known.histories.contains(&id)

@@ -1,0 +1,430 @@
+//! `spelunk status`, `merge`, `minimize`, `export`, `import` and `gc`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use spelunk::campaign::{Campaign, Settings, ensure_alike};
+use spelunk::energy::{Energies, History};
+use spelunk::explore::{Explorer, Knowledge, Planted, cover, edges_of};
+use spelunk::file::{Hex, TraceFile, VERSION};
+use spelunk::load;
+use spelunk::machine::{Machine, Snapshot};
+use spelunk::outcome::Failure;
+use spelunk::replay::{Replayed, replay};
+use spelunk::report::counted;
+use spelunk::store::FILE;
+use spelunk::trace::Trace;
+
+use super::saved::{describe, save};
+use super::{NONDETERMINISM, Output, PASSED};
+
+/// What an exported campaign is of, beside its traces.
+const HEADER: &str = "campaign.json";
+/// The module of an exported campaign.
+const MODULE: &str = "module.wasm";
+
+#[derive(Args)]
+pub(super) struct One {
+    /// The folder of a campaign, or the target, where its campaign is below `.spelunk`.
+    campaign: PathBuf,
+}
+
+#[derive(Args)]
+pub(super) struct Merge {
+    /// The campaign that takes in what the other knows.
+    campaign: PathBuf,
+    /// The other, which stays as it is.
+    other: PathBuf,
+}
+
+#[derive(Args)]
+pub(super) struct Export {
+    #[command(flatten)]
+    campaign: One,
+    /// A folder that does not exist, or is empty.
+    to: PathBuf,
+}
+
+#[derive(Args)]
+pub(super) struct Import {
+    /// The folder of a campaign; where there is none, one is begun.
+    campaign: PathBuf,
+    /// What `spelunk export` wrote, or trace files.
+    #[arg(required = true)]
+    from: Vec<PathBuf>,
+}
+
+/// What stands in [`HEADER`].
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    spelunk: u32,
+    target: String,
+    settings: Settings,
+}
+
+/// An open campaign, and all that it knows.
+struct Opened {
+    campaign: Campaign,
+    machine: Machine,
+    known: Knowledge<Snapshot>,
+}
+
+impl Opened {
+    fn open(path: &Path) -> Result<Opened> {
+        let folder = folder_of(path)?;
+        let campaign = Campaign::open(&folder)?;
+        let mut campaign =
+            campaign.with_context(|| format!("the campaign in `{}` has not begun", folder.display()))?;
+        let machine = campaign.machine()?;
+        let known = campaign.load(machine.program())?;
+        Ok(Opened { campaign, machine, known })
+    }
+
+    fn save(&mut self) -> Result<()> {
+        self.campaign.save(&self.known, self.machine.program())
+    }
+}
+
+/// The folder of the campaign that the user names.
+fn folder_of(path: &Path) -> Result<PathBuf> {
+    let of_target = Path::new(".spelunk").join(load::name_of(path));
+    let folders = [path.to_path_buf(), of_target];
+    let found = folders.into_iter().find(|folder| folder.join(FILE).exists());
+    found.with_context(|| {
+        format!("there is no campaign in `{}`: `spelunk explore` begins one", path.display())
+    })
+}
+
+impl One {
+    pub(super) fn status(&self, output: &mut Output) -> Result<u8> {
+        let Opened { campaign, machine, known } = Opened::open(&self.campaign)?;
+        let edges = machine.program().edges().edges.len();
+        let progress = known.progress();
+        let kept = known.checkpoints.len();
+        let states = known.checkpoints.iter().filter(|checkpoint| checkpoint.snapshot.is_some()).count();
+        let bytes = campaign.bytes()?;
+        let module = String::from(Hex(campaign.module_hash()));
+        let unmet: Vec<_> = known.tally.counts.properties.iter().filter(|p| p.is_unmet()).collect();
+        let file =
+            |failure: &Failure| campaign.folder().join("findings").join(format!("{}.json", failure.id()));
+        let findings: Vec<_> = known.findings.iter().map(|f| (&f.failure, f.run, file(&f.failure))).collect();
+        let findings_json: Vec<_> = findings
+            .iter()
+            .map(|(failure, run, trace)| json!({ "id": failure.id(), "failure": failure, "run": run, "trace": trace }))
+            .collect();
+        output.report.event(
+            "status",
+            json!({
+                "folder": campaign.folder(), "target": campaign.target(), "module": module,
+                "settings": campaign.settings(), "runs": progress.runs, "rejected": progress.rejected,
+                "steps": progress.steps, "edges": edges, "edges_hit": progress.edges,
+                "checkpoints": { "kept": kept, "saved": progress.checkpoints, "states": states },
+                "findings": findings_json, "bytes": bytes,
+                "unmet": unmet.iter().map(|p| json!({ "kind": p.kind, "name": p.name })).collect::<Vec<_>>(),
+            }),
+        )?;
+        let mut text = format!(
+            "{} of {}, module {module}, seed {}\n{} ({} rejected) and {}; {} of {}; {} kept of {}, {states} with their state; {} on disk",
+            campaign.folder().display(),
+            campaign.target(),
+            campaign.settings().seed,
+            counted(progress.runs, "run"),
+            progress.rejected,
+            counted(progress.steps, "step"),
+            progress.edges,
+            counted(edges as u64, "edge"),
+            counted(kept as u64, "checkpoint"),
+            progress.checkpoints,
+            size(bytes),
+        );
+        for (failure, run, path) in findings {
+            text += &format!("\nfound in run {run}: {failure}  {}", path.display());
+        }
+        for property in unmet {
+            text += &format!("\nnot seen in these runs: {} {}", property.kind, property.name);
+        }
+        output.report.text(&text)?;
+        Ok(PASSED)
+    }
+
+    pub(super) fn minimize(&self, output: &mut Output) -> Result<u8> {
+        let mut opened = Opened::open(&self.campaign)?;
+        let before = opened.known.checkpoints.len();
+        let mut sets = Vec::new();
+        for checkpoint in opened.known.checkpoints.iter() {
+            sets.push(edges_of(&mut opened.machine, &trace_of(&checkpoint.history)));
+        }
+        let edges = sets.iter().flatten().collect::<std::collections::BTreeSet<_>>().len();
+        let kept = cover(&sets);
+        let ids: Vec<u64> = kept.iter().map(|index| opened.known.checkpoints.get(*index).id).collect();
+        opened.known.checkpoints.retain(|checkpoint| ids.contains(&checkpoint.id));
+        opened.save()?;
+        opened.campaign.collect_garbage()?;
+        output.report.event("minimize", json!({ "before": before, "kept": ids, "edges": edges }))?;
+        output.report.text(&format!(
+            "{} of {before} kept, whose steps go through all of the {} that they all went through",
+            counted(ids.len() as u64, "checkpoint"),
+            counted(edges as u64, "edge")
+        ))?;
+        Ok(PASSED)
+    }
+
+    pub(super) fn gc(&self, output: &mut Output) -> Result<u8> {
+        let folder = folder_of(&self.campaign)?;
+        let campaign = Campaign::open(&folder)?;
+        let mut campaign =
+            campaign.with_context(|| format!("the campaign in `{}` has not begun", folder.display()))?;
+        let collected = campaign.collect_garbage()?;
+        output.report.event(
+            "gc",
+            json!({
+                "before": collected.before, "after": collected.after, "parts": collected.blobs,
+                "histories": collected.histories,
+            }),
+        )?;
+        output.report.text(&format!(
+            "{} before, {} now; {} of saved states and {} dropped",
+            size(collected.before),
+            size(collected.after),
+            counted(collected.blobs, "part"),
+            counted(collected.histories, "step sequence")
+        ))?;
+        Ok(PASSED)
+    }
+}
+
+impl Merge {
+    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
+        let (into, from) = (folder_of(&self.campaign)?, folder_of(&self.other)?);
+        let is_one = into.canonicalize().ok() == from.canonicalize().ok();
+        ensure!(!is_one, "`{}` and `{}` are one campaign", self.campaign.display(), self.other.display());
+        let mut opened = Opened::open(&into)?;
+        let other = Campaign::open(&from)?;
+        let mut other =
+            other.with_context(|| format!("the campaign in `{}` has not begun", from.display()))?;
+        ensure_alike(&opened.campaign, &other)?;
+        let before = opened.known.progress();
+        let other = other.load(opened.machine.program())?;
+        opened.known.merge(&other);
+        opened.save()?;
+        for finding in &other.findings {
+            let name = format!("{}.json", finding.failure.id());
+            let (from, to) = (from.join("findings").join(&name), into.join("findings").join(&name));
+            keep_trace(&opened.machine, (&finding.trace, &finding.failure), &from, &to)?;
+        }
+        let after = opened.known.progress();
+        output.report.event(
+            "merge",
+            json!({
+                "runs": after.runs, "edges": after.edges, "new_edges": after.edges - before.edges,
+                "checkpoints": opened.known.checkpoints.len(), "findings": after.findings,
+                "new_findings": after.findings - before.findings,
+            }),
+        )?;
+        output.report.text(&format!(
+            "{} now, {} new; {} kept; {}, {} new",
+            counted(after.edges.into(), "edge"),
+            after.edges - before.edges,
+            counted(opened.known.checkpoints.len() as u64, "checkpoint"),
+            counted(after.findings as u64, "finding"),
+            after.findings - before.findings
+        ))?;
+        Ok(PASSED)
+    }
+}
+
+/// Keeps a finding's trace as a file: a shrunk one where there is one.
+fn keep_trace(machine: &Machine, (trace, failure): (&Trace, &Failure), from: &Path, to: &Path) -> Result<()> {
+    if to.exists() {
+        return Ok(());
+    }
+    match TraceFile::read(from) {
+        Ok(file) => file.write(to),
+        Err(_) => save(machine, trace, Some(failure), to),
+    }
+}
+
+impl Export {
+    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
+        let Opened { campaign, mut machine, known } = Opened::open(&self.campaign.campaign)?;
+        let to = &self.to;
+        let cannot = || format!("cannot export to `{}`", to.display());
+        std::fs::create_dir_all(to).with_context(cannot)?;
+        let is_empty = std::fs::read_dir(to).with_context(cannot)?.next().is_none();
+        ensure!(is_empty, "the folder `{}` is not empty", to.display());
+        let header = Header {
+            spelunk: VERSION,
+            target: campaign.target().to_string(),
+            settings: campaign.settings().clone(),
+        };
+        std::fs::write(to.join(HEADER), format!("{:#}\n", serde_json::to_value(header)?))
+            .with_context(cannot)?;
+        std::fs::write(to.join(MODULE), campaign.module()?).with_context(cannot)?;
+        let mut is_flaky = false;
+        for checkpoint in known.checkpoints.iter() {
+            let (replayed, trace) = replay(&mut machine, &trace_of(&checkpoint.history), false);
+            if replayed != Replayed::Passed {
+                let why = describe(&machine, &trace, &replayed);
+                output.console.warning(&format!(
+                    "the steps to checkpoint {} do not go as they did, and are left out: {why}",
+                    checkpoint.id
+                ));
+                is_flaky = true;
+                continue;
+            }
+            save(&machine, &trace, None, &to.join(format!("checkpoint-{:06}.json", checkpoint.id)))?;
+        }
+        for finding in &known.findings {
+            let name = format!("{}.json", finding.failure.id());
+            let from = campaign.folder().join("findings").join(&name);
+            keep_trace(&machine, (&finding.trace, &finding.failure), &from, &to.join(&name))?;
+        }
+        let (checkpoints, findings) = (known.checkpoints.len(), known.findings.len());
+        output
+            .report
+            .event("export", json!({ "to": to, "checkpoints": checkpoints, "findings": findings }))?;
+        output.report.text(&format!(
+            "{} and {} in `{}`, with the module and its settings",
+            counted(checkpoints as u64, "checkpoint"),
+            counted(findings as u64, "finding"),
+            to.display()
+        ))?;
+        Ok(if is_flaky { NONDETERMINISM } else { PASSED })
+    }
+}
+
+impl Import {
+    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
+        let Opened { mut campaign, machine, known } = self.open()?;
+        let mut machines = [machine];
+        let options = campaign.settings().options(machines[0].program())?;
+        let program = machines[0].program().clone();
+        let mut explorer = Explorer::resume(&mut machines, options, known);
+        let mut counts = [0u64; 3];
+        let mut is_flaky = false;
+        for path in self.traces()? {
+            let file = TraceFile::read(&path)?;
+            let trace = file
+                .trace(explorer.target())
+                .with_context(|| format!("the trace `{}` does not fit the module", path.display()));
+            let planted = trace.map(|trace| {
+                // What was recorded on this very build must go as it did.
+                let is_same = file.module.0 == program.hash()
+                    && file.limits == program.limits().into()
+                    && file.selection == program.selection().into();
+                let replayed = is_same.then(|| replay(explorer.target(), &trace, true).0);
+                match replayed {
+                    Some(diverged @ Replayed::Diverged { .. }) => {
+                        is_flaky = true;
+                        Planted::Stale(describe(explorer.target(), &trace, &diverged))
+                    }
+                    _ => explorer.plant(&trace, Energies::default().start),
+                }
+            });
+            let why = match planted {
+                Ok(Planted::Checkpoint) => {
+                    counts[0] += 1;
+                    continue;
+                }
+                Ok(Planted::Known | Planted::FoundBefore) => {
+                    counts[2] += 1;
+                    continue;
+                }
+                Ok(Planted::Found) => {
+                    counts[1] += 1;
+                    let finding = explorer.findings().last().context("it was just found")?.clone();
+                    let to =
+                        campaign.folder().join("findings").join(format!("{}.json", finding.failure.id()));
+                    keep_trace(explorer.target(), (&finding.trace, &finding.failure), &path, &to)?;
+                    continue;
+                }
+                Ok(Planted::Stale(why)) => why,
+                Err(error) => format!("{error:#}"),
+            };
+            output.console.status("Stale", &format!("{}: {why}", path.display()));
+        }
+        campaign.save(explorer.knowledge(), &program)?;
+        let [checkpoints, findings, known] = counts;
+        let edges = explorer.progress().edges;
+        output.report.event(
+            "import",
+            json!({ "checkpoints": checkpoints, "findings": findings, "known": known, "edges": edges }),
+        )?;
+        output.report.text(&format!(
+            "{} and {} taken in, {known} known before; {} now",
+            counted(checkpoints, "checkpoint"),
+            counted(findings, "finding"),
+            counted(edges.into(), "edge")
+        ))?;
+        Ok(if is_flaky { NONDETERMINISM } else { PASSED })
+    }
+
+    /// The campaign, or a new one of what was exported.
+    fn open(&self) -> Result<Opened> {
+        let folder = &self.campaign;
+        if folder.join(FILE).exists() {
+            return Opened::open(folder);
+        }
+        let exported = self.from.iter().find(|path| path.join(HEADER).exists());
+        let Some(exported) = exported else {
+            bail!(
+                "there is no campaign in `{}`, and what is imported does not say of what one would be: \
+                 begin it with `spelunk explore`, or import a folder that `spelunk export` wrote",
+                folder.display()
+            );
+        };
+        let cannot = || format!("`{}` is not what `spelunk export` writes", exported.display());
+        let text = std::fs::read_to_string(exported.join(HEADER)).with_context(cannot)?;
+        let header: Header = serde_json::from_str(&text).with_context(cannot)?;
+        ensure!(
+            header.spelunk <= VERSION,
+            "`{}` has version {} of the format, and this Spelunk reads up to {VERSION}: use a newer Spelunk",
+            exported.display(),
+            header.spelunk
+        );
+        let wasm = std::fs::read(exported.join(MODULE)).with_context(cannot)?;
+        let campaign = Campaign::begin(folder, &header.target, &wasm, header.settings)?;
+        let machine = campaign.machine()?;
+        let options = campaign.settings().options(machine.program())?;
+        let rules = spelunk::target::Target::rules(&machine).len();
+        let known = Knowledge::new(&options, rules, machine.program().declared());
+        Ok(Opened { campaign, machine, known })
+    }
+
+    /// The trace files, those of folders in the order of their names.
+    fn traces(&self) -> Result<Vec<PathBuf>> {
+        let mut traces = Vec::new();
+        for path in &self.from {
+            if !path.is_dir() {
+                traces.push(path.clone());
+                continue;
+            }
+            let cannot = || format!("cannot read the folder `{}`", path.display());
+            let entries: std::io::Result<Vec<_>> = std::fs::read_dir(path).with_context(cannot)?.collect();
+            let paths = entries.with_context(cannot)?.into_iter().map(|entry| entry.path());
+            let is_trace = |path: &PathBuf| {
+                path.extension().is_some_and(|extension| extension == "json") && !path.ends_with(HEADER)
+            };
+            let from = traces.len();
+            traces.extend(paths.filter(is_trace));
+            traces[from..].sort();
+        }
+        Ok(traces)
+    }
+}
+
+fn trace_of(history: &Arc<History>) -> Trace {
+    let mut trace = Trace::default();
+    history.flatten(&mut trace);
+    trace
+}
+
+/// `1.5 MiB`
+fn size(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64)
+}
