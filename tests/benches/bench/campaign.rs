@@ -37,7 +37,7 @@ pub(crate) fn store() -> Result<()> {
     let header =
         Header { module: Hex(program.hash()), target: "bench".into(), settings: serde_json::Value::Null };
     store.begin(&header, &wasm)?;
-    let (states, histories) = states(&program)?;
+    let (states, histories, held) = states(&program)?;
     let mut saving = 0.0;
     for end in (BATCH..=COUNT).step_by(BATCH as usize) {
         let start = Instant::now();
@@ -72,6 +72,12 @@ pub(crate) fn store() -> Result<()> {
     let collecting = start.elapsed().as_secs_f64();
     let mib = |bytes: f64| format!("{:.1} MiB", bytes / f64::from(1 << 20));
     let size = format!("{:.1} KiB each", bytes / COUNT as f64 / 1024.0);
+    row(
+        &format!("{what}, in memory"),
+        &mib(held as f64),
+        "",
+        held as f64 / COUNT as f64 / f64::from(4 << 20),
+    );
     row(&format!("{what}, the file"), &mib(bytes), &size, bytes / COUNT as f64 / f64::from(4 << 20));
     let each = |seconds: f64| format!("{:.0} µs each", seconds / COUNT as f64 * 1e6);
     row(&format!("{what}, saved {BATCH} at a time"), &format!("{saving:.2} s"), &each(saving), saving);
@@ -83,8 +89,8 @@ pub(crate) fn store() -> Result<()> {
     Ok(())
 }
 
-/// A chain of states, and the step to each.
-fn states(program: &Arc<Program>) -> Result<(Vec<Snapshot>, Vec<Trace>)> {
+/// A chain of states, the step to each, and the bytes that all of them hold.
+fn states(program: &Arc<Program>) -> Result<(Vec<Snapshot>, Vec<Trace>, usize)> {
     let mut machine = Machine::new(program.clone())?;
     let mut chooser = Chooser::default();
     machine.step(Action::Rule(0), &mut chooser);
@@ -95,7 +101,8 @@ fn states(program: &Arc<Program>) -> Result<(Vec<Snapshot>, Vec<Trace>)> {
         states.push(machine.snapshot().context("this module has snapshots")?);
         histories.push(steps);
     }
-    Ok((states, histories))
+    let held = machine.saved_bytes();
+    Ok((states, histories, held))
 }
 
 fn record(id: u64) -> Record {

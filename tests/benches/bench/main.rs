@@ -1,6 +1,7 @@
 //! What Spelunk costs, as ratios from one run: `cargo bench --workspace --bench bench` prints the table, and with
 //! `-- --full` what takes minutes.
 
+mod campaign;
 mod check;
 mod machine;
 mod search;
@@ -21,6 +22,7 @@ fn main() -> Result<()> {
         search::exploration()?;
         search::workers()?;
         search::shrinking()?;
+        campaign::store()?;
         check::tree(is_full)?;
         check::states()?;
         check::interleavings()
