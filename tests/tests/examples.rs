@@ -9,7 +9,6 @@ use spelunk::energy::Strategy;
 use spelunk::explore::{Explorer, Finding, Options, Progress};
 use spelunk::machine::{Edges, Limits, Machine, Program, Selection, instrument};
 use spelunk::outcome::Outcome;
-use spelunk::property::Counts;
 use spelunk::replay::{Replayed, replay};
 use spelunk::target::{Target, attempt};
 use spelunk::trace::{Action, Trace};
@@ -192,14 +191,15 @@ fn known(
     program: &Arc<Program>,
     workers: usize,
     saved_bytes_max: usize,
-) -> (Progress, Vec<(u32, u64)>, Vec<(u64, u64, u64)>, Counts, Vec<Finding>) {
+) -> impl PartialEq + std::fmt::Debug + use<> {
     let mut machines: Vec<Machine> = (0..workers).map(|_| machine(program)).collect();
     let options = Options { saved_bytes_max, ..seeded(1) };
     let mut explorer = Explorer::with_workers(&mut machines, options);
     explorer.explore(|progress| progress.runs < 3_000);
     let known = explorer.knowledge();
-    let checkpoints = known.checkpoints.iter().map(|c| (c.id, c.energy.to_bits(), c.selected)).collect();
-    let findings = explorer.findings().cloned().collect();
+    let checkpoints = known.checkpoints.iter().map(|c| (c.id, c.energy.to_bits(), c.selected));
+    let checkpoints: Vec<_> = checkpoints.collect();
+    let findings: Vec<Finding> = explorer.findings().cloned().collect();
     (known.progress(), known.edges.clone(), checkpoints, known.tally.counts.clone(), findings)
 }
 
