@@ -15,7 +15,7 @@ impl EdgeSet {
     pub fn insert(&mut self, slot: u32) -> bool {
         let slot = slot as usize;
         if slot >= self.seen.len() {
-            self.seen.resize(slot + 1, 0);
+            self.seen.resize((slot + 1).next_multiple_of(LINE), 0);
         }
         let is_new = self.seen[slot] == 0;
         self.seen[slot] = 1;
@@ -42,22 +42,33 @@ impl EdgeSet {
     /// Most counters are zero, so they are looked at by the line.
     pub fn take_new(&self, counters: &mut [u8], new: &mut Vec<u32>) {
         let (lines, rest) = counters.as_chunks_mut::<LINE>();
-        let count = lines.len();
+        let (seen, _) = self.seen.as_chunks::<LINE>();
         for (at, line) in lines.iter_mut().enumerate() {
             if line.iter().fold(0, |any, counter| any | counter) != 0 {
-                self.take_line(at * LINE, line, new);
+                take_line(at * LINE, line, seen.get(at).unwrap_or(&[0; LINE]), new);
             }
         }
-        if rest.iter().any(|counter| *counter != 0) {
-            self.take_line(count * LINE, rest, new);
-        }
+        let count = lines.len();
+        let mut line = [0; LINE];
+        line[..rest.len()].copy_from_slice(rest);
+        rest.fill(0);
+        take_line(count * LINE, &mut line, seen.get(count).unwrap_or(&[0; LINE]), new);
     }
+}
 
-    fn take_line(&self, first: usize, counters: &mut [u8], new: &mut Vec<u32>) {
-        for (slot, counter) in (first as u32..).zip(counters) {
-            if std::mem::take(counter) != 0 && !self.contains(slot) {
-                new.push(slot);
-            }
+/// Zeroes one line of counters, the first of which is that of the slot `first`.
+fn take_line(first: usize, counters: &mut [u8; LINE], seen: &[u8; LINE], new: &mut Vec<u32>) {
+    let (words, _) = counters.as_chunks_mut::<8>();
+    let (seen, _) = seen.as_chunks::<8>();
+    for (at, (word, seen)) in words.iter_mut().zip(seen).enumerate() {
+        let counts = u64::from_le_bytes(std::mem::take(word));
+        // 1 in each byte that is not 0: the sum carries into the top bit unless the low seven are all 0.
+        let low = u64::from_le_bytes([0x7f; 8]);
+        let hits = (((counts & low) + low) | counts) >> 7 & u64::from_le_bytes([1; 8]);
+        let mut unseen = hits & !u64::from_le_bytes(*seen);
+        while unseen != 0 {
+            new.push((first + at * 8) as u32 + unseen.trailing_zeros() / 8);
+            unseen &= unseen - 1;
         }
     }
 }
