@@ -357,12 +357,13 @@ impl Campaign {
         new.into_iter().map(|(id, history)| (id, parent(history), &history.steps)).collect()
     }
 
-    /// Moves what is in `folder` aside; where to, if there is something.
+    /// Moves what is in `folder` aside; where to, if there is something. With `replaces` only the last one that was
+    /// moved so is kept.
     ///
     /// # Errors
     /// A campaign that another process has open; a folder that cannot be written.
-    pub fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
-        Store::set_aside(folder)
+    pub fn set_aside(folder: &Path, replaces: bool) -> Result<Option<PathBuf>> {
+        Store::set_aside(folder, replaces)
     }
 }
 

@@ -18,6 +18,8 @@ pub struct Console {
     live: Option<ProgressBar>,
     colors: bool,
     started: Instant,
+    /// Steps before that.
+    steps: u64,
     next_line: Duration,
 }
 
@@ -34,6 +36,7 @@ impl Console {
             live,
             colors: has_colors(colors, is_terminal),
             started: Instant::now(),
+            steps: 0,
             next_line: Duration::from_secs(1),
         }
     }
@@ -64,8 +67,9 @@ impl Console {
         }
     }
 
-    /// Starts to count time anew: what was done before is not part of the rate.
-    pub fn restart(&mut self) {
+    /// Starts to count time anew: what was done before, so many steps, is not part of the rate.
+    pub fn restart(&mut self, steps: u64) {
+        self.steps = steps;
         self.started = Instant::now();
         self.next_line = Duration::from_secs(1);
     }
@@ -76,7 +80,7 @@ impl Console {
         if self.live.is_none() && elapsed < self.next_line {
             return;
         }
-        let rate = progress.steps as f64 / elapsed.as_secs_f64().max(1e-9);
+        let rate = progress.steps.saturating_sub(self.steps) as f64 / elapsed.as_secs_f64().max(1e-9);
         self.show(&format!(
             "runs {}  steps {} ({}/s)  edges {}/{edges}  checkpoints {}  findings {}",
             progress.runs,

@@ -489,10 +489,10 @@ fn a_damaged_file_is_told_or_has_lost_nothing() {
     std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
     assert!(check_damaged(&folder, &model, &program, &wasm));
     let aside = |name: &str| Some(folder.join(name));
-    assert_eq!(Store::set_aside(&folder).unwrap(), aside("campaign.redb.old"));
-    assert_eq!(Store::set_aside(&folder).unwrap(), None);
+    assert_eq!(Store::set_aside(&folder, false).unwrap(), aside("campaign.redb.old"));
+    assert_eq!(Store::set_aside(&folder, false).unwrap(), None);
     assert_eq!(Store::open(&folder).unwrap().found, None);
-    assert_eq!(Store::set_aside(&folder).unwrap(), aside("campaign.redb.old2"));
+    assert_eq!(Store::set_aside(&folder, false).unwrap(), aside("campaign.redb.old2"));
 }
 
 fn check_error(folder: &Path, expected: &str) {
@@ -522,7 +522,7 @@ fn a_campaign_is_open_once() {
     let folder = folder("twice");
     let opened = Store::open(&folder).unwrap();
     check_error(&folder, "another process has the campaign");
-    let error = Store::set_aside(&folder).unwrap_err();
+    let error = Store::set_aside(&folder, false).unwrap_err();
     assert!(format!("{error:#}").contains("another process has the campaign"), "{error:#}");
     drop(opened);
     let unfinished = folder.join(format!("{FILE}.new1"));

@@ -103,7 +103,7 @@ impl Check {
         self.begin(&machines[0], &options, output)?;
         let folder = found::folder(&self.guest, &self.out);
         let saved = found::replay_saved(&mut machines[0], &folder, output)?;
-        output.console.restart();
+        output.console.restart(0);
         let started = Instant::now();
         let checked = self.check(&mut machines, &options, output, interrupted, started)?;
         output.console.clear();

@@ -148,7 +148,7 @@ impl Explore {
         }
         let settings = self.settings(&machines[0]);
         let options = Options {
-            saved_bytes_max: self.memory.saturating_mul(1 << 20),
+            saved_bytes_max: if self.no_snapshots { 0 } else { self.memory.saturating_mul(1 << 20) },
             ..settings.options(machines[0].program())?
         };
         let saved = found::replay_saved(&mut machines[0], &self.findings(), output)?;
@@ -174,7 +174,7 @@ impl Explore {
         }
         let program = explorer.target().program().clone();
         let edges = program.edges().edges.len();
-        output.console.restart();
+        output.console.restart(explorer.progress().steps);
         let started = Instant::now();
         let runs_max = self.runs.or(self.time.is_none().then_some(100_000)).unwrap_or(u64::MAX);
         let is_over = |runs: u64, now: Instant| {
@@ -182,7 +182,7 @@ impl Explore {
                 || self.time.is_some_and(|time| now - started >= time)
                 || interrupted.load(Ordering::Relaxed)
         };
-        let known_before = explorer.findings().count();
+        let (known_before, runs_before) = (explorer.findings().count(), explorer.progress().runs);
         let mut reported: Vec<Finding> = Vec::new();
         let mut is_flaky = false;
         while self.max_findings == 0 || known_before + reported.len() < self.max_findings {
@@ -236,6 +236,15 @@ impl Explore {
         let unmet: Vec<_> =
             explorer.counts().properties.iter().filter(|property| property.is_unmet()).collect();
         hint(&progress, output);
+        if runs_before > 0 && progress.runs == runs_before && !interrupted.load(Ordering::Relaxed) {
+            let (what, flag) = match progress.runs >= runs_max {
+                true => ("runs", "--runs"),
+                false => ("findings", "--max-findings"),
+            };
+            let text =
+                format!("the campaign has had its {what}: a larger {flag} goes on, --fresh begins anew");
+            output.console.status("Complete", &text);
+        }
         found::tell_saved(&saved, &self.guest, output)?;
         let seconds = started.elapsed().as_secs_f64();
         let saved: Vec<_> = saved.iter().map(Saved::json).collect();

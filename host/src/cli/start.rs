@@ -37,7 +37,7 @@ impl Start {
         let target = load::name_of(&guest.target);
         let begin = || Campaign::begin(folder, &target, wasm, settings.clone());
         if is_fresh {
-            aside(folder, "--fresh begins anew", output)?;
+            aside(folder, false, "--fresh begins anew", output)?;
             return Ok(Start::New(begin()?));
         }
         let Some(campaign) = Campaign::open(folder)? else { return Ok(Start::New(begin()?)) };
@@ -46,7 +46,7 @@ impl Start {
             drop(campaign);
             let why =
                 format!("it was begun with another {}", differences.join(", another ").replace('_', "-"));
-            aside(folder, &why, output)?;
+            aside(folder, false, &why, output)?;
             return Ok(Start::New(begin()?));
         }
         let module = xxhash_rust::xxh3::xxh3_128(wasm);
@@ -60,7 +60,8 @@ impl Start {
             .clone();
         let traces = campaign.load_traces(&program)?;
         drop(campaign);
-        aside(folder, "it is of another build", output)?;
+        // A module is built often, and what still fits is taken over.
+        aside(folder, true, "it is of another build", output)?;
         Ok(Start::Rebuilt(begin()?, traces))
     }
 
@@ -119,8 +120,8 @@ impl Start {
 }
 
 /// Keeps the campaign in `folder` aside.
-fn aside(folder: &Path, why: &str, output: &mut Output) -> Result<()> {
-    if let Some(path) = Campaign::set_aside(folder)? {
+fn aside(folder: &Path, replaces: bool, why: &str, output: &mut Output) -> Result<()> {
+    if let Some(path) = Campaign::set_aside(folder, replaces)? {
         output.console.status("Kept", &format!("the earlier campaign in {}, since {why}", path.display()));
     }
     Ok(())

@@ -139,6 +139,7 @@ where
         if explorer.known.tally.runs > 0 {
             explorer.runners[0].find_base(&mut explorer.known);
         }
+        explorer.shed();
         explorer
     }
 

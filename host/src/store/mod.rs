@@ -108,11 +108,12 @@ impl Store {
         Ok(Opened { store, found })
     }
 
-    /// Moves the file of the campaign in `folder` aside, and says where to; `None` where there is none.
+    /// Moves the file of the campaign in `folder` aside, and says where to; `None` where there is none. With
+    /// `replaces` it takes the place of the one that was moved so before, else a place of its own.
     ///
     /// # Errors
     /// A file that another process has open; a folder that cannot be written.
-    pub fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
+    pub fn set_aside(folder: &Path, replaces: bool) -> Result<Option<PathBuf>> {
         let path = folder.join(FILE);
         let file = match File::open(&path) {
             Ok(file) => file,
@@ -126,7 +127,10 @@ impl Store {
             1 => folder.join(format!("{FILE}.old")),
             count => folder.join(format!("{FILE}.old{count}")),
         });
-        let aside = names.into_iter().find(|aside| !aside.exists()).context("every name is taken")?;
+        let aside = match replaces {
+            true => folder.join(format!("{FILE}.before")),
+            false => names.into_iter().find(|aside| !aside.exists()).context("every name is taken")?,
+        };
         std::fs::rename(&path, &aside).map_err(|error| unwritable(&path, &error))?;
         Ok(Some(aside))
     }
