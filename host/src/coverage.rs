@@ -38,6 +38,26 @@ impl EdgeSet {
         self.len == 0
     }
 
+    /// As [`EdgeSet::take_new`] of some counters, the first of which is that of the slot `first`.
+    pub fn take_some(&self, first: u32, counters: &mut [u8], new: &mut Vec<u32>) {
+        let (words, rest) = counters.as_chunks_mut::<8>();
+        for (at, word) in words.iter_mut().enumerate() {
+            if *word != [0; 8] {
+                self.take_each(first + at as u32 * 8, word, new);
+            }
+        }
+        let end = first + words.len() as u32 * 8;
+        self.take_each(end, rest, new);
+    }
+
+    fn take_each(&self, first: u32, counters: &mut [u8], new: &mut Vec<u32>) {
+        for (slot, counter) in (first..).zip(counters) {
+            if std::mem::take(counter) != 0 && !self.contains(slot) {
+                new.push(slot);
+            }
+        }
+    }
+
     /// Zeroes the hit counters, and puts the slots of those that were not zero and are not in the set into `new`.
     /// Most counters are zero, so they are looked at by the line.
     pub fn take_new(&self, counters: &mut [u8], new: &mut Vec<u32>) {
@@ -53,6 +73,21 @@ impl EdgeSet {
         line[..rest.len()].copy_from_slice(rest);
         rest.fill(0);
         take_line(count * LINE, &mut line, seen.get(count).unwrap_or(&[0; LINE]), new);
+    }
+}
+
+/// Zeroes marks that are 0 or 1, and puts the places of those that were 1 into `marked`. Most are 0.
+pub fn take_marks(marks: &mut [u8], marked: &mut Vec<u32>) {
+    let (lines, rest) = marks.as_chunks_mut::<LINE>();
+    for (at, line) in lines.iter_mut().enumerate() {
+        if line.iter().fold(0, |any, mark| any | mark) != 0 {
+            take_line(at * LINE, line, &[0; LINE], marked);
+        }
+    }
+    for (at, mark) in (lines.len() as u32 * LINE as u32..).zip(rest) {
+        if std::mem::take(mark) != 0 {
+            marked.push(at);
+        }
     }
 }
 
@@ -95,6 +130,12 @@ mod tests {
                 (0u32..).zip(&counters).filter(|(_, n)| **n != 0).map(|(i, _)| i).collect();
             let expected: Vec<u32> = hit.difference(&model).copied().collect();
             let mut new = Vec::new();
+            let at = rng.random_range(0..=counters.len());
+            let (front, back) = (&mut counters.clone()[..at], &mut counters.clone()[at..]);
+            edges.take_some(0, front, &mut new);
+            edges.take_some(at as u32, back, &mut new);
+            assert_eq!(new, expected);
+            new.clear();
             edges.take_new(&mut counters, &mut new);
             assert_eq!(new, expected);
             assert!(new.into_iter().all(|slot| edges.insert(slot)));

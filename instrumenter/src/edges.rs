@@ -2,7 +2,7 @@
 
 use crate::calls::Calls;
 use crate::cfg::{Cfg, Site};
-use crate::code::Scratch;
+use crate::code::{Code, Scratch};
 use crate::flow::build;
 use crate::names::{FunctionName, identities, location};
 use crate::placement::{Placed, Wanted, place};
@@ -44,17 +44,41 @@ pub(crate) struct Counting<'a> {
     pub counters: u32,
     /// Address of the counter that all edges share which are only there for the budget.
     pub shared: u32,
+    /// Address of the mark of the first functions that have edges of their own, and for how many one stands; 0 where there
+    /// are none.
+    pub entered: (u32, u32),
 }
 
 impl Counting<'_> {
     /// Adds counters to these functions; returns the edges that got one of their own.
     pub(crate) fn count(&self, module: &mut Module, functions: &[FunctionId]) -> Vec<Edge> {
         let identities = identities(self.names);
-        let mut edges = Vec::new();
+        let (mut edges, mut entries) = (Vec::new(), 0);
         for &id in functions {
+            let before = edges.len();
             self.function(module, id, identities[id.index()], &mut edges);
+            if edges.len() > before {
+                let (marks, together) = self.entered;
+                if let Some(mark) = u32::checked_div(entries, together) {
+                    self.enter(module, id, marks + mark);
+                }
+                entries += 1;
+            }
         }
         edges
+    }
+
+    /// Has a function say that it was entered.
+    ///
+    /// ```wat
+    /// (i32.store8 $p offset=MARK (i32.const 0) (i32.const 1))
+    /// ```
+    fn enter(&self, module: &mut Module, id: FunctionId, mark: u32) {
+        let function = module.funcs.get_mut(id).kind.unwrap_local_mut();
+        let mut code = Code::new();
+        self.places.private.raise(&mut code, mark);
+        let entry = function.entry_block();
+        function.block_mut(entry).instrs.splice(0..0, code);
     }
 
     fn function(&self, module: &mut Module, id: FunctionId, identity: u64, edges: &mut Vec<Edge>) {

@@ -13,6 +13,11 @@ pub struct StateLayout {
     /// map ([`Hashed`](crate::Edges::Hashed)). Begins at a multiple of 64, and nothing else stands before the
     /// next multiple of 64 after its end.
     pub counters: Range<u32>,
+    /// In a large module a byte for each `entered_functions` functions that have edges of their own, in their order; 1
+    /// if one of them was entered, so that its `counters` need to be looked at. Empty in others.
+    pub entered: Range<u32>,
+    /// Functions for which a byte of `entered` stands.
+    pub entered_functions: u32,
     /// Bytes that are no edges but must be cleared with them. Ends where `counters` begins.
     pub resets: Range<u32>,
     /// An `i32`: what remains of the budget, in units of 256 steps. To be set before each call; negative after

@@ -25,7 +25,7 @@ pub(crate) fn rewrite(
     let calls = calls::analyse(module);
     let survey = state::survey(module, names, offsets);
     let mut allocator = Allocator::default();
-    let mut layout = small_state(options, &calls, &survey, &mut allocator)?;
+    let mut layout = small_state(options, &calls, &survey, functions.len(), &mut allocator)?;
     let targets: Vec<MemoryId> = module.memories.iter().map(|memory| memory.id()).collect();
     let private = Private(module.memories.add_local(false, false, 0, Some(0), None));
 
@@ -69,14 +69,25 @@ pub(crate) fn rewrite(
     Ok((layout, edges))
 }
 
+/// From so many functions on, those that are entered say so. Below, looking at all counters takes less.
+const ENTERED_MIN: usize = 2048;
+/// Marks of functions that were entered, at most.
+const MARKS: usize = 1024;
+
 /// Places all that is not counted in thousands, first in private memory.
 fn small_state(
     options: &Options,
     calls: &calls::Calls,
     survey: &state::Survey,
+    functions: usize,
     allocator: &mut Allocator,
 ) -> Result<StateLayout> {
     let mut layout = StateLayout::default();
+    if functions >= ENTERED_MIN && options.edges == Edges::Static {
+        let together = functions.div_ceil(MARKS);
+        layout.entered_functions = together as u32;
+        layout.entered = allocator.take(functions.div_ceil(together) as u64, 64)?;
+    }
     if options.budget {
         layout.budget = Some(allocator.take(4, 4)?.start);
         if calls.recursive.contains(&true) {
@@ -110,7 +121,8 @@ fn count(
         previous: layout.resets.start,
     };
     let shared = counters.saturating_sub(1);
-    Counting { options, calls, names, places, counters, shared }.count(module, functions)
+    let entered = (layout.entered.start, layout.entered_functions);
+    Counting { options, calls, names, places, counters, shared, entered }.count(module, functions)
 }
 
 /// The dirty map of each memory, with the function that marks ranges of it.

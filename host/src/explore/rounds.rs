@@ -7,7 +7,7 @@
 //! result is the same, whatever the number of workers and however fast each is.
 //!
 //! Workers take the runs in their order, so what is forgotten is no more than what the others were at when one
-//! learned something. A round has as many runs as learned nothing since the last that did.
+//! learned something.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -20,8 +20,11 @@ use super::{Explorer, Knowledge, Options, Progress};
 use crate::property::Counts;
 use crate::target::Target;
 
+/// A round has so many times as many runs as learned nothing since the last that did. Few rounds are needed then until
+/// there are long ones, and what is planned in vain costs less than a round.
+const GROWTH: u64 = 8;
 /// Runs in a round, at most.
-const ROUND_MAX: u64 = 1024;
+const ROUND_MAX: u64 = 4096;
 
 /// What the workers of a round share.
 struct Shared<S> {
@@ -94,7 +97,7 @@ where
 
     /// How many runs to execute at once.
     fn width(&self, workers: u64) -> u64 {
-        let width = self.barren.min(ROUND_MAX);
+        let width = (self.barren * GROWTH).min(ROUND_MAX);
         if width < 2 * workers { 1 } else { width }
     }
 

@@ -252,7 +252,13 @@ impl Fresh {
             let at = failure::place(program, &e).map(|place| format!(", at {place}")).unwrap_or_default();
             anyhow!("the module cannot be instantiated: {}{at}", e.root_cause())
         })?;
-        let state = State::of(&program.instrumented.layout, &program.memories, instance, &mut store)?;
+        let state = State::of(
+            &program.instrumented.layout,
+            &program.entered,
+            &program.memories,
+            instance,
+            &mut store,
+        )?;
         let calls = Calls::of(&program.exports, instance, &mut store)?;
         Ok(Fresh { store, state, calls })
     }

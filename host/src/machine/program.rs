@@ -1,6 +1,7 @@
 //! A module, read, instrumented and compiled.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -101,9 +102,24 @@ pub struct Program {
     pub(super) independent: BTreeSet<(u16, u16)>,
     /// Where the body of each function begins in the module as it came; those that are imported have none.
     pub(super) bodies: Vec<Option<u32>>,
+    /// The counters that each mark of functions that were entered stands for; none in a module that is not large.
+    pub(super) entered: Vec<Range<u32>>,
     pub(super) limits: Limits,
     pub(super) selection: Selection,
     pub(super) hash: u128,
+}
+
+/// The slots of the functions that each mark stands for, so many together.
+fn marked_slots(map: &EdgeMap, together: u32) -> Vec<Range<u32>> {
+    let functions: Vec<usize> =
+        map.edges.chunk_by(|one, other| one.function == other.function).map(<[_]>::len).collect();
+    let mut slot = 0;
+    let slots = functions.chunks(together as usize).map(|edges| {
+        let first = slot;
+        slot += edges.iter().sum::<usize>() as u32;
+        first..slot
+    });
+    slots.collect()
 }
 
 impl Program {
@@ -122,7 +138,12 @@ impl Program {
         let properties = Properties::parse(&custom_section(wasm, "spelunk:properties"));
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
         let stack = ShadowStack::of(wasm);
+        let entered = match instrumented.layout.entered_functions {
+            0 => Vec::new(),
+            together => marked_slots(&instrumented.edges, together),
+        };
         Ok(Program {
+            entered,
             engine,
             module,
             memories,

@@ -14,7 +14,7 @@ use super::imports::Host;
 use super::memory::{Memories, View};
 use super::pages::{self, Held, PageTable};
 use super::stack::ShadowStack;
-use crate::coverage::EdgeSet;
+use crate::coverage::{EdgeSet, take_marks};
 
 /// A saved state. Cloning is cheap, and so is saving one: it shares all pages that did not change with the
 /// state that it came from.
@@ -145,6 +145,10 @@ pub(super) struct State {
     values: Vec<GlobalValue>,
     /// There may be counters that are not zero.
     has_counts: bool,
+    /// In a large module the counters that each mark of functions that were entered stands for.
+    entered: Vec<Range<u32>>,
+    /// Scratch: the marks that are set.
+    marked: Vec<u32>,
 }
 
 impl State {
@@ -154,6 +158,7 @@ impl State {
     /// An export that the layout names and the instance does not have.
     pub(super) fn of(
         layout: &StateLayout,
+        entered: &[Range<u32>],
         mappings: &Memories,
         instance: Instance,
         store: &mut Store<Host>,
@@ -220,6 +225,8 @@ impl State {
             resident,
             values: Vec::new(),
             has_counts: true,
+            entered: entered.to_vec(),
+            marked: Vec::new(),
         };
         state.mark_everything();
         Ok(state)
@@ -290,17 +297,35 @@ impl State {
     }
 
     fn clear_counts(&mut self) {
-        if let Some(private) = &mut self.private {
-            private.bytes()[range(&self.layout.counters)].fill(0);
-        }
         self.has_counts = false;
+        let Some(private) = &mut self.private else { return };
+        let bytes = private.bytes();
+        if self.entered.is_empty() {
+            bytes[range(&self.layout.counters)].fill(0);
+            return;
+        }
+        self.marked.clear();
+        take_marks(&mut bytes[range(&self.layout.entered)], &mut self.marked);
+        for mark in &self.marked {
+            let counters = &mut bytes[range(&self.layout.counters)];
+            counters[range(&self.entered[*mark as usize])].fill(0);
+        }
     }
 
     /// Puts the edges that were counted since the last call, and that are not in `seen`, into `new`.
     pub(super) fn coverage(&mut self, seen: &EdgeSet, new: &mut Vec<u32>) {
         self.has_counts = false;
-        if let Some(private) = &mut self.private {
-            seen.take_new(&mut private.bytes()[range(&self.layout.counters)], new);
+        let Some(private) = &mut self.private else { return };
+        let bytes = private.bytes();
+        if self.entered.is_empty() {
+            return seen.take_new(&mut bytes[range(&self.layout.counters)], new);
+        }
+        self.marked.clear();
+        take_marks(&mut bytes[range(&self.layout.entered)], &mut self.marked);
+        for mark in &self.marked {
+            let slots = &self.entered[*mark as usize];
+            let counters = &mut bytes[range(&self.layout.counters)];
+            seen.take_some(slots.start, &mut counters[range(slots)], new);
         }
     }
 

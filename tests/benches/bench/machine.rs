@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use spelunk::choice::Chooser;
+use spelunk::coverage::EdgeSet;
 use spelunk::machine::{Limits, Machine, PAGE, Program, Selection};
 use spelunk::target::Target;
 use spelunk::trace::Action;
@@ -102,4 +103,42 @@ fn call(wasm: &[u8], name: &str) -> Result<impl FnMut() + use<>> {
     Ok(move || {
         std::hint::black_box(func.call(&mut store, ()).expect("the program does not trap"));
     })
+}
+
+/// Looking at the coverage of a step that enters one function, in modules of few and of many functions.
+pub(crate) fn coverage() -> Result<()> {
+    let mut small = 0.0;
+    for functions in [10u32, 1_000, 100_000] {
+        let program = Program::load(&many(functions), Limits::default(), Selection::default())?;
+        let edges = program.edges().edges.len();
+        let mut machine = Machine::new(Arc::new(program))?;
+        let (mut chooser, mut seen, mut new) = (Chooser::default(), EdgeSet::default(), Vec::new());
+        let look = median(|| {
+            machine.step(Action::Rule(0), &mut chooser);
+            let duration = timed(|| machine.coverage(&seen, &mut new));
+            new.drain(..).for_each(|slot| assert!(seen.insert(slot)));
+            duration
+        });
+        let step = median(|| timed(|| drop(machine.step(Action::Rule(0), &mut chooser))));
+        let ns = look.as_nanos() as f64;
+        small = if small == 0.0 { ns } else { small };
+        row(
+            &format!("looking at the coverage of a step, {edges} edges"),
+            &format!("{ns:.0} ns"),
+            &format!("{} ns the step", step.as_nanos()),
+            ns / small,
+        );
+    }
+    Ok(())
+}
+
+/// A module of so many functions, each with a few branches, of which a rule calls one.
+fn many(functions: u32) -> Vec<u8> {
+    let body = "(param i32) (result i32) (if (i32.eqz (local.get 0)) (then (return (i32.const 1)))) \
+                (if (result i32) (i32.lt_u (local.get 0) (i32.const 9)) (then (i32.const 2)) (else (i32.const 3)))";
+    let others: String = (1..functions).map(|_| format!("(func {body})\n")).collect();
+    let text = format!(
+        "(module (func $f {body}) {others} (func (export \"rule:call\") (drop (call $f (i32.const 5)))))"
+    );
+    wat::parse_str(text).expect("this is a module")
 }

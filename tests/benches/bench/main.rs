@@ -18,6 +18,7 @@ fn main() -> Result<()> {
     println!("|---|---|---|---|");
     on_guest_stack(|| {
         machine::restores()?;
+        machine::coverage()?;
         machine::programs()?;
         search::exploration()?;
         search::workers()?;
