@@ -278,10 +278,11 @@ impl Campaign {
             return Ok(());
         }
         self.store.collect_garbage()?;
-        // Half of the saved states go, those of the lowest energy, until the rest fits.
-        let mut energies: Vec<f64> = known.checkpoints.iter().map(|checkpoint| checkpoint.energy).collect();
-        energies.sort_unstable_by(f64::total_cmp);
-        let mut kept = energies.len();
+        // Half of the saved states go, those of the lowest energy and of equal ones the oldest, until the rest fits.
+        let saved = known.checkpoints.iter().filter(|checkpoint| checkpoint.snapshot.is_some());
+        let mut ids: Vec<(f64, u64)> = saved.map(|checkpoint| (checkpoint.energy, checkpoint.id)).collect();
+        ids.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+        let mut kept = ids.len();
         while self.store.file_bytes()? > self.bytes_max {
             ensure!(
                 kept > 0,
@@ -290,8 +291,7 @@ impl Campaign {
                 known.tally.runs
             );
             kept /= 2;
-            let least = energies.len().checked_sub(kept).and_then(|index| energies.get(index)).copied();
-            self.save_states(known, program, &|energy| least.is_some_and(|least| energy >= least))?;
+            self.save_states(known, program, &|id| ids[..kept].iter().any(|(_, kept)| *kept == id))?;
             self.store.collect_garbage()?;
         }
         Ok(())
@@ -301,7 +301,7 @@ impl Campaign {
         &mut self,
         known: &Knowledge<Snapshot>,
         program: &Program,
-        is_kept: &dyn Fn(f64) -> bool,
+        is_kept: &dyn Fn(u64) -> bool,
     ) -> Result<()> {
         let Tally { runs, rejected, steps, rules, counts } = known.tally.clone();
         let counters = Counters { runs, rejected, steps, rules, checkpoints: known.checkpoints.saved() };
@@ -315,7 +315,7 @@ impl Campaign {
             counts,
         };
         let checkpoints = known.checkpoints.iter().map(|checkpoint| {
-            let snapshot = checkpoint.snapshot.as_ref().filter(|_| is_kept(checkpoint.energy));
+            let snapshot = checkpoint.snapshot.as_ref().filter(|_| is_kept(checkpoint.id));
             (record(checkpoint), snapshot)
         });
         let edges: Vec<(u64, u64)> =

@@ -51,7 +51,8 @@ pub(super) struct Export {
 
 #[derive(Args)]
 pub(super) struct Import {
-    /// The folder of a campaign; where there is none, one is begun.
+    /// The folder of a campaign, where one is begun if there is none; or the target, where its campaign is below
+    /// `.spelunk`.
     campaign: PathBuf,
     /// What `spelunk export` wrote, or trace files.
     #[arg(required = true)]
@@ -367,7 +368,7 @@ impl Import {
     /// The campaign, or a new one of what was exported.
     fn open(&self) -> Result<Opened> {
         let folder = &self.campaign;
-        if folder.join(FILE).exists() {
+        if folder_of(folder).is_ok() {
             return Opened::open(folder);
         }
         let exported = self.from.iter().find(|path| path.join(HEADER).exists());
