@@ -376,8 +376,8 @@ fn an_example_in_parts_comes_to_what_one_does() {
 
 #[test]
 fn a_full_disk_loses_nothing() {
-    const EXPLORE: &str = "explore deep.wat --max-findings 0 --shrink-budget 100 --runs";
-    let guest = deep(160, 7, 16384);
+    const EXPLORE: &str = "explore deep.wat --max-findings 0 --shrink-budget 0 --runs";
+    let guest = deep(64, 5, 32768);
     let undisturbed = Place::new("full-undisturbed");
     std::fs::write(undisturbed.path("deep.wat"), &guest).unwrap();
     undisturbed.run(&format!("{EXPLORE} 300")).explored();
@@ -433,7 +433,7 @@ fn a_full_disk_leaves_a_campaign_as_it_was() {
     let place = Place::new("full-commands");
     std::fs::write(place.path("deep.wat"), deep(64, 6, 4096)).unwrap();
     let explore = |words: &str| {
-        place.run(&format!("explore deep.wat --max-findings 0 --shrink-budget 100 {words}")).explored();
+        place.run(&format!("explore deep.wat --max-findings 0 --shrink-budget 0 {words}")).explored();
     };
     explore("--runs 1000 --seed 2 --out other");
     place.run("export other/deep exported").passed();
@@ -468,13 +468,13 @@ fn a_full_disk_leaves_a_campaign_as_it_was() {
 
 #[test]
 fn a_store_stays_as_small_as_it_must() {
-    let guest = deep(160, 4, 32768);
+    let guest = deep(120, 4, 32768);
     let explored = |name: &str, words: &str| {
         let place = Place::new(name);
         std::fs::write(place.path("deep.wat"), &guest).unwrap();
         for runs in [400, 1500, 3000] {
             place
-                .run(&format!("explore deep.wat --max-findings 0 --shrink-budget 100 --runs {runs} {words}"))
+                .run(&format!("explore deep.wat --max-findings 0 --shrink-budget 0 --runs {runs} {words}"))
                 .explored();
             let bytes = bytes(&place, "deep");
             println!("{name}: {bytes} bytes at run {runs}");
@@ -491,11 +491,11 @@ fn a_store_stays_as_small_as_it_must() {
     assert!(place.exported("deep.wat", "exported") == unlimited.exported("deep.wat", "exported"));
     let before = without_states(place.status("deep.wat"));
     place
-        .run("explore deep.wat --max-findings 0 --shrink-budget 100 --runs 3000 --store-max 0")
+        .run("explore deep.wat --max-findings 0 --shrink-budget 0 --runs 3000 --store-max 0")
         .fails_with("--store-max");
     assert_eq!(without_states(place.status("deep.wat")), before);
     for place in [&place, &unlimited] {
-        place.run("explore deep.wat --max-findings 0 --shrink-budget 100 --runs 4000").explored();
+        place.run("explore deep.wat --max-findings 0 --shrink-budget 0 --runs 4000").explored();
     }
     assert_eq!(without_states(place.status("deep.wat")), without_states(unlimited.status("deep.wat")));
 }
