@@ -93,9 +93,11 @@ impl Opened {
 
 /// The folder of the campaign that the user names.
 fn folder_of(path: &Path) -> Result<PathBuf> {
-    let of_target = Path::new(".spelunk").join(load::name_of(path));
-    let folders = [path.to_path_buf(), of_target];
-    let found = folders.into_iter().find(|folder| folder.join(FILE).exists());
+    // A folder that is not there is not taken for a target of its name, since another campaign would be.
+    let is_target = path.exists() || path.components().count() == 1;
+    let of_target = is_target.then(|| Path::new(".spelunk").join(load::name_of(path)));
+    let mut folders = std::iter::once(path.to_path_buf()).chain(of_target);
+    let found = folders.find(|folder| folder.join(FILE).exists());
     found.with_context(|| {
         format!("there is no campaign in `{}`: `spelunk explore` begins one", path.display())
     })
