@@ -1,6 +1,6 @@
 //! A campaign: an exploration that is kept on disk, goes on where it stopped, and can be merged with another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -96,6 +96,8 @@ pub struct Campaign {
     edges: usize,
     /// The most bytes that the store may have.
     bytes_max: u64,
+    /// The most states that are saved, since more did not fit.
+    states_max: usize,
 }
 
 /// What is counted, as it is stored.
@@ -161,6 +163,7 @@ impl Campaign {
             module: header.module.0,
             edges: 0,
             bytes_max: u64::MAX,
+            states_max: usize::MAX,
         }))
     }
 
@@ -178,7 +181,16 @@ impl Campaign {
         };
         store.begin(&header, wasm)?;
         let (folder, target) = (folder.to_path_buf(), target.to_string());
-        Ok(Campaign { store, folder, settings, target, module, edges: 0, bytes_max: u64::MAX })
+        Ok(Campaign {
+            store,
+            folder,
+            settings,
+            target,
+            module,
+            edges: 0,
+            bytes_max: u64::MAX,
+            states_max: usize::MAX,
+        })
     }
 
     /// Sets the most bytes that the store may have.
@@ -273,35 +285,38 @@ impl Campaign {
     /// # Errors
     /// A file that cannot be written; a store that is too small for the campaign without any saved state.
     pub fn save(&mut self, known: &Knowledge<Snapshot>, program: &Program) -> Result<()> {
-        self.save_states(known, program, &|_| true)?;
-        if self.store.file_bytes()? <= self.bytes_max {
-            return Ok(());
+        let saved = known.checkpoints.iter().filter(|checkpoint| checkpoint.snapshot.is_some());
+        let mut ids: Vec<(f64, u64)> = saved.map(|checkpoint| (checkpoint.energy, checkpoint.id)).collect();
+        if self.bytes_max < u64::MAX {
+            ids.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
         }
-        self.store.collect_garbage()?;
-        // Half of the saved states go, those of the lowest energy, until the rest fits.
-        let mut energies: Vec<f64> = known.checkpoints.iter().map(|checkpoint| checkpoint.energy).collect();
-        energies.sort_unstable_by(f64::total_cmp);
-        let mut kept = energies.len();
-        while self.store.file_bytes()? > self.bytes_max {
+        // Half of the states go, those of the lowest energy and of equal ones the oldest, until the rest fits.
+        loop {
+            ids.truncate(self.states_max);
+            self.save_states(known, program, &ids.iter().map(|(_, id)| *id).collect())?;
+            if self.store.file_bytes()? <= self.bytes_max {
+                return Ok(());
+            }
+            self.store.collect_garbage()?;
+            if self.store.file_bytes()? <= self.bytes_max {
+                return Ok(());
+            }
             ensure!(
-                kept > 0,
+                !ids.is_empty(),
                 "the campaign in `{}` needs more than --store-max, even without saved states: it is as it was at run {}",
                 self.folder.display(),
                 known.tally.runs
             );
-            kept /= 2;
-            let least = energies.len().checked_sub(kept).and_then(|index| energies.get(index)).copied();
-            self.save_states(known, program, &|energy| least.is_some_and(|least| energy >= least))?;
-            self.store.collect_garbage()?;
+            // The next time no more are written, to be dropped again.
+            self.states_max = ids.len() / 2;
         }
-        Ok(())
     }
 
     fn save_states(
         &mut self,
         known: &Knowledge<Snapshot>,
         program: &Program,
-        is_kept: &dyn Fn(f64) -> bool,
+        kept: &BTreeSet<u64>,
     ) -> Result<()> {
         let Tally { runs, rejected, steps, rules, counts } = known.tally.clone();
         let counters = Counters { runs, rejected, steps, rules, checkpoints: known.checkpoints.saved() };
@@ -315,7 +330,7 @@ impl Campaign {
             counts,
         };
         let checkpoints = known.checkpoints.iter().map(|checkpoint| {
-            let snapshot = checkpoint.snapshot.as_ref().filter(|_| is_kept(checkpoint.energy));
+            let snapshot = checkpoint.snapshot.as_ref().filter(|_| kept.contains(&checkpoint.id));
             (record(checkpoint), snapshot)
         });
         let edges: Vec<(u64, u64)> =

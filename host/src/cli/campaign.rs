@@ -51,7 +51,8 @@ pub(super) struct Export {
 
 #[derive(Args)]
 pub(super) struct Import {
-    /// The folder of a campaign; where there is none, one is begun.
+    /// The folder of a campaign, where one is begun if there is none; or the target, where its campaign is below
+    /// `.spelunk`.
     campaign: PathBuf,
     /// What `spelunk export` wrote, or trace files.
     #[arg(required = true)]
@@ -92,9 +93,11 @@ impl Opened {
 
 /// The folder of the campaign that the user names.
 fn folder_of(path: &Path) -> Result<PathBuf> {
-    let of_target = Path::new(".spelunk").join(load::name_of(path));
-    let folders = [path.to_path_buf(), of_target];
-    let found = folders.into_iter().find(|folder| folder.join(FILE).exists());
+    // A folder that is not there is not taken for a target of its name, since another campaign would be.
+    let is_target = path.exists() || path.components().count() == 1;
+    let of_target = is_target.then(|| Path::new(".spelunk").join(load::name_of(path)));
+    let mut folders = std::iter::once(path.to_path_buf()).chain(of_target);
+    let found = folders.find(|folder| folder.join(FILE).exists());
     found.with_context(|| {
         format!("there is no campaign in `{}`: `spelunk explore` begins one", path.display())
     })
@@ -164,7 +167,11 @@ impl One {
         let ids: Vec<u64> = kept.iter().map(|index| opened.known.checkpoints.get(*index).id).collect();
         opened.known.checkpoints.retain(|checkpoint| ids.contains(&checkpoint.id));
         opened.save()?;
-        opened.campaign.collect_garbage()?;
+        if let Err(error) = opened.campaign.collect_garbage() {
+            output
+                .console
+                .warning(&format!("the space is not given back, which `spelunk gc` does: {error:#}"));
+        }
         output.report.event("minimize", json!({ "before": before, "kept": ids, "edges": edges }))?;
         output.report.text(&format!(
             "{} of {before} kept, whose steps go through all of the {} that they all went through",
@@ -367,7 +374,7 @@ impl Import {
     /// The campaign, or a new one of what was exported.
     fn open(&self) -> Result<Opened> {
         let folder = &self.campaign;
-        if folder.join(FILE).exists() {
+        if folder_of(folder).is_ok() {
             return Opened::open(folder);
         }
         let exported = self.from.iter().find(|path| path.join(HEADER).exists());

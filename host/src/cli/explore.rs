@@ -23,7 +23,7 @@ use super::saved::Saved;
 use super::start::Start;
 use super::{EdgeMode, Edges, FOUND, Guest, GuestLimits, INTERRUPTED, NONDETERMINISM, Output, PASSED};
 
-/// How often a campaign is saved.
+/// How often a campaign is saved; first after a tenth of that.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
@@ -188,6 +188,7 @@ impl Explore {
         while self.max_findings == 0 || known_before + reported.len() < self.max_findings {
             let found = known_before + reported.len();
             let saved_at = Instant::now();
+            let interval = SAVE_INTERVAL.min((saved_at - started).max(SAVE_INTERVAL / 10));
             let console = Mutex::new((&mut output.console, started));
             explorer.explore(|progress| {
                 let now = Instant::now();
@@ -197,7 +198,7 @@ impl Explore {
                     console.1 = now;
                     console.0.progress(progress, edges);
                 }
-                let is_to_be_saved = campaign.is_some() && now - saved_at >= SAVE_INTERVAL;
+                let is_to_be_saved = campaign.is_some() && now - saved_at >= interval;
                 progress.findings == found && !is_over(progress.runs, now) && !is_to_be_saved
             });
             if let Some(campaign) = &mut campaign {

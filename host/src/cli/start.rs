@@ -1,15 +1,17 @@
 //! From what is on disk to an exploration that begins, or goes on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::json;
 use spelunk::campaign::{Campaign, OldCheckpoint, Settings};
-use spelunk::explore::{Explorer, Options, Planted};
+use spelunk::explore::{Explorer, Knowledge, Options, Planted};
 use spelunk::file::Hex;
 use spelunk::load;
-use spelunk::machine::Machine;
+use spelunk::machine::{Machine, Program, Snapshot};
+use spelunk::store::FILE;
 
+use super::saved::save;
 use super::{Guest, Output};
 
 /// Where an exploration starts.
@@ -20,8 +22,16 @@ pub(super) enum Start {
     New(Campaign),
     /// Where the campaign was.
     GoOn(Campaign),
-    /// With the steps of a campaign of another build.
-    Rebuilt(Campaign, Vec<OldCheckpoint>),
+    /// With the steps of a campaign of another build, which is kept aside once they are in the new one.
+    Rebuilt(New, Vec<OldCheckpoint>),
+}
+
+/// A campaign that is to begin.
+pub(super) struct New {
+    folder: PathBuf,
+    target: String,
+    wasm: Vec<u8>,
+    settings: Settings,
 }
 
 impl Start {
@@ -37,7 +47,7 @@ impl Start {
         let target = load::name_of(&guest.target);
         let begin = || Campaign::begin(folder, &target, wasm, settings.clone());
         if is_fresh {
-            aside(folder, false, "--fresh begins anew", output)?;
+            aside(folder, "--fresh begins anew", output)?;
             return Ok(Start::New(begin()?));
         }
         let Some(campaign) = Campaign::open(folder)? else { return Ok(Start::New(begin()?)) };
@@ -46,7 +56,7 @@ impl Start {
             drop(campaign);
             let why =
                 format!("it was begun with another {}", differences.join(", another ").replace('_', "-"));
-            aside(folder, false, &why, output)?;
+            aside(folder, &why, output)?;
             return Ok(Start::New(begin()?));
         }
         let module = xxhash_rust::xxh3::xxh3_128(wasm);
@@ -59,10 +69,13 @@ impl Start {
             .program()
             .clone();
         let traces = campaign.load_traces(&program)?;
-        drop(campaign);
-        // A module is built often, and what still fits is taken over.
-        aside(folder, true, "it is of another build", output)?;
-        Ok(Start::Rebuilt(begin()?, traces))
+        let new = New {
+            folder: folder.to_path_buf(),
+            target: target.clone(),
+            wasm: wasm.to_vec(),
+            settings: settings.clone(),
+        };
+        Ok(Start::Rebuilt(new, traces))
     }
 
     /// The exploration, and the campaign that it is saved in.
@@ -94,15 +107,24 @@ impl Start {
                     output.console.status("Resumed", &text);
                 }
                 output.report.event("resumed", json!({ "runs": progress.runs, "edges": progress.edges }))?;
+                // The process may have ended after a finding was saved, and before its trace was.
+                for finding in &known.findings {
+                    let name = format!("{}.json", finding.failure.id());
+                    let path = campaign.folder().join("findings").join(name);
+                    if !path.exists() {
+                        save(&machines[0], &finding.trace, Some(&finding.failure), &path)?;
+                    }
+                }
                 Ok((Explorer::resume(machines, options, known), Some(campaign)))
             }
-            Start::Rebuilt(campaign, traces) => {
+            Start::Rebuilt(new, traces) => {
                 let mut explorer = Explorer::with_workers(machines, options);
                 let (mut kept, total) = (0u64, traces.len());
                 for OldCheckpoint { energy, trace } in traces {
                     let planted = trace.map(|trace| explorer.plant(&trace, energy));
                     kept += u64::from(matches!(planted, Ok(Planted::Checkpoint | Planted::Known)));
                 }
+                let campaign = new.instead(explorer.knowledge(), &program, output)?;
                 let edges = explorer.progress().edges;
                 output.console.status(
                     "Rebuilt",
@@ -119,10 +141,41 @@ impl Start {
     }
 }
 
+impl New {
+    /// Begins the campaign with what is known already, in place of the one of another build.
+    fn instead(
+        &self,
+        known: &Knowledge<Snapshot>,
+        program: &Program,
+        output: &mut Output,
+    ) -> Result<Campaign> {
+        // A module is built often, and what still fits is taken over: one is kept.
+        let kept = Campaign::set_aside(&self.folder, true)?;
+        let begun = (|| {
+            let mut campaign =
+                Campaign::begin(&self.folder, &self.target, &self.wasm, self.settings.clone())?;
+            campaign.save(known, program)?;
+            Ok(campaign)
+        })();
+        let Some(kept) = kept else { return begun };
+        if begun.is_err() {
+            // What it knows is not in the new one.
+            let _ = std::fs::rename(&kept, self.folder.join(FILE));
+            return begun;
+        }
+        tell_aside(&kept, "it is of another build", output);
+        begun
+    }
+}
+
 /// Keeps the campaign in `folder` aside.
-fn aside(folder: &Path, replaces: bool, why: &str, output: &mut Output) -> Result<()> {
-    if let Some(path) = Campaign::set_aside(folder, replaces)? {
-        output.console.status("Kept", &format!("the earlier campaign in {}, since {why}", path.display()));
+fn aside(folder: &Path, why: &str, output: &mut Output) -> Result<()> {
+    if let Some(path) = Campaign::set_aside(folder, false)? {
+        tell_aside(&path, why, output);
     }
     Ok(())
+}
+
+fn tell_aside(path: &Path, why: &str, output: &mut Output) {
+    output.console.status("Kept", &format!("the earlier campaign in {}, since {why}", path.display()));
 }

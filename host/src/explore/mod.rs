@@ -113,6 +113,8 @@ pub struct Explorer<'t, T: Target> {
     runners: Vec<Runner<'t, T>>,
     /// Runs since the last that learned something.
     barren: u64,
+    /// The state that fresh runs start from was looked for, where what is known comes from elsewhere.
+    has_base: bool,
 }
 
 impl<'t, T> Explorer<'t, T>
@@ -135,10 +137,7 @@ where
     /// Goes on where another exploration with the same options was.
     pub fn resume(targets: &'t mut [T], options: Options, known: Knowledge<T::Snapshot>) -> Explorer<'t, T> {
         let runners = targets.iter_mut().map(Runner::new).collect();
-        let mut explorer = Explorer { options, known, runners, barren: 0 };
-        if explorer.known.tally.runs > 0 {
-            explorer.runners[0].find_base(&mut explorer.known);
-        }
+        let mut explorer = Explorer { options, known, runners, barren: 0, has_base: false };
         explorer.shed();
         explorer
     }
@@ -146,6 +145,10 @@ where
     /// Runs until `goes_on`, asked before each run, says no. It may be asked by several threads, of which some are
     /// ahead of what is known so far.
     pub fn explore(&mut self, goes_on: impl Fn(&Progress) -> bool + Sync) {
+        let is_under_way = self.known.tally.runs > 0 || !self.known.checkpoints.is_empty();
+        if is_under_way && !std::mem::replace(&mut self.has_base, true) {
+            self.runners[0].find_base(&mut self.known);
+        }
         match self.runners.len() {
             1 => {
                 while goes_on(&self.progress()) {
@@ -159,9 +162,6 @@ where
 
     /// Performs a run's steps, and makes a checkpoint of the state that they lead to, or a finding; see [`Planted`].
     pub fn plant(&mut self, trace: &Trace, energy: f64) -> Planted {
-        if self.known.checkpoints.is_empty() {
-            self.runners[0].find_base(&mut self.known);
-        }
         self.known.plant(self.runners[0].target, &self.options, trace, energy)
     }
 

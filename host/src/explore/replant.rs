@@ -72,7 +72,7 @@ impl<S: Clone> Knowledge<S> {
         }
         let ends = again.steps().last().is_some_and(|step| step.action == Action::Teardown);
         let state = target.live_state();
-        if ends || (state.is_some() && (state == self.base_state || self.checkpoints.holds(state))) {
+        if ends || (state.is_some() && self.checkpoints.holds(state)) {
             return Planted::Known;
         }
         let id = self.checkpoints.saved() + 1;

@@ -306,6 +306,9 @@ impl<'t, T: Target> Runner<'t, T> {
     /// Finds the state that fresh runs start from, where it is always the same. The first run did so already, in
     /// an exploration that goes on elsewhere.
     pub(super) fn find_base(&mut self, known: &mut Knowledge<T::Snapshot>) {
+        if known.base_state.is_some() || known.base.is_some() {
+            return;
+        }
         self.target.reset();
         if self.target.has_setup() {
             self.target.set_counts(false);
