@@ -105,6 +105,8 @@
 ;;         "__spelunk:private",
 ;;     ),
 ;;     counters: 0..9,
+;;     entered: 0..0,
+;;     entered_functions: 0,
 ;;     resets: 0..0,
 ;;     budget: None,
 ;;     depth: None,

@@ -98,6 +98,8 @@
 ;;         "__spelunk:private",
 ;;     ),
 ;;     counters: 64..64,
+;;     entered: 0..0,
+;;     entered_functions: 0,
 ;;     resets: 62..64,
 ;;     budget: Some(
 ;;         0,

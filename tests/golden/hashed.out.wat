@@ -71,6 +71,8 @@
 ;;         "__spelunk:private",
 ;;     ),
 ;;     counters: 64..65600,
+;;     entered: 0..0,
+;;     entered_functions: 0,
 ;;     resets: 62..64,
 ;;     budget: None,
 ;;     depth: None,

@@ -61,6 +61,8 @@
 ;;         "__spelunk:private",
 ;;     ),
 ;;     counters: 64..65,
+;;     entered: 0..0,
+;;     entered_functions: 0,
 ;;     resets: 62..64,
 ;;     budget: Some(
 ;;         0,

@@ -45,6 +45,8 @@
 ;;         "__spelunk:private",
 ;;     ),
 ;;     counters: 64..64,
+;;     entered: 0..0,
+;;     entered_functions: 0,
 ;;     resets: 64..64,
 ;;     budget: None,
 ;;     depth: None,

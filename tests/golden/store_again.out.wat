@@ -53,6 +53,8 @@
 ;;         "__spelunk:private",
 ;;     ),
 ;;     counters: 0..0,
+;;     entered: 0..0,
+;;     entered_functions: 0,
 ;;     resets: 0..0,
 ;;     budget: None,
 ;;     depth: None,
