@@ -6,6 +6,7 @@
 //! check counts the alternatives of each choice instead, and answers by their numbers: a script.
 
 use std::fmt;
+use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -79,8 +80,9 @@ pub enum Value {
     /// To [`Kind::Float`]. NaN is always the canonical one.
     #[serde(with = "bits")]
     Float(f64),
-    /// To [`Kind::Bytes`].
-    Bytes(Box<[u8]>),
+    /// To [`Kind::Bytes`]; shared, since the same bytes stand in many traces.
+    #[serde(with = "shared")]
+    Bytes(Arc<[u8]>),
 }
 
 /// A float as its bits, since not every float is a number in JSON.
@@ -93,6 +95,21 @@ mod bits {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
         u64::deserialize(from).map(f64::from_bits)
+    }
+}
+
+/// Shared bytes as a list.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Arc<[u8]>, to: S) -> Result<S::Ok, S::Error> {
+        bytes[..].serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[u8]>, D::Error> {
+        Vec::deserialize(from).map(Arc::from)
     }
 }
 
@@ -265,7 +282,7 @@ impl Kind {
                 1 if min == 0.0 => -0.0,
                 _ => f64::NAN,
             }),
-            Kind::Bytes { .. } => Value::Bytes(Box::default()),
+            Kind::Bytes { .. } => Value::Bytes(Arc::default()),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rand::{Rng, RngExt};
 
 use crate::choice::Value;
+use crate::draw;
 use crate::energy::History;
 use crate::trace::Action;
 
@@ -22,6 +23,8 @@ pub(crate) struct Continuation {
     /// `None` is to be drawn.
     values: Vec<Option<Value>>,
     next: usize,
+    /// Scratch: bytes that are changed.
+    bytes: Vec<u8>,
 }
 
 impl Continuation {
@@ -49,7 +52,37 @@ impl Continuation {
         }
     }
 
-    /// Deletes or duplicates a step, or has one or all of its values drawn anew.
+    /// Takes the last steps of `history`, and changes some of the values that they were given; now and then some
+    /// of them are drawn anew, or left out, or taken from `other`.
+    pub(crate) fn mutate_values(&mut self, history: &Arc<History>, other: &Arc<History>, rng: &mut impl Rng) {
+        self.clear();
+        self.append(history);
+        let Some((_, values)) = self.steps.last() else { return };
+        if values.start == values.end {
+            return;
+        }
+        let others = other.last_choices();
+        for _ in 0..rng.random_range(1..=CHANGES_MAX) {
+            let at = rng.random_range(values.clone());
+            let beside = others.get(at - values.start).map(|choice| &choice.value);
+            match rng.random_range(0..16u32) {
+                0 => self.values[at] = None,
+                1 => self.values[at] = beside.cloned(),
+                2 if values.len() > 1 => self.values[at..values.end].rotate_left(1),
+                _ => {
+                    let Some(value) = &self.values[at] else { continue };
+                    let changed = draw::mutated(value, beside.unwrap_or(value), &mut self.bytes, rng);
+                    self.values[at] = Some(changed);
+                    if matches!(self.values[at], Some(Value::Bytes(_))) {
+                        // Which is many changes already.
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Deletes or duplicates a step, or renews one of its values or draws all anew.
     fn change(&mut self, rng: &mut impl Rng) {
         if self.steps.is_empty() {
             return;
@@ -59,7 +92,10 @@ impl Continuation {
         match rng.random_range(0..4u32) {
             0 => drop(self.steps.remove(at)),
             1 => self.steps.insert(at, (action, range)),
-            2 if !range.is_empty() => self.values[rng.random_range(range)] = None,
+            2 if !range.is_empty() => {
+                let value = &mut self.values[rng.random_range(range)];
+                *value = draw::renewed(value.as_ref(), &mut self.bytes, rng);
+            }
             _ => self.values[range].fill(None),
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
+use crate::choice::Choice;
 use crate::trace::Trace;
 
 /// How to choose what to start a run from.
@@ -63,6 +64,11 @@ impl History {
     /// That of a run that starts fresh.
     pub fn start() -> History {
         History { id: 0, parent: None, steps: Trace::default() }
+    }
+
+    /// The choices of the last step.
+    pub fn last_choices(&self) -> &[Choice] {
+        self.steps.steps().last().map_or(&[], |step| self.steps.choices(step))
     }
 
     /// All steps from the start of the run.
@@ -126,14 +132,14 @@ pub struct Checkpoints<S> {
     energies: Energies,
     /// How many were saved in all, the evicted ones too.
     saved: u64,
-    /// Scratch: the weights of a selection.
-    weights: Vec<f64>,
+    /// The weights of a selection by a strategy, once there was one; `None` again where the list changed.
+    weights: Option<(Strategy, Weights)>,
 }
 
 impl<S> Checkpoints<S> {
     /// No checkpoints, of which at most `max` will be kept.
     pub fn new(max: usize, energies: Energies) -> Checkpoints<S> {
-        Checkpoints { list: Vec::new(), max, energies, saved: 0, weights: Vec::new() }
+        Checkpoints { list: Vec::new(), max, energies, saved: 0, weights: None }
     }
 
     /// These checkpoints, of `saved` in all.
@@ -175,6 +181,7 @@ impl<S> Checkpoints<S> {
     /// energy goes, the oldest of those; its index is returned.
     pub fn save(&mut self, mut checkpoint: Checkpoint<S>) -> Option<usize> {
         checkpoint.energy = self.energies.start;
+        self.weights = None;
         self.list.push(checkpoint);
         self.saved += 1;
         (self.list.len() > self.max).then(|| self.evict())
@@ -192,6 +199,7 @@ impl<S> Checkpoints<S> {
     /// Takes over checkpoints that were saved elsewhere, with their energy, of `saved` in all. Those whose state is known
     /// are left out, and where there are too many, those with the lowest energy go.
     pub fn adopt(&mut self, others: impl Iterator<Item = Checkpoint<S>>, saved: u64) {
+        self.weights = None;
         for checkpoint in others {
             if checkpoint.state.is_none() || !self.holds(checkpoint.state) {
                 self.list.push(checkpoint);
@@ -205,6 +213,7 @@ impl<S> Checkpoints<S> {
 
     /// Keeps the checkpoints for which this holds.
     pub fn retain(&mut self, holds: impl FnMut(&Checkpoint<S>) -> bool) {
+        self.weights = None;
         self.list.retain(holds);
     }
 
@@ -217,16 +226,19 @@ impl<S> Checkpoints<S> {
         } else {
             (*energy * decay).max(floor)
         };
+        self.weigh(index);
     }
 
     /// Sets the energy of a checkpoint.
     pub fn set_energy(&mut self, index: usize, energy: f64) {
         self.list[index].energy = energy;
+        self.weigh(index);
     }
 
     /// Takes back that a checkpoint was selected.
     pub fn unselect(&mut self, index: usize) {
         self.list[index].selected -= 1;
+        self.weigh(index);
     }
 
     /// Lets go of the saved state of the checkpoint with the lowest energy that has one; whether there was one.
@@ -238,24 +250,84 @@ impl<S> Checkpoints<S> {
 
     /// Chooses a checkpoint to start from. There must be one.
     pub fn select(&mut self, strategy: Strategy, rng: &mut impl Rng) -> usize {
-        let weight = |index: usize, c: &Checkpoint<S>| match strategy {
-            Strategy::Energy => c.energy,
-            Strategy::Uniform | Strategy::Random => 1.0,
-            Strategy::Recent => (index + 1) as f64,
-            Strategy::Frontier => c.energy * ((1 + index) as f64).sqrt() / ((1 + c.selected) as f64).sqrt(),
-            Strategy::Novel => c.energy / ((1 + c.selected) as f64).powi(2),
-        };
-        self.weights.clear();
-        self.weights.extend(self.list.iter().enumerate().map(|(index, c)| weight(index, c)));
-        let mut at = rng.random::<f64>() * self.weights.iter().sum::<f64>();
-        let chosen = self.weights.iter().position(|weight| {
-            at -= weight;
-            at < 0.0
-        });
-        // Rounding may leave a rest: the last one then.
-        let chosen = chosen.unwrap_or(self.list.len() - 1);
+        if self.weights.as_ref().is_none_or(|(known, _)| *known != strategy) {
+            let checkpoints = self.list.iter().enumerate();
+            let weights = checkpoints.map(|(index, checkpoint)| strategy.weight(index, checkpoint));
+            self.weights = Some((strategy, Weights::of(weights.collect())));
+        }
+        let (_, weights) = self.weights.as_ref().expect("they were just made");
+        // Rounding may point beyond the last.
+        let chosen = weights.find(rng.random::<f64>() * weights.sum()).min(self.list.len() - 1);
         self.list[chosen].selected += 1;
+        self.weigh(chosen);
         chosen
+    }
+
+    /// The weight of a checkpoint changed.
+    fn weigh(&mut self, index: usize) {
+        if let Some((strategy, weights)) = &mut self.weights {
+            weights.set(index, strategy.weight(index, &self.list[index]));
+        }
+    }
+}
+
+impl Strategy {
+    /// How likely the checkpoint with this index is, beside the others.
+    fn weight<S>(self, index: usize, checkpoint: &Checkpoint<S>) -> f64 {
+        let (energy, age, selected) =
+            (checkpoint.energy, (1 + index) as f64, (1 + checkpoint.selected) as f64);
+        match self {
+            Strategy::Energy => energy,
+            Strategy::Uniform | Strategy::Random => 1.0,
+            Strategy::Recent => age,
+            Strategy::Frontier => energy * age.sqrt() / selected.sqrt(),
+            Strategy::Novel => energy / (selected * selected),
+        }
+    }
+}
+
+/// Weights in a tree of sums: one is changed, and one is found by a running sum, in a logarithmic number of steps.
+/// Every sum is that of its two parts and of nothing that was there before, so that equal weights find equal ones.
+#[derive(Clone, Debug)]
+struct Weights {
+    /// The sum of the parts `2i` and `2i + 1` at `i`, from 1; the weights are the second half.
+    sums: Vec<f64>,
+}
+
+impl Weights {
+    fn of(weights: Vec<f64>) -> Weights {
+        let half = weights.len().next_power_of_two();
+        let mut sums = vec![0.0; half];
+        sums.extend(weights);
+        sums.resize(2 * half, 0.0);
+        (1..half).rev().for_each(|at| sums[at] = sums[2 * at] + sums[2 * at + 1]);
+        Weights { sums }
+    }
+
+    fn sum(&self) -> f64 {
+        self.sums[1]
+    }
+
+    fn set(&mut self, index: usize, weight: f64) {
+        let mut at = self.sums.len() / 2 + index;
+        self.sums[at] = weight;
+        while at > 1 {
+            at /= 2;
+            self.sums[at] = self.sums[2 * at] + self.sums[2 * at + 1];
+        }
+    }
+
+    /// The first whose weight and those before it sum up to more than `sum`.
+    fn find(&self, mut sum: f64) -> usize {
+        let mut at = 1;
+        while at < self.sums.len() / 2 {
+            at *= 2;
+            if sum >= self.sums[at] {
+                sum -= self.sums[at];
+                at += 1;
+            }
+        }
+        at - self.sums.len() / 2
     }
 }
 
@@ -346,6 +418,30 @@ mod tests {
         check(Strategy::Recent, &[10.0, 1.0, 1.0], &[1.0 / 6.0, 2.0 / 6.0, 3.0 / 6.0]);
         let root = 2f64.sqrt();
         check(Strategy::Frontier, &[1.0, 1.0], &[1.0 / (1.0 + root), root / (1.0 + root)]);
+    }
+
+    #[test]
+    fn weights_that_were_changed_are_as_if_just_made() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(6);
+        for len in [1, 2, 3, 64, 100] {
+            let mut list: Vec<f64> = (0..len).map(|_| rng.random()).collect();
+            let mut weights = Weights::of(list.clone());
+            for _ in 0..50 {
+                let at = rng.random_range(0..len);
+                list[at] = rng.random();
+                weights.set(at, list[at]);
+                assert_eq!(weights.sums, Weights::of(list.clone()).sums);
+                let sum = rng.random::<f64>() * weights.sum();
+                let mut rest = sum;
+                let linear = list.iter().position(|weight| {
+                    rest -= weight;
+                    rest < -1e-9
+                });
+                let found = weights.find(sum);
+                let before: f64 = list[..found].iter().sum();
+                assert!(before <= sum + 1e-9 && Some(found) <= linear, "{found} {linear:?}");
+            }
+        }
     }
 
     #[test]

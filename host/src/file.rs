@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,14 @@ pub struct Limits {
     pub memory_bytes_max: u64,
     /// Imports that Spelunk does not provide return zero.
     pub stub_imports: bool,
+    /// Bytes that a function which takes bytes is given, at most.
+    #[serde(default = "input_bytes_max")]
+    pub input_bytes_max: u32,
+}
+
+/// What it was before files said it.
+fn input_bytes_max() -> u32 {
+    4096
 }
 
 /// See `machine::Selection`.
@@ -199,7 +208,7 @@ impl ChoiceEntry {
     }
 }
 
-fn bytes_of(hex: &str) -> Result<Box<[u8]>> {
+fn bytes_of(hex: &str) -> Result<Arc<[u8]>> {
     let digits: Option<Vec<u32>> = hex.chars().map(|c| c.to_digit(16)).collect();
     match digits {
         Some(digits) if digits.len() % 2 == 0 => {
@@ -452,7 +461,13 @@ mod tests {
             message: "unreachable".into(),
             place: Some("f+0x1".into()),
         };
-        let limits = Limits { step_budget: 1, depth_max: 2, memory_bytes_max: 3, stub_imports: false };
+        let limits = Limits {
+            step_budget: 1,
+            depth_max: 2,
+            memory_bytes_max: 3,
+            stub_imports: false,
+            input_bytes_max: 4,
+        };
         let steps = lines_of(&model(), &trace);
         let selection = Selection { edges: Edges::Static, include: vec!["a*".into()], exclude: Vec::new() };
         let failure = Some(failure);

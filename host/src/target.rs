@@ -33,6 +33,12 @@ pub trait Target {
     /// Whether a run ends with a teardown step.
     fn has_teardown(&self) -> bool;
 
+    /// Whether there is one rule, which is called once in a run: then nothing can follow what it led to, and what is
+    /// kept of a run is what the rule was given.
+    fn is_function(&self) -> bool {
+        false
+    }
+
     /// Goes back to the state before setup.
     fn reset(&mut self);
     /// Evaluates all preconditions and puts the indices of the rules that may be called now into `rules`.

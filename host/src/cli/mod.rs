@@ -146,6 +146,10 @@ struct GuestLimits {
     #[arg(long, value_name = "MIB", default_value_t = Limits::default().memory_bytes_max >> 20,
         value_parser = clap::value_parser!(u64).range(1..=4096))]
     memory_max: u64,
+    /// Bytes that an LLVMFuzzerTestOneInput is given, at most.
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().input_bytes_max,
+        value_parser = clap::value_parser!(u32).range(..=1 << 20))]
+    input_max: u32,
     /// Let every import that Spelunk does not provide return zero.
     #[arg(long)]
     stub_imports: bool,
@@ -165,6 +169,7 @@ impl From<&GuestLimits> for Limits {
             depth_max: args.depth_max,
             memory_bytes_max: args.memory_max << 20,
             stub_imports: args.stub_imports,
+            input_bytes_max: args.input_max,
         }
     }
 }

@@ -71,8 +71,11 @@ impl<S: Clone> Knowledge<S> {
             Outcome::Pass => {}
         }
         let ends = again.steps().last().is_some_and(|step| step.action == Action::Teardown);
-        let state = target.live_state();
-        if ends || (state.is_some() && self.checkpoints.holds(state)) {
+        let is_function = target.is_function();
+        let state = if is_function { None } else { target.live_state() };
+        let is_known =
+            if is_function { new_edges == 0 } else { state.is_some() && self.checkpoints.holds(state) };
+        if ends || is_known {
             return Planted::Known;
         }
         let id = self.checkpoints.saved() + 1;
@@ -80,7 +83,7 @@ impl<S: Clone> Knowledge<S> {
         let checkpoint = Checkpoint {
             id,
             parent: None,
-            snapshot: target.snapshot(),
+            snapshot: if is_function { None } else { target.snapshot() },
             state,
             faults,
             history: Arc::new(History { id, parent: Some(self.start.clone()), steps: again }),

@@ -11,6 +11,7 @@ use super::{Finding, Options};
 use crate::choice::{Chooser, Value, small_seed};
 use crate::continuation::Continuation;
 use crate::coverage::EdgeSet;
+use crate::draw;
 use crate::energy::{Checkpoint, History, Strategy};
 use crate::outcome::{Failure, Outcome};
 use crate::target::{Target, attempt, perform};
@@ -106,6 +107,8 @@ pub(super) struct Runner<'t, T: Target> {
     left_out: Vec<u16>,
     faults: Vec<bool>,
     recorded: Vec<Option<Value>>,
+    /// Scratch: bytes that are changed.
+    bytes: Vec<u8>,
     /// What to do before steps are drawn.
     continuation: Continuation,
     /// Edges that the last step saw and that are new.
@@ -141,6 +144,7 @@ impl<'t, T: Target> Runner<'t, T> {
             left_out: Vec::new(),
             faults: vec![false; target.faults().len()],
             recorded: Vec::new(),
+            bytes: Vec::new(),
             continuation: Continuation::default(),
             new: Vec::new(),
             risen: Vec::new(),
@@ -160,13 +164,18 @@ impl<'t, T: Target> Runner<'t, T> {
         self.checkpoint = known.plan.checkpoint;
         let is_guided = self.checkpoint.is_some();
         self.draw_continuation(&known);
+        let is_function = self.target.is_function();
         let flow = match self.checkpoint {
-            Some(index) => self.start_from(&known, index),
-            None => self.start_fresh(&mut known),
+            Some(index) if !is_function => self.start_from(&known, index),
+            _ => self.start_fresh(&mut known),
         };
         if flow == Flow::GoOn {
-            let len = self.draw_len(known.options.steps_max, is_guided);
-            let steps = len.max(self.continuation.len() as u32);
+            let steps = if is_function {
+                1
+            } else {
+                let len = self.draw_len(known.options.steps_max, is_guided);
+                len.max(self.continuation.len() as u32)
+            };
             self.leave_out_rules(known.options.swarm_rate);
             self.draw_steps(&mut known, steps);
         }
@@ -187,14 +196,20 @@ impl<'t, T: Target> Runner<'t, T> {
         }
     }
 
-    /// A run from a checkpoint may follow what led to another, or to this one, with changes.
+    /// A run from a checkpoint may follow what led to another, or to this one, with changes. Of a function nothing but
+    /// its choices can be changed.
     fn draw_continuation(&mut self, known: &Known<'_, T::Snapshot>) {
         self.continuation.clear();
-        let rate = known.options.continuation_rate;
-        if self.checkpoint.is_none() || !self.rng.random_bool(rate) {
+        let checkpoints = &known.get().checkpoints;
+        let Some(index) = self.checkpoint else { return };
+        if self.target.is_function() {
+            let (one, other) = (checkpoints.get(index), self.rng.random_range(0..checkpoints.len()));
+            let other = &checkpoints.get(other).history;
+            return self.continuation.mutate_values(&one.history, other, &mut self.rng);
+        }
+        if !self.rng.random_bool(known.options.continuation_rate) {
             return;
         }
-        let checkpoints = &known.get().checkpoints;
         let [one, other] = [(); 2].map(|()| self.rng.random_range(0..checkpoints.len()));
         let (one, other) = (checkpoints.get(one), checkpoints.get(other));
         self.continuation.mutate(&one.history, &other.history, &mut self.rng);
@@ -276,7 +291,7 @@ impl<'t, T: Target> Runner<'t, T> {
     fn start_fresh(&mut self, known: &mut Known<'_, T::Snapshot>) -> Flow {
         self.faults.fill(false);
         self.depth = 0;
-        self.parent = None;
+        self.parent = self.checkpoint.map(|index| known.get().checkpoints.get(index).id);
         self.history = known.get().start.clone();
         if let Some(snapshot) = &known.get().base {
             self.target.restore(snapshot);
@@ -465,7 +480,8 @@ impl<'t, T: Target> Runner<'t, T> {
         let Some(values) = productive.choose(&mut self.rng) else { return };
         self.recorded.extend(values.iter().cloned().map(Some));
         let changed = self.rng.random_range(0..values.len());
-        self.recorded[changed] = None;
+        let renewed = draw::renewed(self.recorded[changed].as_ref(), &mut self.bytes, &mut self.rng);
+        self.recorded[changed] = renewed;
     }
 
     /// Keeps the choices of the last step, which found an edge.
@@ -487,7 +503,8 @@ impl<'t, T: Target> Runner<'t, T> {
 
     /// Saves a checkpoint, but where the state is known: starting from it again would lead to nothing new.
     fn save(&mut self, known: &mut Known<'_, T::Snapshot>, new_edges: u32) {
-        let state = self.target.live_state();
+        let is_function = self.target.is_function();
+        let state = if is_function { None } else { self.target.live_state() };
         let run = known.plan.number;
         let known = known.learn();
         if state.is_some() && (state == known.base_state || known.checkpoints.holds(state)) {
@@ -501,7 +518,7 @@ impl<'t, T: Target> Runner<'t, T> {
         let checkpoint = Checkpoint {
             id,
             parent: self.parent.replace(id),
-            snapshot: self.target.snapshot(),
+            snapshot: if is_function { None } else { self.target.snapshot() },
             state,
             faults: self.faults.clone(),
             history,

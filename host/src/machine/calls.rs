@@ -3,16 +3,85 @@
 use anyhow::{Result, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
-use super::exports::Exports;
-use super::imports::{Host, Stop};
+use super::exports::{Exports, INITIALIZE, INPUT};
+use super::imports::{Host, Stop, stop, write};
 use super::program::engine_error;
 use crate::choice::{Kind, Value};
+use crate::outcome::FailureKind;
 
 /// A function of the guest, prepared to be called.
 pub(super) enum Call {
     Plain(TypedFunc<(), ()>),
     Checked(TypedFunc<(), i32>),
-    General { func: Func, args: Vec<Val>, results: Vec<Val> },
+    General {
+        func: Func,
+        args: Vec<Val>,
+        results: Vec<Val>,
+    },
+    /// Takes bytes: where they stand and how many.
+    Input {
+        func: TypedFunc<(u32, u32), i32>,
+        room: Room,
+    },
+    /// Takes the addresses of the number and the list of the arguments of a program; there are none.
+    Initialize {
+        func: TypedFunc<(u32, u32), i32>,
+        room: Room,
+    },
+}
+
+/// Where the host may write in a guest's memory, and how much.
+#[derive(Clone)]
+pub(super) struct Room {
+    place: Place,
+    bytes_max: u32,
+}
+
+#[derive(Clone)]
+enum Place {
+    /// Where the guest's own `malloc` says.
+    Malloc(TypedFunc<u32, u32>),
+    /// At the end of the memory that the module has when it is instantiated.
+    End(u32),
+}
+
+impl Room {
+    /// The guest's `malloc`, or as many bytes that the memory grows by.
+    ///
+    /// # Errors
+    /// Neither is there.
+    pub(super) fn of(instance: Instance, store: &mut Store<Host>, bytes_max: u32) -> Result<Room> {
+        if let Ok(malloc) = instance.get_typed_func(&mut *store, "malloc") {
+            return Ok(Room { place: Place::Malloc(malloc), bytes_max });
+        }
+        let name = store.data().memory_export.clone();
+        let memory = name.and_then(|name| instance.get_memory(&mut *store, &name));
+        let grown = memory.and_then(|memory| {
+            let pages = u64::from(bytes_max).div_ceil(memory.page_size(&*store)).max(1);
+            let at = memory.data_size(&*store);
+            memory.grow(&mut *store, pages).ok()?;
+            u32::try_from(at).ok()
+        });
+        let Some(at) = grown else {
+            bail!(
+                "there is no room for the input of `{INPUT}`: let the module export `malloc`, or have a memory \
+                 that can grow by {bytes_max} bytes"
+            );
+        };
+        Ok(Room { place: Place::End(at), bytes_max })
+    }
+
+    fn reserve(&self, store: &mut Store<Host>, bytes: u32) -> wasmtime::Result<u32> {
+        match &self.place {
+            Place::End(at) => Ok(*at),
+            Place::Malloc(malloc) => match malloc.call(store, bytes.max(1))? {
+                0 => {
+                    stop(FailureKind::Abi, None, format!("malloc has no room for an input of {bytes} bytes"))
+                }
+                at => Ok(at),
+            },
+        }
+    }
 }
 
 /// What a machine calls, in the order of [`Exports`].
@@ -27,12 +96,17 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    pub(super) fn of(exports: &Exports, instance: Instance, store: &mut Store<Host>) -> Result<Calls> {
+    pub(super) fn of(
+        exports: &Exports,
+        instance: Instance,
+        store: &mut Store<Host>,
+        room: Option<&Room>,
+    ) -> Result<Calls> {
         let mut faults = Vec::new();
         for name in &exports.fault_exports {
             faults.push(instance.get_typed_func(&mut *store, name).map_err(engine_error)?);
         }
-        let mut call = |name: &String| Call::new(&instance, store, name);
+        let mut call = |name: &String| Call::new(&instance, store, name, room);
         let mut guards = Vec::new();
         for (rule, name) in &exports.preconditions {
             guards.push((*rule, call(name)?));
@@ -50,10 +124,18 @@ impl Calls {
 }
 
 impl Call {
-    fn new(instance: &Instance, store: &mut Store<Host>, name: &str) -> Result<Call> {
+    fn new(instance: &Instance, store: &mut Store<Host>, name: &str, room: Option<&Room>) -> Result<Call> {
         let Some(func) = instance.get_func(&mut *store, name) else {
             bail!("the instrumented module lost its export `{name}`");
         };
+        if let (INPUT | INITIALIZE, Some(room)) = (name, room) {
+            let (func, room) = (func.typed(&*store).map_err(engine_error)?, room.clone());
+            return Ok(if name == INPUT {
+                Call::Input { func, room }
+            } else {
+                Call::Initialize { func, room }
+            });
+        }
         if let Ok(plain) = func.typed(&*store) {
             return Ok(Call::Plain(plain));
         }
@@ -76,6 +158,22 @@ impl Call {
                     draw_argument(arg, store)?;
                 }
                 func.call(store, args, results).map(|()| None)
+            }
+            Call::Input { func, room } => {
+                let kind = Kind::Bytes { min: 0, max: room.bytes_max };
+                let answer = store.data_mut().chooser.ask(kind).ok_or(Stop::Reject)?;
+                let Value::Bytes(bytes) = answer.clone() else { unreachable!("{answer:?} answers bytes") };
+                let at = room.reserve(store, bytes.len() as u32)?;
+                write(store, at, &bytes)?;
+                match func.call(store, (at, bytes.len() as u32))? {
+                    -1 => Err(Stop::Reject.into()),
+                    _ => Ok(None),
+                }
+            }
+            Call::Initialize { func, room } => {
+                let at = room.reserve(store, 8)?;
+                write(store, at, &[0; 8])?;
+                func.call(store, (at, at + 4)).map(|_| None)
             }
         }
     }

@@ -29,10 +29,17 @@ pub(crate) struct Exports {
     pub(crate) state: Option<String>,
     /// The guest is one function: its only rule is called once.
     pub(crate) is_function: bool,
+    /// That function is [`INPUT`].
+    pub(crate) takes_input: bool,
 }
 
 /// The export of a guest that is one function.
 const CHECK: &str = "check";
+/// The function that a fuzz target for libFuzzer is, and AFL++ and others take too: given bytes, it returns 0, or -1
+/// where they are not to be kept.
+pub(super) const INPUT: &str = "LLVMFuzzerTestOneInput";
+/// What such a target may have called once before.
+pub(super) const INITIALIZE: &str = "LLVMFuzzerInitialize";
 
 const KINDS: [&str; 4] = ["rule", "precondition", "invariant", "fault"];
 
@@ -42,7 +49,7 @@ impl Exports {
     /// # Errors
     /// Two spellings of one name, a function `check` beside rules, an export with a type that its name does not allow, a precondition of a
     /// rule that does not exist, no rule at all.
-    pub(crate) fn of(module: &Module) -> Result<Exports> {
+    pub(crate) fn of(module: &Module, input_bytes_max: u32) -> Result<Exports> {
         let functions: Vec<(String, FuncType)> = module
             .exports()
             .filter_map(|export| match export.ty() {
@@ -54,6 +61,7 @@ impl Exports {
         let hands_over_state = module.imports().any(|i| (i.module(), i.name()) == (MODULE, "state"));
         let mut guards = Vec::new();
         let mut plain = Vec::new();
+        let mut functions_alone: Vec<(&String, Vec<Kind>)> = Vec::new();
         let mut spelled = BTreeMap::new();
         for (export, ty) in &functions {
             let Some((kind, name)) = classify(export, ty, hands_over_state)? else {
@@ -73,21 +81,25 @@ impl Exports {
                 }
                 "teardown" => exports.teardown = Some(export.clone()),
                 "state" => exports.state = Some(export.clone()),
-                "check" => exports.is_function = true,
+                "check" => functions_alone.push((export, Vec::new())),
+                "input" => functions_alone.push((export, vec![Kind::Bytes { min: 0, max: input_bytes_max }])),
                 // `_initialize` comes first whatever the order of the exports.
                 "initialize" => exports.setup.insert(0, export.clone()),
                 _ => exports.setup.push(export.clone()),
             }
         }
-        if exports.is_function {
-            if let Some(rule) = exports.rules.first() {
+        if let Some((name, params)) = functions_alone.pop() {
+            if let Some(other) =
+                exports.rule_exports.first().or(functions_alone.first().map(|(name, _)| *name))
+            {
                 bail!(
-                    "the module exports `check`, so it is one function, and the rule `{}`; export only one of them",
-                    rule.name
+                    "the module exports `{name}`, so it is one function, and `{other}`; export only one of them"
                 );
             }
-            exports.rules.push(Rule { name: CHECK.to_string(), params: Vec::new() });
-            exports.rule_exports.push(CHECK.to_string());
+            exports.is_function = true;
+            exports.takes_input = name == INPUT;
+            exports.rules.push(Rule { name: name.clone(), params });
+            exports.rule_exports.push(name.clone());
         }
         if exports.rules.is_empty() {
             for (export, ty) in plain.iter().filter(|(name, ty)| !name.starts_with("__") && is_numeric(ty)) {
@@ -135,6 +147,11 @@ fn classify<'a>(
         "teardown" => return Ok(Some(("teardown", ""))),
         "_initialize" => return Ok(Some(("initialize", ""))),
         CHECK if nullary => return Ok(Some(("check", ""))),
+        INPUT | INITIALIZE if !takes_two_words(ty) => {
+            bail!("the export `{export}` has the type {}; it must be (i32, i32) -> i32", shown(ty))
+        }
+        INPUT => return Ok(Some(("input", ""))),
+        INITIALIZE => return Ok(Some(("setup", ""))),
         "state" if nullary && hands_over_state => return Ok(Some(("state", ""))),
         _ => {}
     }
@@ -170,6 +187,14 @@ fn has_type_of(kind: &str, ty: &FuncType) -> bool {
     }
 }
 
+/// (i32, i32) -> i32.
+fn takes_two_words(ty: &FuncType) -> bool {
+    ty.params().len() == 2
+        && ty.params().all(|ty| ty.is_i32())
+        && ty.results().len() == 1
+        && ty.results().all(|ty| ty.is_i32())
+}
+
 fn is_numeric(ty: &FuncType) -> bool {
     ty.params().all(|param| kind_of(&param).is_some())
 }
@@ -193,7 +218,7 @@ mod tests {
     fn check(wat: &str, expected: &str) {
         let wasm = wat::parse_str(format!("(module {wat})")).unwrap();
         let module = Module::new(&Engine::default(), wasm).unwrap();
-        let found = match Exports::of(&module) {
+        let found = match Exports::of(&module, 9) {
             Ok(found) => {
                 let rules: Vec<_> = found.rules.iter().map(|rule| &rule.name).collect();
                 let invariants: Vec<_> = found.invariants.iter().map(|(name, _)| name).collect();
@@ -245,10 +270,35 @@ mod tests {
     }
 
     #[test]
+    fn a_fuzz_target_is_one_function() {
+        let target = r#"(func (export "LLVMFuzzerTestOneInput") (param i32 i32) (result i32) (i32.const 0))"#;
+        check(
+            &format!(
+                r#"{target} (func (export "malloc") (param i32) (result i32) (i32.const 0))
+                   (func (export "LLVMFuzzerInitialize") (param i32 i32) (result i32) (i32.const 0))
+                   (func (export "_initialize"))"#
+            ),
+            r#"["LLVMFuzzerTestOneInput"] [] [] [] ["_initialize", "LLVMFuzzerInitialize"] None"#,
+        );
+        check(
+            &format!(r#"{target} (func (export "rule:a"))"#),
+            "the module exports `LLVMFuzzerTestOneInput`, so it is one function, and `rule:a`; export only one of them",
+        );
+        check(
+            &format!(r#"{target} (func (export "check"))"#),
+            "the module exports `check`, so it is one function, and `LLVMFuzzerTestOneInput`; export only one of them",
+        );
+        check(
+            r#"(func (export "LLVMFuzzerTestOneInput") (param i32))"#,
+            "the export `LLVMFuzzerTestOneInput` has the type (i32) -> (); it must be (i32, i32) -> i32",
+        );
+    }
+
+    #[test]
     fn mistakes_are_named() {
         check(
             r#"(func (export "check")) (func (export "rule:a"))"#,
-            "the module exports `check`, so it is one function, and the rule `a`; export only one of them",
+            "the module exports `check`, so it is one function, and `rule:a`; export only one of them",
         );
         check(
             "",

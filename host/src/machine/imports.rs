@@ -5,8 +5,8 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 use wasmtime::{
-    Caller, Error, ExternType, FuncType, ImportType, Instance, Linker, Memory, Module, ResourceLimiter,
-    Store, Trap,
+    AsContextMut, Caller, Error, ExternType, FuncType, ImportType, Instance, Linker, Memory, Module,
+    ResourceLimiter, Store, Trap,
 };
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -120,7 +120,7 @@ const NAMES_MAX: usize = 10_000;
 
 type Answer<T> = wasmtime::Result<T>;
 
-fn stop<T>(kind: FailureKind, subject: Option<String>, message: impl Into<String>) -> Answer<T> {
+pub(super) fn stop<T>(kind: FailureKind, subject: Option<String>, message: impl Into<String>) -> Answer<T> {
     let failure = Failure { kind, subject, message: message.into(), place: None };
     Err(Error::from(Stop::Fail(failure)))
 }
@@ -343,19 +343,25 @@ fn bytes(mut caller: Caller<'_, Host>, pointer: u32, min: u32, max: u32) -> Answ
     let Value::Bytes(value) = choose(&mut caller, Kind::Bytes { min, max })?.clone() else {
         unreachable!("bytes are answered by bytes")
     };
-    memory.data_mut(&mut caller)[pointer as usize..][..value.len()].copy_from_slice(&value);
-    mark(&mut caller, pointer, value.len() as u32);
+    write(&mut caller, pointer, &value)?;
     Ok(value.len() as u32)
 }
 
-/// Marks the pages of memory 0 that the host wrote.
-fn mark(caller: &mut Caller<'_, Host>, pointer: u32, len: u32) {
-    let Some((private, marks)) = caller.data().marks else { return };
-    if len > 0 {
-        let page_bytes = caller.data().page_bytes;
-        let (first, last) = (pointer / page_bytes, (pointer + (len - 1)) / page_bytes);
-        private.data_mut(caller)[(marks + first) as usize..=(marks + last) as usize].fill(1);
+/// Writes into memory 0, and marks the pages that it writes.
+pub(super) fn write(store: &mut impl AsContextMut<Data = Host>, pointer: u32, bytes: &[u8]) -> Answer<()> {
+    let mut store = store.as_context_mut();
+    let memory = store.data().memory.ok_or(Trap::MemoryOutOfBounds)?;
+    let place = memory.data_mut(&mut store).get_mut(pointer as usize..);
+    let place = place.and_then(|place| place.get_mut(..bytes.len())).ok_or(Trap::MemoryOutOfBounds)?;
+    place.copy_from_slice(bytes);
+    if let Some((private, marks)) = store.data().marks
+        && !bytes.is_empty()
+    {
+        let page_bytes = store.data().page_bytes;
+        let (first, last) = (pointer / page_bytes, (pointer + (bytes.len() as u32 - 1)) / page_bytes);
+        private.data_mut(&mut store)[(marks + first) as usize..=(marks + last) as usize].fill(1);
     }
+    Ok(())
 }
 
 fn define_spans(linker: &mut Linker<Host>) -> wasmtime::Result<()> {

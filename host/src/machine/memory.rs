@@ -1,36 +1,72 @@
-//! Linear memories that the machine owns: mapped once, never moved, and able to shrink.
+//! Linear memories that the machine owns: able to shrink, and to change their size without a system call.
 //!
-//! wasmtime has no call that shrinks a memory. It asks the [`LinearMemory`] for its size whenever the memory
-//! grows, though, so setting the size back here and growing by 0 makes the engine see the smaller memory.
+//! What lies beyond a memory's size must not be accessible, since compiled code leaves it to the processor to
+//! find accesses out of bounds. Changing what is accessible takes a system call and empties caches of all
+//! cores. A guest that grows its memory in every run, as one whose heap begins empty does, would have it grow and shrink
+//! each time. So the bytes are mapped at several places, the memory's windows, each with another size
+//! accessible; a memory changes its size by going to another window.
+//!
+//! wasmtime has no call that shrinks a memory. It asks the [`LinearMemory`] for its size and place whenever the memory
+//! grows, though, so setting the size here and growing by 0 makes the engine see it.
 
+use std::fs::File;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
-/// One reservation of address space, of which the first `size` bytes can be accessed.
+/// The windows of a memory, at most. Beyond, the one that was not used for longest is given another size.
+const WINDOWS_MAX: usize = 8;
+/// The largest memory, which is what 32 bits reach.
+const SIZE_MAX: usize = 1 << 32;
+/// Bytes after a memory's base that compiled code relies on to be accessible where they are the memory's and
+/// inaccessible elsewhere: what an index of 32 bits reaches, and an offset that costs no check.
+pub(crate) const GUARD: u64 = (1 << 32) + (32 << 20);
+/// Above so many bytes the kernel forgets faster than zeros are written.
+const FORGET_BYTES: usize = 1 << 20;
+
+/// A memory.
 pub(crate) struct Mapping {
-    base: NonNull<u8>,
+    bytes: Shared,
     /// Bytes that the memory may grow to.
-    reserved: usize,
-    /// Bytes reserved with the guard behind.
+    size_max: usize,
+    /// Bytes of address space that a window takes: those it may grow to, with the guard behind.
     mapped: usize,
+    /// The one in use first, then those used last.
+    windows: Mutex<Vec<Window>>,
+    /// Base and size of the window in use.
+    base: AtomicPtr<u8>,
     size: AtomicUsize,
+}
+
+/// One place at which a memory's bytes are mapped, of which the first `size` bytes can be accessed.
+struct Window {
+    base: NonNull<u8>,
+    size: usize,
 }
 
 // SAFETY: the mapping is plain memory; whoever accesses it goes through the store that owns the instance,
 // and that is borrowed exclusively meanwhile.
-unsafe impl Send for Mapping {}
-// SAFETY: as above; `size` is atomic.
-unsafe impl Sync for Mapping {}
+unsafe impl Send for Window {}
 
 impl Mapping {
-    fn new(size: usize, reserved: usize, guard: usize) -> std::io::Result<Mapping> {
-        let reserved = reserved.max(size);
-        let mapped = (reserved + guard).max(1);
-        let base = map_inaccessible(None, mapped)?;
-        let mapping = Mapping { base, reserved, mapped, size: AtomicUsize::new(0) };
+    fn new(size: usize, size_max: usize, guard: usize) -> std::io::Result<Mapping> {
+        let size_max = size_max.max(size);
+        Mapping::of(Shared::new(size_max.max(1))?, size, size_max, guard)
+    }
+
+    fn of(bytes: Shared, size: usize, size_max: usize, guard: usize) -> std::io::Result<Mapping> {
+        let mapping = Mapping {
+            bytes,
+            size_max,
+            mapped: (size_max + guard).max(1),
+            windows: Mutex::new(Vec::new()),
+            base: AtomicPtr::default(),
+            size: AtomicUsize::new(0),
+        };
         mapping.resize(size)?;
         Ok(mapping)
     }
@@ -39,38 +75,165 @@ impl Mapping {
         self.size.load(Ordering::Relaxed)
     }
 
-    /// Sets the accessible size. Bytes that are added are zero; bytes that are taken away are forgotten.
+    fn base(&self) -> *mut u8 {
+        self.base.load(Ordering::Relaxed)
+    }
+
+    /// Goes to a window of this size. Bytes that are added are as they were left when they were taken away.
     fn resize(&self, size: usize) -> std::io::Result<()> {
-        let old = self.size();
-        if size > self.reserved {
+        if size > self.size_max {
             return Err(std::io::ErrorKind::OutOfMemory.into());
         }
-        if size > old {
-            // SAFETY: `old..size` lies within the mapping, which this value owns.
-            let failed = unsafe {
-                let from = self.base.as_ptr().add(old);
-                libc::mprotect(from.cast(), size - old, libc::PROT_READ | libc::PROT_WRITE)
-            };
-            if failed != 0 {
-                return Err(std::io::Error::last_os_error());
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        match windows.iter().position(|window| window.size == size) {
+            Some(at) => windows[..=at].rotate_right(1),
+            None if windows.len() < WINDOWS_MAX => {
+                // Into the list first, so that it is unmapped whatever follows.
+                windows.insert(0, Window { base: map_inaccessible(None, self.mapped)?, size: 0 });
+                windows[0].resize(&self.bytes, size)?;
             }
-        } else if size < old {
-            // A fresh mapping on top forgets the bytes and forbids access in one system call.
-            // SAFETY: `size..old` lies within the mapping; no reference into it is live, since the
-            // machine holds the store exclusively here.
-            let tail = unsafe { self.base.add(size) };
-            map_inaccessible(Some(tail), old - size)?;
+            None => {
+                windows.rotate_right(1);
+                windows[0].resize(&self.bytes, size)?;
+            }
         }
+        self.base.store(windows[0].base.as_ptr(), Ordering::Relaxed);
         self.size.store(size, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Window {
+    fn resize(&mut self, bytes: &Shared, size: usize) -> std::io::Result<()> {
+        let old = self.size;
+        // SAFETY: all of it lies within the window, since no memory grows beyond its maximum. No reference into
+        // it is live: whoever changes a memory's size has the store to itself.
+        let tail = unsafe { self.base.add(old.min(size)) };
+        if size < old {
+            map_inaccessible(Some(tail), old - size)?;
+        } else if size > old {
+            // SAFETY: as above.
+            unsafe { bytes.map(old..size, tail)? };
+        }
+        self.size = size;
         Ok(())
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `new`, and the last owner lets go of it here.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.mapped) };
+        for window in self.windows.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            // SAFETY: the range was mapped by `resize`, and the last owner lets go of it here.
+            unsafe { libc::munmap(window.base.as_ptr().cast(), self.mapped) };
+        }
     }
+}
+
+/// Bytes that can be mapped at several places.
+#[cfg(target_os = "linux")]
+struct Shared {
+    /// A place at which all of them are mapped; nobody uses it.
+    all: NonNull<u8>,
+    len: usize,
+}
+
+#[cfg(target_os = "linux")]
+// SAFETY: it is a mapping that nobody uses, to make others of.
+unsafe impl Send for Shared {}
+#[cfg(target_os = "linux")]
+// SAFETY: as above.
+unsafe impl Sync for Shared {}
+
+#[cfg(target_os = "linux")]
+impl Shared {
+    fn new(len: usize) -> std::io::Result<Shared> {
+        // Where the kernel promises no more memory than there is, it promises none for a file. Elsewhere this comes first,
+        // since what limits files does not limit it.
+        Shared::of(len, libc::MAP_ANON, -1).or_else(|_| Shared::of_file(len))
+    }
+
+    fn of_file(len: usize) -> std::io::Result<Shared> {
+        // SAFETY: the name is a string that ends with 0.
+        let file = owned(unsafe { libc::memfd_create(c"spelunk".as_ptr(), libc::MFD_CLOEXEC) })?;
+        file.set_len(len as u64)?;
+        Shared::of(len, 0, file.as_raw_fd())
+    }
+
+    fn of(len: usize, flags: i32, file: i32) -> std::io::Result<Shared> {
+        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | flags;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the kernel picks unused addresses.
+        let all = mapped(unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, file, 0) })?;
+        Ok(Shared { all, len })
+    }
+
+    /// Maps the bytes of `range` at `to` too.
+    ///
+    /// # Safety
+    /// The caller owns the addresses, and no reference into them is live.
+    unsafe fn map(&self, range: Range<usize>, to: NonNull<u8>) -> std::io::Result<()> {
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        // SAFETY: of a shared mapping no bytes are moved but mapped once more; the caller answers for the addresses.
+        mapped(unsafe {
+            let from = self.all.add(range.start).as_ptr().cast();
+            libc::mremap(from, 0, range.len(), flags, to.as_ptr())
+        })
+        .map(drop)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped by `of`.
+        unsafe { libc::munmap(self.all.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Bytes that can be mapped at several places: a file in memory, whose name is taken away at once.
+#[cfg(not(target_os = "linux"))]
+struct Shared(File);
+
+#[cfg(not(target_os = "linux"))]
+impl Shared {
+    fn new(len: usize) -> std::io::Result<Shared> {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = std::ffi::CString::new(format!("/spelunk-{}-{number}", std::process::id()))?;
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
+        // SAFETY: the name is a string that ends with 0.
+        let file = owned(unsafe { libc::shm_open(name.as_ptr(), flags, 0o600) })?;
+        // SAFETY: as above.
+        unsafe { libc::shm_unlink(name.as_ptr()) };
+        file.set_len(len as u64)?;
+        Ok(Shared(file))
+    }
+
+    /// Maps the bytes of `range` at `to` too.
+    ///
+    /// # Safety
+    /// The caller owns the addresses, and no reference into them is live.
+    unsafe fn map(&self, range: Range<usize>, to: NonNull<u8>) -> std::io::Result<()> {
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
+        let (address, from) = (to.as_ptr().cast(), range.start as libc::off_t);
+        // SAFETY: the caller answers for the addresses.
+        mapped(unsafe { libc::mmap(address, range.len(), access, flags, self.0.as_raw_fd(), from) }).map(drop)
+    }
+}
+
+fn owned(descriptor: i32) -> std::io::Result<File> {
+    if descriptor < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: it was just opened, and nobody else has it.
+    Ok(unsafe { File::from_raw_fd(descriptor) })
+}
+
+fn mapped(address: *mut libc::c_void) -> std::io::Result<NonNull<u8>> {
+    if address == libc::MAP_FAILED {
+        return Err(std::io::Error::last_os_error());
+    }
+    NonNull::new(address.cast()).ok_or_else(|| std::io::ErrorKind::OutOfMemory.into())
 }
 
 /// Maps `len` bytes that cannot be accessed: anywhere, or at `at`, over what is there.
@@ -79,25 +242,22 @@ fn map_inaccessible(at: Option<NonNull<u8>>, len: usize) -> std::io::Result<NonN
     let flags = libc::MAP_PRIVATE | libc::MAP_ANON | libc::MAP_NORESERVE | fixed;
     let address = at.map_or(std::ptr::null_mut(), |p| p.as_ptr().cast());
     // SAFETY: without MAP_FIXED the kernel picks unused addresses; with it the caller owns the range.
-    let base = unsafe { libc::mmap(address, len, libc::PROT_NONE, flags, -1, 0) };
-    if base == libc::MAP_FAILED {
-        return Err(std::io::Error::last_os_error());
-    }
-    NonNull::new(base.cast()).ok_or_else(|| std::io::ErrorKind::OutOfMemory.into())
+    mapped(unsafe { libc::mmap(address, len, libc::PROT_NONE, flags, -1, 0) })
 }
 
 /// wasmtime's handle of a mapping.
 struct Linear(Arc<Mapping>);
 
-// SAFETY: the base never moves, `byte_size` bytes from it are accessible, and everything up to the reserved
-// size and the guard behind it is mapped without access, as the engine's elided bounds checks need.
+// SAFETY: the base moves where the size changes only, `byte_size` bytes from it are accessible, and everything from there
+// to the end of the guard is mapped without access, as the engine's elided bounds checks need.
 unsafe impl LinearMemory for Linear {
     fn byte_size(&self) -> usize {
         self.0.size()
     }
 
+    /// As far as the memory grows without moving, which is not at all.
     fn byte_capacity(&self) -> usize {
-        self.0.reserved
+        self.0.size()
     }
 
     fn grow_to(&mut self, new_size: usize) -> wasmtime::Result<()> {
@@ -105,7 +265,7 @@ unsafe impl LinearMemory for Linear {
     }
 
     fn as_ptr(&self) -> *mut u8 {
-        self.0.base.as_ptr()
+        self.0.base()
     }
 }
 
@@ -115,18 +275,18 @@ pub(crate) struct Memories {
     unclaimed: Mutex<Vec<Arc<Mapping>>>,
 }
 
-// SAFETY: `Mapping::new` reserves what it is asked for, with the guard, zero-filled.
+// SAFETY: `Mapping::new` maps what it is asked for, with the guard, zero-filled.
 unsafe impl MemoryCreator for Memories {
     fn new_memory(
         &self,
         _: MemoryType,
         minimum: usize,
-        _: Option<usize>,
+        maximum: Option<usize>,
         reserved: Option<usize>,
         guard: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
-        let reserved = reserved.unwrap_or(minimum);
-        let mapping = Arc::new(Mapping::new(minimum, reserved, guard).map_err(|e| e.to_string())?);
+        let size_max = maximum.map_or(SIZE_MAX, |maximum| maximum.min(SIZE_MAX)).max(reserved.unwrap_or(0));
+        let mapping = Arc::new(Mapping::new(minimum, size_max, guard).map_err(|e| e.to_string())?);
         let mut unclaimed = self.unclaimed.lock().map_err(|e| e.to_string())?;
         // Those that only this list holds belonged to instances that were never claimed and are gone.
         unclaimed.retain(|mapping| Arc::strong_count(mapping) > 1);
@@ -139,7 +299,7 @@ impl Memories {
     /// The mapping at this base address.
     pub(crate) fn claim(&self, base: *mut u8) -> View {
         let mut unclaimed = self.unclaimed.lock().unwrap_or_else(|e| e.into_inner());
-        let at = unclaimed.iter().position(|mapping| mapping.base.as_ptr() == base);
+        let at = unclaimed.iter().position(|mapping| mapping.base() == base);
         View(unclaimed.swap_remove(at.expect("every memory of the engine is made here")))
     }
 }
@@ -152,7 +312,7 @@ impl View {
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the bytes are mapped and accessible. A view is used between calls into the guest only, by
         // the machine that owns the store, and the borrow of the view keeps it from entering the guest.
-        unsafe { std::slice::from_raw_parts_mut(self.0.base.as_ptr(), self.0.size()) }
+        unsafe { std::slice::from_raw_parts_mut(self.0.base(), self.0.size()) }
     }
 
     /// The size in bytes.
@@ -160,9 +320,26 @@ impl View {
         self.0.size()
     }
 
-    /// Sets the size; the engine must be told by growing the memory by 0.
-    pub(crate) fn resize(&mut self, size: usize) -> std::io::Result<()> {
+    /// Sets the size; the engine must be told by growing the memory by 0. Bytes that are added must be zero, so those
+    /// that are taken away, of which `stale` are not, are wiped: pages by their number, of so many bytes.
+    pub(crate) fn resize(&mut self, size: usize, stale: &[u32], page: usize) -> std::io::Result<()> {
+        if stale.len() * page > FORGET_BYTES && size < self.size() {
+            self.forget(size);
+        } else {
+            stale.iter().for_each(|index| self.bytes()[*index as usize * page..][..page].fill(0));
+        }
         self.0.resize(size)
+    }
+
+    /// Zeroes all from `from` on.
+    fn forget(&mut self, from: usize) {
+        let tail = &mut self.bytes()[from..];
+        #[cfg(target_os = "linux")]
+        // SAFETY: it is mapped memory that this borrow has to itself, whole pages, and zeros may stand in it.
+        if unsafe { libc::madvise(tail.as_mut_ptr().cast(), tail.len(), libc::MADV_REMOVE) } == 0 {
+            return;
+        }
+        tail.fill(0);
     }
 }
 
@@ -170,16 +347,27 @@ impl View {
 mod tests {
     use super::*;
 
+    const PAGE: usize = 65536;
+
     #[test]
     fn a_memory_shrinks_and_grows_back_as_zeros() {
-        let mut view = View(Arc::new(Mapping::new(65536, 1 << 20, 65536).unwrap()));
-        view.resize(3 * 65536).unwrap();
-        view.bytes().fill(7);
-        view.resize(65536).unwrap();
-        view.resize(2 * 65536).unwrap();
-        assert_eq!(view.size(), 2 * 65536);
-        assert!(view.bytes()[..65536].iter().all(|b| *b == 7));
-        assert!(view.bytes()[65536..].iter().all(|b| *b == 0));
-        assert!(view.resize((1 << 20) + 65536).is_err());
+        check(Mapping::new(PAGE, 1 << 28, PAGE).unwrap());
+        #[cfg(target_os = "linux")]
+        check(Mapping::of(Shared::of_file(1 << 28).unwrap(), PAGE, 1 << 28, PAGE).unwrap());
+    }
+
+    fn check(mapping: Mapping) {
+        let mut view = View(Arc::new(mapping));
+        // More sizes than windows, small and large.
+        for pages in [3, 2, 5, 4, 7, 30, 9, 11, 600, 12, 3, 2, 600] {
+            view.resize(pages * PAGE, &[], PAGE).unwrap();
+            assert_eq!(view.size(), pages * PAGE);
+            assert!(view.bytes()[PAGE..].iter().all(|b| *b == 0));
+            view.bytes().fill(7);
+            let stale: Vec<u32> = (1..pages as u32).collect();
+            view.resize(PAGE, &stale, PAGE).unwrap();
+            assert!(view.bytes().iter().all(|b| *b == 7));
+        }
+        assert!(view.resize((1 << 28) + PAGE, &[], PAGE).is_err());
     }
 }

@@ -29,7 +29,7 @@ use crate::outcome::{Failure, FailureKind, Outcome};
 use crate::property::{Counts, Properties};
 use crate::target::{Rule, Target};
 use crate::trace::Action;
-use calls::Calls;
+use calls::{Calls, Room};
 use failure::Phase;
 use imports::{Host, Limiter};
 use state::State;
@@ -40,7 +40,7 @@ pub use imports::Told;
 pub use pages::PAGE;
 pub use portable::{Blobs, PART_MAX, Reader};
 pub(crate) use portable::{leaves_of, pages_of};
-pub use program::{Limits, Program, Selection, instrument};
+pub use program::{Limits, Program, Selection, engine, instrument};
 pub use state::Snapshot;
 
 /// Bytes of native stack a guest may use. With the default call depth that is 3 KiB a call.
@@ -252,6 +252,9 @@ impl Fresh {
             let at = failure::place(program, &e).map(|place| format!(", at {place}")).unwrap_or_default();
             anyhow!("the module cannot be instantiated: {}{at}", e.root_cause())
         })?;
+        let takes_input = program.exports.takes_input;
+        let room = takes_input.then(|| Room::of(instance, &mut store, program.limits.input_bytes_max));
+        let room = room.transpose()?;
         let state = State::of(
             &program.instrumented.layout,
             &program.entered,
@@ -259,7 +262,7 @@ impl Fresh {
             instance,
             &mut store,
         )?;
-        let calls = Calls::of(&program.exports, instance, &mut store)?;
+        let calls = Calls::of(&program.exports, instance, &mut store, room.as_ref())?;
         Ok(Fresh { store, state, calls })
     }
 }
@@ -281,6 +284,10 @@ impl Target for Machine {
 
     fn has_teardown(&self) -> bool {
         self.program.exports.teardown.is_some()
+    }
+
+    fn is_function(&self) -> bool {
+        self.program.exports.is_function
     }
 
     fn reset(&mut self) {

@@ -256,6 +256,14 @@ impl PageTable {
         (0..self.size / PAGE).filter(is_shared).count()
     }
 
+    /// The pages from this one on that are not all zeros.
+    pub(super) fn pages_from(&self, first: usize) -> impl Iterator<Item = u32> {
+        let leaves = self.leaves.list.iter().enumerate().skip(first / LEAF);
+        let leaves = leaves.filter_map(|(at, leaf)| leaf.as_ref().map(|leaf| (at, leaf)));
+        let pages = leaves.flat_map(|(at, leaf)| (at * LEAF..).zip(&leaf.pages));
+        pages.filter(move |(index, page)| *index >= first && page.is_some()).map(|(index, _)| index as u32)
+    }
+
     fn page(&self, index: usize) -> Option<&Arc<Page>> {
         self.leaves.list.get(index / LEAF)?.as_ref()?.pages[index % LEAF].as_ref()
     }

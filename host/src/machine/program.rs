@@ -10,7 +10,7 @@ use wasmtime::{Collector, Config, Engine, Module};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::exports::Exports;
-use super::memory::Memories;
+use super::memory::{GUARD, Memories};
 use super::stack::ShadowStack;
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
 use crate::file::{self, Names};
@@ -28,25 +28,34 @@ pub struct Limits {
     pub memory_bytes_max: u64,
     /// Imports that Spelunk does not provide return zero.
     pub stub_imports: bool,
+    /// Bytes that a function which takes bytes is given, at most.
+    pub input_bytes_max: u32,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { step_budget: 1 << 16, depth_max: 10_000, memory_bytes_max: 1 << 30, stub_imports: false }
+        Limits {
+            step_budget: 1 << 16,
+            depth_max: 10_000,
+            memory_bytes_max: 1 << 30,
+            stub_imports: false,
+            input_bytes_max: 4096,
+        }
     }
 }
 
 impl From<&file::Limits> for Limits {
     fn from(limits: &file::Limits) -> Limits {
-        let file::Limits { step_budget, depth_max, memory_bytes_max, stub_imports } = *limits;
-        Limits { step_budget, depth_max, memory_bytes_max, stub_imports }
+        let file::Limits { step_budget, depth_max, memory_bytes_max, stub_imports, input_bytes_max } =
+            *limits;
+        Limits { step_budget, depth_max, memory_bytes_max, stub_imports, input_bytes_max }
     }
 }
 
 impl From<&Limits> for file::Limits {
     fn from(limits: &Limits) -> file::Limits {
-        let Limits { step_budget, depth_max, memory_bytes_max, stub_imports } = *limits;
-        file::Limits { step_budget, depth_max, memory_bytes_max, stub_imports }
+        let Limits { step_budget, depth_max, memory_bytes_max, stub_imports, input_bytes_max } = *limits;
+        file::Limits { step_budget, depth_max, memory_bytes_max, stub_imports, input_bytes_max }
     }
 }
 
@@ -134,7 +143,7 @@ impl Program {
         let memories = Arc::new(Memories::default());
         let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
         let module = Module::from_binary(&engine, &instrumented.wasm).map_err(engine_error)?;
-        let exports = Exports::of(&module)?;
+        let exports = Exports::of(&module, limits.input_bytes_max)?;
         let properties = Properties::parse(&custom_section(wasm, "spelunk:properties"));
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
         let stack = ShadowStack::of(wasm);
@@ -236,6 +245,14 @@ pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result
     spelunk_instrumenter::instrument(wasm, &options)
 }
 
+/// An engine as guests run in, to measure beside another.
+///
+/// # Errors
+/// This machine is one that the engine does not run on.
+pub fn engine() -> Result<Engine> {
+    Engine::new(&config(Arc::default())).map_err(engine_error)
+}
+
 fn config(memories: Arc<Memories>) -> Config {
     let mut config = Config::new();
     config
@@ -249,7 +266,10 @@ fn config(memories: Arc<Memories>) -> Config {
         .wasm_exceptions(true)
         .wasm_extended_const(true)
         .collector(Collector::DeferredReferenceCounting)
-        .memory_may_move(false)
+        // Where nothing is reserved every memory that can grow may move, and with this guard no bounds are checked.
+        .memory_may_move(true)
+        .memory_reservation(0)
+        .memory_guard_size(GUARD)
         .memory_init_cow(false)
         .max_wasm_stack(STACK_BYTES)
         .async_stack_size(STACK_BYTES + STACK_MARGIN)

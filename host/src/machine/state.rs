@@ -444,9 +444,14 @@ fn range(range: &Range<u32>) -> Range<usize> {
 }
 
 impl TargetMemory {
-    /// Sets the size in bytes. Bytes that are added are zero.
+    /// Sets the size in bytes. Bytes that are added are zero. The marks have been taken.
     fn resize(&mut self, store: &mut Store<Host>, size: usize) {
-        self.view.resize(size).expect("a size that the memory had before fits its mapping");
+        let first = (size / pages::PAGE) as u32;
+        let beyond = self.dirty.partition_point(|page| *page < first);
+        let mut stale = self.dirty.split_off(beyond);
+        stale.extend(self.resident.pages_from(first as usize));
+        let resized = self.view.resize(size, &stale, pages::PAGE);
+        resized.expect("a size that the memory had before fits its mapping");
         // The engine reads the size anew when the memory grows, even by nothing.
         self.memory.grow(&mut *store, 0).expect("growing by nothing is within every limit");
         debug_assert!(self.is_64 || size <= 1 << 32);

@@ -65,44 +65,53 @@ pub(crate) fn restores() -> Result<()> {
     Ok(())
 }
 
-/// Instrumented programs beside the same programs plain.
+/// Real programs with what the explorer needs, and with edges alone, beside the same programs plain.
 pub(crate) fn programs() -> Result<()> {
     let wasm = build("guests/programs")?;
-    let instrumented = spelunk::machine::instrument(&wasm, &Limits::default(), &Selection::default())?;
-    let mut product = 1.0;
-    let names = ["json", "inflate", "hash_map", "sort", "interpreter"];
+    let engine = spelunk::machine::engine()?;
+    let explored = spelunk::machine::instrument(&wasm, &Limits::default(), &Selection::default())?;
+    let edges = spelunk_instrumenter::Options { dirty: false, budget: false, ..Default::default() };
+    let edges = spelunk_instrumenter::instrument(&wasm, &edges)?;
+    let names = ["json", "inflate", "sql", "regex", "hash_map", "markdown", "interpreter", "png", "sort"];
+    let mut products = [1.0; 2];
     for name in names {
-        let mut plain = call(&wasm, name)?;
-        let mut counted = call(&instrumented.wasm, name)?;
-        // Taken in turns, so that both see the same machine.
-        let mut pairs: Vec<(Duration, Duration)> =
-            (0..501).map(|_| (timed(&mut plain), timed(&mut counted))).collect();
-        pairs.sort_unstable_by_key(|(plain, _)| *plain);
-        let plain = pairs[250].0.as_nanos() as f64;
-        pairs.sort_unstable_by_key(|(_, counted)| *counted);
-        let counted = pairs[250].1.as_nanos() as f64;
-        product *= counted / plain;
-        row(
-            &format!("{name}, instrumented"),
-            &format!("{counted:.0} ns"),
-            &format!("{plain:.0} ns plain"),
-            counted / plain,
-        );
+        let mut calls = [
+            call(&Engine::default(), &wasm, name)?,
+            call(&engine, &explored.wasm, name)?,
+            call(&engine, &edges.wasm, name)?,
+        ];
+        // Taken in turns, so that all see the same machine.
+        let mut samples = [(); 3].map(|()| Vec::new());
+        for _ in 0..501 {
+            for (call, samples) in calls.iter_mut().zip(&mut samples) {
+                samples.push(timed(call));
+            }
+        }
+        let [plain, explored, edges] = samples.map(|mut samples| {
+            samples.sort_unstable();
+            samples[250].as_nanos() as f64
+        });
+        let beside = format!("{plain:.0} ns plain");
+        row(&format!("{name}, instrumented"), &format!("{explored:.0} ns"), &beside, explored / plain);
+        row(&format!("{name}, edges alone"), &format!("{edges:.0} ns"), &beside, edges / plain);
+        products[0] *= explored / plain;
+        products[1] *= edges / plain;
     }
-    row("instrumented, geometric mean", "", "", product.powf(1.0 / names.len() as f64));
+    let [explored, edges] = products.map(|product| product.powf(1.0 / names.len() as f64));
+    row("instrumented, geometric mean", "", "", explored);
+    row("edges alone, geometric mean", "", "", edges);
     Ok(())
 }
 
-fn call(wasm: &[u8], name: &str) -> Result<impl FnMut() + use<>> {
+fn call(engine: &Engine, wasm: &[u8], name: &str) -> Result<Box<dyn FnMut()>> {
     let fault = |e: wasmtime::Error| anyhow::anyhow!("{e:#}");
-    let engine = Engine::default();
-    let module = Module::new(&engine, wasm).map_err(fault)?;
-    let mut store = Store::new(&engine, ());
+    let module = Module::new(engine, wasm).map_err(fault)?;
+    let mut store = Store::new(engine, ());
     let instance = Instance::new(&mut store, &module, &[]).map_err(fault)?;
     let func = instance.get_typed_func::<(), u64>(&mut store, name).map_err(fault)?;
-    Ok(move || {
+    Ok(Box::new(move || {
         std::hint::black_box(func.call(&mut store, ()).expect("the program does not trap"));
-    })
+    }))
 }
 
 /// Looking at the coverage of a step that enters one function, in modules of few and of many functions.

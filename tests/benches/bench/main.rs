@@ -1,5 +1,5 @@
-//! What Spelunk costs, as ratios from one run: `cargo bench --workspace --bench bench` prints the table, and with
-//! `-- --full` what takes minutes.
+//! What Spelunk costs, as ratios from one run: `cargo bench --workspace --bench bench` prints the table, with
+//! `-- --full` what takes minutes too, with `-- programs` one part.
 
 mod campaign;
 mod check;
@@ -14,19 +14,23 @@ use spelunk::machine::on_guest_stack;
 
 fn main() -> Result<()> {
     let is_full = std::env::args().any(|arg| arg == "--full");
+    let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with('-')).unwrap_or_default();
     println!("| what | figure | beside | ratio |");
     println!("|---|---|---|---|");
     on_guest_stack(|| {
-        machine::restores()?;
-        machine::coverage()?;
-        machine::programs()?;
-        search::exploration()?;
-        search::workers()?;
-        search::shrinking()?;
-        campaign::store()?;
-        check::tree(is_full)?;
-        check::states()?;
-        check::interleavings()
+        let parts: [(&str, &dyn Fn() -> Result<()>); 10] = [
+            ("restores", &machine::restores),
+            ("coverage", &machine::coverage),
+            ("programs", &machine::programs),
+            ("exploration", &search::exploration),
+            ("workers", &search::workers),
+            ("shrinking", &search::shrinking),
+            ("store", &campaign::store),
+            ("tree", &|| check::tree(is_full)),
+            ("states", &check::states),
+            ("interleavings", &check::interleavings),
+        ];
+        parts.iter().filter(|(name, _)| name.contains(&*wanted)).try_for_each(|(_, part)| part())
     })
 }
 

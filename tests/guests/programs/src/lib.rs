@@ -103,3 +103,55 @@ pub extern "C" fn interpreter() -> u64 {
     }
     stack.len() as u64
 }
+
+const QUERY: &str = "SELECT c.name, SUM(o.total) AS spent FROM customers AS c JOIN orders o ON o.customer = c.id \
+                     WHERE o.placed BETWEEN '2024-01-01' AND '2024-12-31' AND c.name LIKE 'A%' \
+                     GROUP BY c.name HAVING SUM(o.total) > 100 ORDER BY spent DESC LIMIT 10";
+
+/// Parses a query and prints it again.
+#[unsafe(no_mangle)]
+pub extern "C" fn sql() -> u64 {
+    let dialect = sqlparser::dialect::GenericDialect {};
+    let parsed = sqlparser::parser::Parser::parse_sql(&dialect, black_box(QUERY));
+    let statements = parsed.expect("the query is valid");
+    statements.iter().map(|statement| statement.to_string().len() as u64).sum()
+}
+
+/// Builds an expression and looks for what it matches.
+#[unsafe(no_mangle)]
+pub extern "C" fn regex() -> u64 {
+    let expression =
+        regex::Regex::new(black_box(r"([a-z]+)\.(like|name)|\b\d{2,4}-(\d+)")).expect("it is valid");
+    expression.captures_iter(black_box(QUERY)).map(|found| found.len() as u64 + found[0].len() as u64).sum()
+}
+
+const TEXT: &str = "# Spelunk\n\nIt *explores* what [compiles](https://webassembly.org) to **wasm**:\n\n\
+                    1. edges,\n2. `pages`,\n   - and marks\n\n> as it is\n\n```wat\n(module)\n```\n\n\
+                    a | b\n--|--\n1 | 2\n";
+
+/// Parses a text with marks and turns it into HTML.
+#[unsafe(no_mangle)]
+pub extern "C" fn markdown() -> u64 {
+    let mut html = String::new();
+    pulldown_cmark::html::push_html(
+        &mut html,
+        pulldown_cmark::Parser::new_ext(black_box(TEXT), pulldown_cmark::Options::all()),
+    );
+    html.len() as u64
+}
+
+/// Encodes a small image and decodes it again.
+#[unsafe(no_mangle)]
+pub extern "C" fn png() -> u64 {
+    let pixels: Vec<u8> = (0..64u32 * 64).flat_map(|n| [(n % 64 * 4) as u8, (n / 64 * 4) as u8, 9]).collect();
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, 64, 64);
+    encoder.set_color(png::ColorType::Rgb);
+    let mut writer = encoder.write_header().expect("the header is valid");
+    writer.write_image_data(black_box(&pixels)).expect("there are as many pixels");
+    writer.finish().expect("it is complete");
+    let mut reader = png::Decoder::new(std::io::Cursor::new(file)).read_info().expect("it was just encoded");
+    let mut decoded = vec![0; reader.output_buffer_size().expect("it is small")];
+    reader.next_frame(&mut decoded).expect("there is one");
+    decoded.iter().map(|byte| u64::from(*byte)).sum()
+}
