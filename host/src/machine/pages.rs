@@ -32,11 +32,11 @@ pub(super) const NAMES: usize = LEAF * size_of::<u128>();
 static SAVED: AtomicIsize = AtomicIsize::new(0);
 /// Bytes of which a thread does not tell before there are as many.
 const UNTOLD_MAX: isize = 64 << 10;
-/// Pages that a thread keeps for the next states that it saves.
-const SPARE_MAX: usize = 4096;
+/// Pages, and leaves, that a thread keeps for the next states that it saves.
+const SPARE_MAX: usize = 16384;
 
 thread_local! {
-    static LOCAL: RefCell<Local> = const { RefCell::new(Local { untold: 0, spare: Vec::new() }) };
+    static LOCAL: RefCell<Local> = const { RefCell::new(Local { untold: 0, spare: Vec::new(), leaves: Vec::new() }) };
 }
 
 /// What a thread keeps to itself, since threads that share a counter or an allocator wait for one another.
@@ -45,6 +45,8 @@ struct Local {
     untold: isize,
     /// Pages that nothing refers to.
     spare: Vec<Arc<Page>>,
+    /// Leaves without pages that nothing refers to.
+    leaves: Vec<Arc<Leaf>>,
 }
 
 impl Local {
@@ -112,7 +114,6 @@ pub(super) struct Page {
 }
 
 /// Some pages that follow one another.
-#[derive(Clone)]
 pub(super) struct Leaf {
     /// The sum of the hashes of its pages.
     hash: OnceLock<u128>,
@@ -125,6 +126,40 @@ pub(super) struct Leaf {
 impl Leaf {
     pub(super) fn zeros() -> Leaf {
         Leaf { hash: OnceLock::new(), name: OnceLock::new(), pages: [const { None }; LEAF] }
+    }
+
+    /// A leaf that can be changed, in the place of `leaf`.
+    fn own(leaf: &mut Arc<Leaf>) -> &mut Leaf {
+        if Arc::get_mut(leaf).is_none() {
+            let mut copy = Leaf::again();
+            let fresh = Arc::get_mut(&mut copy).expect("nothing refers to a leaf that was let go");
+            fresh.pages.clone_from(&leaf.pages);
+            *leaf = copy;
+        }
+        let leaf = Arc::get_mut(leaf).expect("nothing else refers to it");
+        (leaf.hash, leaf.name) = (OnceLock::new(), OnceLock::new());
+        leaf
+    }
+
+    /// As [`Leaf::zeros`], in the place of one that was let go where there is one.
+    fn again() -> Arc<Leaf> {
+        let spare = local(|local| local.leaves.pop()).flatten();
+        spare.unwrap_or_else(|| Arc::new(Leaf::zeros()))
+    }
+
+    /// Keeps a leaf for [`Leaf::again`] that nothing else refers to.
+    fn let_go(mut leaf: Arc<Leaf>) {
+        if Arc::strong_count(&leaf) > 1 {
+            return;
+        }
+        let Some(alone) = Arc::get_mut(&mut leaf) else { return };
+        alone.pages.iter_mut().filter_map(Option::take).for_each(Page::let_go);
+        (alone.hash, alone.name) = (OnceLock::new(), OnceLock::new());
+        local(|local| {
+            if local.leaves.len() < SPARE_MAX {
+                local.leaves.push(leaf);
+            }
+        });
     }
 
     /// The names of its pages, 0 of one of zeros.
@@ -301,6 +336,12 @@ struct Leaves {
     hash: OnceLock<(Range<usize>, u128)>,
 }
 
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        self.list.drain(..).flatten().for_each(Leaf::let_go);
+    }
+}
+
 impl Clone for Leaves {
     /// To be changed, which its hash does not survive.
     fn clone(&self) -> Leaves {
@@ -396,7 +437,7 @@ impl PageTable {
         let leaves = &mut changed.list;
         leaves.resize(count, None);
         for pages in dirty.chunk_by(|a, b| *a as usize / LEAF == *b as usize / LEAF) {
-            let leaf = leaves[pages[0] as usize / LEAF].get_or_insert_with(|| Arc::new(Leaf::zeros()));
+            let leaf = leaves[pages[0] as usize / LEAF].get_or_insert_with(Leaf::again);
             for &index in pages {
                 let index = index as usize;
                 let now: &[u8; PAGE] = bytes[index * PAGE..][..PAGE].try_into().expect("a whole page");
@@ -413,13 +454,11 @@ impl PageTable {
                     let dead = within(dead, index);
                     *sum = sum.wrapping_add(hash_change((before, now), &dead, (memory, index), known));
                 }
-                let leaf = Arc::make_mut(leaf);
+                let leaf = Leaf::own(leaf);
                 let page = (!is_zero).then(|| Page::again(now));
                 if let Some(old) = std::mem::replace(&mut leaf.pages[index % LEAF], page) {
                     Page::let_go(old);
                 }
-                leaf.hash = OnceLock::new();
-                leaf.name = OnceLock::new();
             }
         }
         changed.hash = hash.map_or_else(OnceLock::new, OnceLock::from);
@@ -658,6 +697,29 @@ mod tests {
         memory[4 * PAGE + 7] = 9;
         memory[dead.clone()].fill(0);
         assert_eq!(hash(&memory, 0..0), before);
+    }
+
+    #[test]
+    fn what_was_let_go_leaves_nothing_behind() {
+        let ones = vec![1u8; 65536];
+        let zeros = vec![0u8; 65536];
+        let all: Vec<u32> = (0..64).collect();
+        let mut table = PageTable::zeros(65536);
+        let nothing = table.hash(0, &(0..0));
+        table.save(0, (&ones, &all), &mut Blocks::default());
+        assert_ne!(table.hash(0, &(0..0)), nothing);
+        assert_eq!(table.leaves().count(), 1);
+        drop(table);
+        let mut table = PageTable::zeros(65536);
+        table.save(0, (&zeros, &all), &mut Blocks::default());
+        assert_eq!((table.hash(0, &(0..0)), table.leaves().count()), (nothing, 0));
+        table.save(0, (&ones, &[7]), &mut Blocks::default());
+        assert!((0..64).all(|index| table.bytes(index).is_some() == (index == 7)));
+        let mut fresh = PageTable::zeros(65536);
+        let mut memory = zeros;
+        memory[7 * PAGE..8 * PAGE].fill(1);
+        fresh.save(0, (&memory, &[7]), &mut Blocks::default());
+        assert_eq!(table.hash(0, &(0..0)), fresh.hash(0, &(0..0)));
     }
 
     #[test]

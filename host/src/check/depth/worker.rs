@@ -276,9 +276,6 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
             self.task.census.states += 1;
             return Ok((None, Part::All(sleep)));
         };
-        if options.steps_max.is_none() && !options.reduces && self.visited.contains(hash) {
-            return Ok((state, Part::Nothing));
-        }
         let Some(known) = self.visited.get(hash) else {
             self.task.census.states += 1;
             self.visited.insert(hash, Known { depth, is_bound: false, sleep });
