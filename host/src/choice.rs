@@ -588,8 +588,7 @@ mod tests {
 
     #[test]
     fn a_hole_gets_the_simplest_answers_and_what_follows_it_its_own() {
-        let mut chooser = Chooser::default();
-        chooser.draws_nothing = true;
+        let mut chooser = Chooser(Box::new(Answers { draws_nothing: true, ..Answers::default() }));
         chooser.hole = Some(Hole { span: 1, resume: 3 });
         chooser.begin(7, [1, 2, 3, 4].map(|v| Some(Value::Integer(v))));
         let draw = |chooser: &mut Chooser| chooser.choose(integer(0, 9)).to_string();

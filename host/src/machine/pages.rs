@@ -16,9 +16,9 @@ use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
 pub const PAGE: usize = 1024;
 /// A store may begin on one page, which is marked, and reach this many bytes into the next, which is not.
 const FRINGE: usize = spelunk_instrumenter::FRINGE_BYTES as usize;
-/// Marks that are looked at together; and lines.
-const LINE: usize = 64;
+/// Marks that are looked at together: first so many, then by the line where any of them is set.
 const LINES: usize = 4 * LINE;
+const LINE: usize = 64;
 /// Bytes that are hashed together: most stores change few of a page's.
 const BLOCK: usize = 128;
 /// Blocks in a page.
