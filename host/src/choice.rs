@@ -6,6 +6,7 @@
 //! check counts the alternatives of each choice instead, and answers by their numbers: a script.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use rand::SeedableRng;
@@ -382,9 +383,14 @@ pub struct Hole {
     pub resume: u32,
 }
 
-/// Answers the choices of one step and records them. Its buffers are reused from step to step.
+/// Answers the choices of one step and records them. Its buffers are reused from step to step. It is lent to the target for
+/// each step, so it is no larger than a pointer.
 #[derive(Default)]
-pub struct Chooser {
+pub struct Chooser(Box<Answers>);
+
+/// What a chooser has.
+#[derive(Default)]
+pub struct Answers {
     seed: u64,
     recorded: Vec<Option<Value>>,
     /// Index of the next recorded answer.
@@ -409,7 +415,21 @@ pub struct Chooser {
     scripted: Option<(Past, u32)>,
 }
 
-impl Chooser {
+impl Deref for Chooser {
+    type Target = Answers;
+
+    fn deref(&self) -> &Answers {
+        &self.0
+    }
+}
+
+impl DerefMut for Chooser {
+    fn deref_mut(&mut self) -> &mut Answers {
+        &mut self.0
+    }
+}
+
+impl Answers {
     /// Starts a step: the answers come from `recorded`, and from `seed` where that holds `None`, does not
     /// fit, or has ended.
     pub fn begin(&mut self, seed: u64, recorded: impl IntoIterator<Item = Option<Value>>) {
@@ -585,7 +605,7 @@ mod tests {
 
     #[test]
     fn a_hole_gets_the_simplest_answers_and_what_follows_it_its_own() {
-        let mut chooser = Chooser { draws_nothing: true, ..Chooser::default() };
+        let mut chooser = Chooser(Box::new(Answers { draws_nothing: true, ..Answers::default() }));
         chooser.hole = Some(Hole { span: 1, resume: 3 });
         chooser.begin(7, [1, 2, 3, 4].map(|v| Some(Value::Integer(v))));
         let draw = |chooser: &mut Chooser| chooser.choose(integer(0, 9)).to_string();

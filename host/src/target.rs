@@ -3,7 +3,7 @@
 //! Nothing here or above it knows of WebAssembly, files, clocks or terminals; the tests of the search drive
 //! plain Rust values.
 
-use crate::choice::{Chooser, Kind, Value};
+use crate::choice::{Answers, Chooser, Kind, Value};
 use crate::coverage::EdgeSet;
 use crate::explore::Scores;
 use crate::outcome::{Failure, Outcome, Reject};
@@ -117,7 +117,8 @@ pub fn perform<T: Target>(
     let outcome = target.step(action, chooser);
     chooser.end();
     trace.push(action, seed);
-    trace.chose(&mut chooser.choices, &mut chooser.spans);
+    let Answers { choices, spans, .. } = &mut **chooser;
+    trace.chose(choices, spans);
     outcome
 }
 

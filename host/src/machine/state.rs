@@ -7,12 +7,12 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use spelunk_instrumenter::{MemoryLayout, StateLayout};
 use wasmtime::{Func, FuncType, Global, Instance, Memory, Ref, Store, Table, Val};
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::Limits;
 use super::imports::Host;
 use super::memory::{Memories, View};
-use super::pages::{self, Held, PageTable};
+use super::pages::{self, Blocks, Held, PageTable};
 use super::stack::ShadowStack;
 use crate::coverage::{EdgeSet, take_marks};
 
@@ -56,18 +56,18 @@ impl Snapshot {
     /// A hash of the whole state. Addresses do not enter it, so it is the same on every machine.
     pub fn hash(&self) -> u128 {
         let saved = &*self.0;
-        let mut hasher = Xxh3::new();
+        let mut parts = Vec::new();
         for (index, memory) in saved.memories.iter().enumerate() {
-            hasher.update(&memory.hash(index, &(0..0)).to_le_bytes());
+            parts.extend(memory.hash(index, &(0..0)).to_le_bytes());
         }
-        digest(hasher, &saved.globals, &saved.tables, (&saved.dropped, &saved.faults, saved.has_run))
+        digest(&mut parts, &saved.globals, &saved.tables, (&saved.dropped, &saved.faults, saved.has_run))
     }
 }
 
-/// The hash of a state, of which `hasher` has seen the memories. `flags` are which segments were dropped, which
-/// faults are on, and whether the guest ran, where it is one function.
+/// The hash of a state, of which `parts` holds the hashes of the memories; what else matters is appended. `flags` are which
+/// segments were dropped, which faults are on, and whether the guest ran, where it is one function.
 fn digest(
-    mut hasher: Xxh3,
+    parts: &mut Vec<u8>,
     globals: &[GlobalValue],
     tables: &[Arc<Vec<Reference>>],
     flags: (&[u8], &[bool], bool),
@@ -82,22 +82,23 @@ fn digest(
             GlobalValue::Func(v) => (5, v.map_or(u128::MAX, u128::from)),
             GlobalValue::Opaque => (6, 0),
         };
-        hasher.update(&[tag]);
-        hasher.update(&bits.to_le_bytes());
+        parts.push(tag);
+        parts.extend(bits.to_le_bytes());
     }
     for table in tables {
-        hasher.update(&(table.len() as u64).to_le_bytes());
+        parts.extend((table.len() as u64).to_le_bytes());
         for reference in table.iter() {
-            hasher.update(&reference.map_or(u64::MAX, u64::from).to_le_bytes());
+            parts.extend(reference.map_or(u64::MAX, u64::from).to_le_bytes());
         }
     }
     let (dropped, faults, has_run) = flags;
-    hasher.update(dropped);
-    faults.iter().for_each(|on| hasher.update(&[u8::from(*on)]));
+    parts.extend(dropped);
+    parts.extend(faults.iter().map(|on| u8::from(*on)));
     if has_run {
-        hasher.update(&[1]);
+        parts.push(1);
     }
-    hasher.digest128()
+    // Of bytes that are together: making ready a hasher of streams takes longer than hashing so few.
+    xxh3_128(parts)
 }
 
 /// A memory of the target.
@@ -111,6 +112,8 @@ struct TargetMemory {
     resident: PageTable,
     /// Pages that were written since, of those whose marks have been taken.
     dirty: Vec<u32>,
+    /// Hashes of blocks of `resident`.
+    blocks: Blocks,
 }
 
 impl TargetMemory {
@@ -141,8 +144,12 @@ pub(super) struct State {
     functions: Functions,
     /// What the globals and tables held when they were last saved or restored.
     resident: Saved,
-    /// Scratch: the values of the globals.
+    /// The guest may have run since its marks were taken and its globals read.
+    is_stale: bool,
+    /// The values of the globals when they were last read, saved or restored.
     values: Vec<GlobalValue>,
+    /// Scratch: what a hash is made of.
+    parts: Vec<u8>,
     /// There may be counters that are not zero.
     has_counts: bool,
     /// In a large module the counters that each mark of functions that were entered stands for.
@@ -186,6 +193,7 @@ impl State {
                 is_64: *memory64,
                 resident: PageTable::zeros(0),
                 dirty: Vec::new(),
+                blocks: Blocks::default(),
             });
         }
         store.data_mut().memory = memories.first().map(|first| first.memory);
@@ -223,7 +231,9 @@ impl State {
             tables,
             functions,
             resident,
+            is_stale: true,
             values: Vec::new(),
+            parts: Vec::new(),
             has_counts: true,
             entered: entered.to_vec(),
             marked: Vec::new(),
@@ -239,6 +249,7 @@ impl State {
 
     /// Has the next save or restore look at all of the state, trusting no mark.
     pub(super) fn mark_everything(&mut self) {
+        self.is_stale = true;
         let Some(private) = &mut self.private else { return };
         for memory in &mut self.memories {
             // The rest of the marks are of pages that there are none of yet.
@@ -250,14 +261,25 @@ impl State {
         private.bytes()[range(&self.layout.table_marks)].fill(1);
     }
 
-    /// A hash of what of the state can still matter: all but what is left over on the shadow stack. Nothing is
-    /// saved for it, since the hash may be all that is wanted.
-    pub(super) fn live_hash(&mut self, store: &mut Store<Host>, stack: Option<ShadowStack>) -> u128 {
-        self.save_tables(store);
+    /// Learns what the guest changed since that was last learnt.
+    fn look(&mut self, store: &mut Store<Host>) {
+        if !std::mem::take(&mut self.is_stale) {
+            return;
+        }
+        for memory in &mut self.memories {
+            memory.take_dirty(&mut self.private);
+        }
         self.values.clear();
         for global in &self.globals {
             self.values.push(self.functions.read(global.get(&mut *store), store));
         }
+    }
+
+    /// A hash of what of the state can still matter: all but what is left over on the shadow stack. Nothing is
+    /// saved for it, since the hash may be all that is wanted.
+    pub(super) fn live_hash(&mut self, store: &mut Store<Host>, stack: Option<ShadowStack>) -> u128 {
+        self.look(store);
+        self.save_tables(store);
         let pointer = stack.and_then(|stack| {
             let global = self.layout.globals.iter().position(|global| global.index == stack.global)?;
             match self.values[global] {
@@ -266,21 +288,22 @@ impl State {
             }
         });
         let dead = pointer.unwrap_or(0..0);
-        let mut hasher = Xxh3::new();
+        self.parts.clear();
         for (index, memory) in self.memories.iter_mut().enumerate() {
-            memory.take_dirty(&mut self.private);
             let dead = if index == 0 { &dead } else { &(0..0) };
-            let hash = memory.resident.hash_with(index, dead, memory.view.bytes(), &memory.dirty);
-            hasher.update(&hash.to_le_bytes());
+            let changed = (&*memory.view.bytes(), &memory.dirty[..]);
+            let hash = memory.resident.hash_with(index, dead, changed, &mut memory.blocks);
+            self.parts.extend(hash.to_le_bytes());
         }
         let dropped = self.private.as_mut().map(|private| &private.bytes()[range(&self.layout.dropped)]);
         let host = store.data();
         let flags = (dropped.unwrap_or_default(), &host.faults[..], host.has_run);
-        digest(hasher, &self.values, &self.resident.tables, flags)
+        digest(&mut self.parts, &self.values, &self.resident.tables, flags)
     }
 
     /// Readies the counters and budgets for a step.
     pub(super) fn begin(&mut self, limits: &Limits) {
+        self.is_stale = true;
         if self.has_counts {
             self.clear_counts();
         }
@@ -347,18 +370,16 @@ impl State {
 
     /// Saves the state.
     pub(super) fn save(&mut self, store: &mut Store<Host>) -> Snapshot {
-        for memory in &mut self.memories {
-            memory.take_dirty(&mut self.private);
-            memory.resident.save(memory.view.bytes(), &memory.dirty);
+        self.look(store);
+        for (index, memory) in self.memories.iter_mut().enumerate() {
+            memory.resident.save(index, (memory.view.bytes(), &memory.dirty), &mut memory.blocks);
             memory.dirty.clear();
         }
         self.save_tables(store);
-        let globals = self.globals.iter().map(|global| self.functions.read(global.get(&mut *store), store));
-        let globals = globals.collect();
         let dropped = self.private.as_mut().map(|p| p.bytes()[range(&self.layout.dropped)].to_vec());
         let saved = Saved {
             memories: self.memories.iter().map(|memory| memory.resident.clone()).collect(),
-            globals,
+            globals: self.values.clone(),
             tables: self.resident.tables.clone(),
             dropped: dropped.unwrap_or_default(),
             faults: store.data().faults.clone(),
@@ -390,19 +411,25 @@ impl State {
 
     /// Goes to a saved state.
     pub(super) fn load(&mut self, store: &mut Store<Host>, snapshot: &Snapshot) {
+        self.look(store);
         let saved = &*snapshot.0;
         for (memory, to) in self.memories.iter_mut().zip(&saved.memories) {
-            memory.take_dirty(&mut self.private);
             if memory.view.size() != to.size {
                 memory.resize(store, to.size);
             }
             to.load(&memory.resident, memory.view.bytes(), &memory.dirty);
             memory.dirty.clear();
-            memory.resident = to.clone();
+            if !memory.resident.is(to) {
+                memory.resident = to.clone();
+                memory.blocks.clear();
+            }
         }
-        for (global, value) in self.globals.iter().zip(&saved.globals) {
-            if let Some(value) = self.functions.write(*value) {
+        for ((global, now), to) in self.globals.iter().zip(&mut self.values).zip(&saved.globals) {
+            if now != to
+                && let Some(value) = self.functions.write(*to)
+            {
                 global.set(&mut *store, value).expect("the global held a value of this type");
+                *now = *to;
             }
         }
         self.load_tables(store, &saved.tables);
