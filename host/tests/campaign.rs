@@ -78,6 +78,7 @@ impl Place {
         {
             command.env_remove(name);
         }
+        command.env("SPELUNK_NO_CACHE", "true");
         command
     }
 
