@@ -78,7 +78,8 @@ impl Place {
         {
             command.env_remove(name);
         }
-        command.env("SPELUNK_NO_CACHE", "true");
+        // Not the user's cache.
+        command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
         command
     }
 

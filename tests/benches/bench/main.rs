@@ -3,6 +3,7 @@
 
 mod campaign;
 mod check;
+mod load;
 mod machine;
 mod search;
 
@@ -17,6 +18,8 @@ fn main() -> Result<()> {
     println!("| what | figure | beside | ratio |");
     println!("|---|---|---|---|");
     on_guest_stack(|| {
+        load::instrumenting()?;
+        load::starting()?;
         machine::restores()?;
         machine::coverage()?;
         machine::programs()?;
