@@ -78,6 +78,8 @@ impl Place {
         {
             command.env_remove(name);
         }
+        // Not the user's cache.
+        command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
         command
     }
 

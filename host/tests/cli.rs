@@ -121,6 +121,8 @@ fn run(command: &str, folder: &Path, is_in_memory: bool) -> String {
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SPELUNK_")) {
         shell.env_remove(name);
     }
+    // Not the user's cache.
+    shell.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
     // What a command prints is not to depend on the ones before.
     if is_in_memory {
         shell.env("SPELUNK_IN_MEMORY", "true");

@@ -23,9 +23,12 @@ pub(crate) const EXIT: BlockId = 1;
 pub(crate) struct Cfg {
     pub blocks: Vec<Block>,
     pub edges: Vec<Edge>,
-    /// By sequence index: it is the body of a loop.
-    pub loops: Vec<bool>,
+    pub loops: Loops,
 }
+
+/// Which sequences are the bodies of loops, by index.
+#[derive(Default)]
+pub(crate) struct Loops(Vec<bool>);
 
 pub(crate) struct Block {
     /// Where the block's code begins; none for [`ENTRY`], [`EXIT`] and dispatch of exceptions.
@@ -66,8 +69,16 @@ pub(crate) enum Site {
     Catch(Place, u32),
 }
 
-impl Cfg {
-    pub(crate) fn is_loop(&self, seq: InstrSeqId) -> bool {
-        self.loops.get(seq.index()).copied().unwrap_or(false)
+impl Loops {
+    pub(crate) fn set(&mut self, seq: InstrSeqId, is_loop: bool) {
+        let index = seq.index();
+        if self.0.len() <= index {
+            self.0.resize(index + 1, false);
+        }
+        self.0[index] = is_loop;
+    }
+
+    pub(crate) fn has(&self, seq: InstrSeqId) -> bool {
+        self.0.get(seq.index()).copied().unwrap_or(false)
     }
 }

@@ -3,6 +3,7 @@
 //! Every access to private memory has a constant address: `i32.const 0` with the address as the memory
 //! argument's offset. Engines fold that into one machine operand.
 
+use std::sync::{Mutex, PoisonError};
 use walrus::ir::*;
 use walrus::{LocalFunction, LocalId, MemoryId, ModuleLocals, ModuleTypes, ValType};
 
@@ -90,13 +91,27 @@ impl Private {
     }
 }
 
+/// The locals of a module, to which several threads add at once. Which numbers they get depends on who comes first, but
+/// not their order in one function, and nothing else is emitted.
+pub(crate) struct NewLocals<'a>(Mutex<&'a mut ModuleLocals>);
+
+impl<'a> NewLocals<'a> {
+    pub(crate) fn new(locals: &'a mut ModuleLocals) -> Self {
+        Self(Mutex::new(locals))
+    }
+
+    pub(crate) fn add(&self, ty: ValType) -> LocalId {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(ty)
+    }
+}
+
 /// The locals that a function gains: one for each type and use, shared by every place that needs one.
 #[derive(Default)]
 pub(crate) struct Scratch(Vec<(ValType, u32, LocalId)>);
 
 impl Scratch {
     /// The local of this type for this use (`slot` tells apart those that live at once).
-    pub(crate) fn local(&mut self, locals: &mut ModuleLocals, ty: ValType, slot: u32) -> LocalId {
+    pub(crate) fn local(&mut self, locals: &NewLocals<'_>, ty: ValType, slot: u32) -> LocalId {
         if let Some(found) = self.0.iter().find(|known| (known.0, known.1) == (ty, slot)) {
             return found.2;
         }
@@ -133,6 +148,11 @@ pub(crate) fn label_types<'a>(
         (InstrSeqType::MultiValue(ty), true) => types.params(ty).into(),
         (InstrSeqType::MultiValue(ty), false) => types.results(ty).into(),
     }
+}
+
+/// The type of a block that takes and gives this, which was made to exist before.
+pub(crate) fn block_type(types: &ModuleTypes, takes: &[ValType], gives: &[ValType]) -> InstrSeqType {
+    InstrSeqType::existing(types, takes, gives).expect("types are declared before code is rewritten")
 }
 
 /// What a sequence takes.

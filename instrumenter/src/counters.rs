@@ -5,7 +5,16 @@ use crate::weave::{Action, Places, Weaver};
 use walrus::ir::*;
 use walrus::{LocalId, ValType};
 
-impl Weaver<'_> {
+/// Instructions that an action takes.
+pub(crate) fn length(action: Action) -> usize {
+    match action {
+        Action::Count { pays: false, .. } => 3,
+        Action::Count { pays: true, .. } => 11,
+        Action::Visit { .. } => 13,
+    }
+}
+
+impl Weaver<'_, '_> {
     pub(crate) fn act(&mut self, code: &mut Code, action: Action) {
         match action {
             Action::Count { address, pays } => self.count(code, address, pays),
@@ -44,9 +53,9 @@ impl Weaver<'_> {
         get(code, sum);
         i32_const(code, 256);
         binop(code, BinaryOp::I32Eq);
-        let mut wrapped = Code::new();
+        let mut wrapped = Code::with_capacity(15);
         private.raise(&mut wrapped, address);
-        wrapped.extend(self.payment(sum));
+        self.pay(&mut wrapped, sum);
         if_then(self.function, code, wrapped);
     }
 
@@ -55,22 +64,20 @@ impl Weaver<'_> {
     ///   (local.tee $t (i32.sub (i32.load $p offset=BUDGET (i32.const 0)) (i32.const 1))))
     /// (if (i32.lt_s (local.get $t) (i32.const 0)) (then (unreachable)))
     /// ```
-    fn payment(&mut self, scratch: LocalId) -> Code {
+    fn pay(&mut self, code: &mut Code, scratch: LocalId) {
         let (private, budget) = (self.places.private, self.places.budget);
-        let mut code = Code::with_capacity(12);
-        i32_const(&mut code, 0);
-        private.load_at(&mut code, Width::Word, budget);
-        i32_const(&mut code, 1);
-        binop(&mut code, BinaryOp::I32Sub);
-        tee(&mut code, scratch);
-        private.store(&mut code, Width::Word, budget);
-        get(&mut code, scratch);
-        i32_const(&mut code, 0);
-        binop(&mut code, BinaryOp::I32LtS);
+        i32_const(code, 0);
+        private.load_at(code, Width::Word, budget);
+        i32_const(code, 1);
+        binop(code, BinaryOp::I32Sub);
+        tee(code, scratch);
+        private.store(code, Width::Word, budget);
+        get(code, scratch);
+        i32_const(code, 0);
+        binop(code, BinaryOp::I32LtS);
         let mut trap = Code::with_capacity(1);
         push(&mut trap, Unreachable {});
-        if_then(self.function, &mut code, trap);
-        code
+        if_then(self.function, code, trap);
     }
 
     /// ```wat

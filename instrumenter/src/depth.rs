@@ -12,10 +12,11 @@
 //! A tail call restores the depth before it leaves. An exception leaves frames without that; so whoever
 //! catches one sets the depth back to its own, whether it can call itself or not.
 
+use crate::cfg::Loops;
 use crate::code::*;
-use crate::weave::wrap_catches;
+use crate::weave::{declare_wrapper, wrap_catches};
 use walrus::ir::*;
-use walrus::{LocalFunction, LocalId, ModuleLocals, ModuleTypes, ValType};
+use walrus::{LocalFunction, LocalId, ModuleTypes, ValType};
 
 /// What all functions of a module share.
 #[derive(Clone, Copy)]
@@ -26,22 +27,22 @@ pub(crate) struct Depth {
 }
 
 impl Depth {
-    /// Adds the bound to a function, and the restoration where it catches.
+    /// Makes the type of the block exist that [`bound`](Self::bound) puts around the code of a function that can
+    /// call itself.
+    pub(crate) fn declare(types: &mut ModuleTypes, function: &LocalFunction) {
+        let results = types.results(function.ty()).to_vec();
+        InstrSeqType::new(types, &[], &results);
+    }
+
+    /// Adds the bound to a function that can call itself, or that catches.
     pub(crate) fn bound(
         self,
         function: &mut LocalFunction,
-        types: &mut ModuleTypes,
-        locals: &mut ModuleLocals,
+        types: &ModuleTypes,
+        saved: LocalId,
+        locals: &NewLocals<'_>,
         recursive: bool,
-        catches: bool,
     ) {
-        if !recursive && !catches {
-            return;
-        }
-        let saved = locals.add(ValType::I32);
-        if catches {
-            self.restore_where_caught(function, types, saved, recursive);
-        }
         let mut code = Code::new();
         if recursive {
             let deeper = locals.add(ValType::I32);
@@ -84,15 +85,9 @@ impl Depth {
     }
 
     /// Moves the code of a function into a block, out of which all ways lead to its end.
-    fn body(
-        self,
-        function: &mut LocalFunction,
-        types: &mut ModuleTypes,
-        saved: LocalId,
-    ) -> (Instr, InstrLocId) {
+    fn body(self, function: &mut LocalFunction, types: &ModuleTypes, saved: LocalId) -> (Instr, InstrLocId) {
         let entry = function.entry_block();
-        let results = types.results(function.ty()).to_vec();
-        let ty = InstrSeqType::new(types, &[], &results);
+        let ty = block_type(types, &[], types.results(function.ty()));
         let code = std::mem::take(&mut function.block_mut(entry).instrs);
         let body = sequence(function, ty, code);
         function.block_mut(body).end = function.block(entry).end;
@@ -106,17 +101,18 @@ impl Depth {
         (Block { seq: body }.into(), InstrLocId::default())
     }
 
-    fn restore_where_caught(
+    /// Has a function that catches set the depth back where it does.
+    pub(crate) fn restore_where_caught(
         self,
         function: &mut LocalFunction,
         types: &mut ModuleTypes,
         saved: LocalId,
         recursive: bool,
     ) {
-        let mut loops = std::collections::BTreeSet::new();
+        let mut loops = Loops::default();
         each_instr(function, |instr, _| {
             if let Instr::Loop(body) = instr {
-                loops.insert(body.seq);
+                loops.set(body.seq, true);
             }
         });
         for seq in sequences(function) {
@@ -126,8 +122,10 @@ impl Depth {
                 let mut restore = Code::new();
                 self.assign(&mut restore, saved, u32::from(recursive));
                 let codes = (0..body.catches.len()).map(|clause| (clause, restore.clone())).collect();
-                let is_loop = |label| loops.contains(&label);
-                let wrapped = wrap_catches(function, types, is_loop, body, location, codes);
+                for clause in 0..body.catches.len() {
+                    declare_wrapper(types, function, &loops, &body, clause);
+                }
+                let wrapped = wrap_catches(function, types, &loops, body, location, codes);
                 function.block_mut(seq).instrs[index] = (wrapped, location);
             }
         }

@@ -1,15 +1,16 @@
 //! The edges of a module, and the code that counts them.
 
 use crate::calls::Calls;
-use crate::cfg::{Cfg, Site};
-use crate::code::{Code, Scratch};
+use crate::cfg::{Cfg, Loops, Site};
+use crate::code::{Code, NewLocals, Private, Scratch};
 use crate::flow::build;
 use crate::names::{FunctionName, identities, location};
 use crate::placement::{Placed, Wanted, place};
-use crate::weave::{Action, Insert, Places, Weaver};
+use crate::weave::{Action, Insert, Places, Weaver, declare, order};
 use crate::{Edges, Options};
+use rayon::iter::ParallelIterator;
 use serde::{Deserialize, Serialize};
-use walrus::{FunctionId, Module};
+use walrus::{FunctionId, LocalFunction, Module, ModuleTypes};
 
 /// What a module's edges are called. An edge's id is its index here, and that of its counter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +40,6 @@ pub(crate) struct Counting<'a> {
     pub options: &'a Options,
     pub calls: &'a Calls,
     pub names: &'a [FunctionName],
-    pub places: Places,
     /// Address of the counter of the first edge.
     pub counters: u32,
     /// Address of the counter that all edges share which are only there for the budget.
@@ -49,40 +49,51 @@ pub(crate) struct Counting<'a> {
     pub entered: (u32, u32),
 }
 
+/// What a function gains.
+#[derive(Default)]
+pub(crate) struct Plan {
+    loops: Loops,
+    /// In [`order`].
+    inserts: Vec<Insert>,
+    edges: Vec<Edge>,
+    /// Address of the mark that it was entered.
+    mark: Option<u32>,
+}
+
 impl Counting<'_> {
-    /// Adds counters to these functions; returns the edges that got one of their own.
-    pub(crate) fn count(&self, module: &mut Module, functions: &[FunctionId]) -> Vec<Edge> {
+    /// By function, what it gains. Addresses of counters begin at 0 in each until they are [numbered](Self::number).
+    pub(crate) fn plan(&self, module: &Module) -> Vec<Plan> {
         let identities = identities(self.names);
+        let plan = |(id, function): (FunctionId, &LocalFunction)| {
+            (id.index(), self.function(id.index(), function, identities[id.index()]))
+        };
+        let planned: Vec<(usize, Plan)> = module.funcs.par_iter_local().map(plan).collect();
+        let mut plans: Vec<Plan> = self.names.iter().map(|_| Plan::default()).collect();
+        for (index, plan) in planned {
+            plans[index] = plan;
+        }
+        plans
+    }
+
+    /// Gives each edge its number and its counter's address; returns the edges that got one of their own.
+    pub(crate) fn number(&self, plans: &mut [Plan]) -> Vec<Edge> {
         let (mut edges, mut entries) = (Vec::new(), 0);
-        for &id in functions {
-            let before = edges.len();
-            self.function(module, id, identities[id.index()], &mut edges);
-            if edges.len() > before {
-                let (marks, together) = self.entered;
-                if let Some(mark) = u32::checked_div(entries, together) {
-                    self.enter(module, id, marks + mark);
+        for plan in plans.iter_mut().filter(|plan| !plan.edges.is_empty()) {
+            let first = self.counters + edges.len() as u32;
+            for insert in &mut plan.inserts {
+                if let Action::Count { address, .. } = &mut insert.action {
+                    *address += first;
                 }
-                entries += 1;
             }
+            edges.append(&mut plan.edges);
+            let (marks, together) = self.entered;
+            plan.mark = u32::checked_div(entries, together).map(|mark| marks + mark);
+            entries += 1;
         }
         edges
     }
 
-    /// Has a function say that it was entered.
-    ///
-    /// ```wat
-    /// (i32.store8 $p offset=MARK (i32.const 0) (i32.const 1))
-    /// ```
-    fn enter(&self, module: &mut Module, id: FunctionId, mark: u32) {
-        let function = module.funcs.get_mut(id).kind.unwrap_local_mut();
-        let mut code = Code::new();
-        self.places.private.raise(&mut code, mark);
-        let entry = function.entry_block();
-        function.block_mut(entry).instrs.splice(0..0, code);
-    }
-
-    fn function(&self, module: &mut Module, id: FunctionId, identity: u64, edges: &mut Vec<Edge>) {
-        let index = id.index();
+    fn function(&self, index: usize, function: &LocalFunction, identity: u64) -> Plan {
         let is_counted = self.names[index].is_counted;
         let wanted = Wanted {
             edges: is_counted && self.options.edges == Edges::Static,
@@ -91,15 +102,14 @@ impl Counting<'_> {
         };
         let visits = is_counted && self.options.edges == Edges::Hashed;
         if !(wanted.edges || wanted.cycles || wanted.entry || visits) {
-            return;
+            return Plan::default();
         }
-        let function = module.funcs.get_mut(id).kind.unwrap_local_mut();
         let cfg = build(function);
-        let mut inserts = Vec::new();
+        let (mut inserts, mut edges) = (Vec::new(), Vec::new());
         for placed in place(&cfg, wanted) {
             let mut address = self.shared;
             if wanted.edges {
-                address = self.counters + edges.len() as u32;
+                address = edges.len() as u32;
                 edges.push(edge(&cfg, &placed, index as u32, identity));
             }
             inserts.push(Insert { site: placed.site, action: Action::Count { address, pays: placed.pays } });
@@ -107,10 +117,43 @@ impl Counting<'_> {
         if visits {
             inserts.extend(visited(&cfg, identity));
         }
-        let (types, locals) = (&mut module.types, &mut module.locals);
-        let (places, scratch) = (self.places, Scratch::default());
-        Weaver { function, types, locals, places, scratch }.weave(&cfg, inserts);
+        order(&mut inserts);
+        Plan { loops: cfg.loops, inserts, edges, mark: None }
     }
+}
+
+impl Plan {
+    /// Makes the types exist that [`weave`](Self::weave) needs.
+    pub(crate) fn declare(&self, types: &mut ModuleTypes, function: &LocalFunction) {
+        declare(types, function, &self.loops, &self.inserts);
+    }
+
+    /// Adds the code to the function.
+    pub(crate) fn weave(
+        &self,
+        function: &mut LocalFunction,
+        types: &ModuleTypes,
+        locals: &NewLocals<'_>,
+        places: Places,
+    ) {
+        let (loops, scratch) = (&self.loops, Scratch::default());
+        Weaver { function, types, locals, loops, places, scratch }.weave(&self.inserts);
+        if let Some(mark) = self.mark {
+            enter(function, places.private, mark);
+        }
+    }
+}
+
+/// Has a function say that it was entered.
+///
+/// ```wat
+/// (i32.store8 $p offset=MARK (i32.const 0) (i32.const 1))
+/// ```
+fn enter(function: &mut LocalFunction, private: Private, mark: u32) {
+    let mut code = Code::new();
+    private.raise(&mut code, mark);
+    let entry = function.entry_block();
+    function.block_mut(entry).instrs.splice(0..0, code);
 }
 
 fn edge(cfg: &Cfg, placed: &Placed, function: u32, identity: u64) -> Edge {

@@ -4,7 +4,7 @@
 //! does not end the basic block it is in. The body of a `try_table` is a region: what calls or throws in it may
 //! go to its dispatch, from there to its catch clauses, and on to the dispatch of the region around it.
 
-use crate::cfg::{Block, BlockId, Cfg, ENTRY, EXIT, Edge, Place, Site};
+use crate::cfg::{Block, BlockId, Cfg, ENTRY, EXIT, Edge, Loops, Place, Site};
 use crate::code::offset_of;
 use walrus::LocalFunction;
 use walrus::ir::*;
@@ -63,7 +63,7 @@ struct Region {
 impl<'a> Builder<'a> {
     fn new(function: &'a LocalFunction) -> Self {
         let nowhere = || Block { head: None, offset: None };
-        let cfg = Cfg { blocks: vec![nowhere(), nowhere()], edges: Vec::new(), loops: Vec::new() };
+        let cfg = Cfg { blocks: vec![nowhere(), nowhere()], edges: Vec::new(), loops: Loops::default() };
         let (labels, label_of) = (Vec::new(), Vec::new());
         Self { function, cfg, labels, label_of, frames: Vec::new(), regions: Vec::new(), current: None }
     }
@@ -115,10 +115,9 @@ impl<'a> Builder<'a> {
         let index = seq.index();
         if self.label_of.len() <= index {
             self.label_of.resize(index + 1, u32::MAX);
-            self.cfg.loops.resize(index + 1, false);
         }
         self.label_of[index] = label;
-        self.cfg.loops[index] = matches!(kind, Kind::Loop);
+        self.cfg.loops.set(seq, matches!(kind, Kind::Loop));
         self.frames.push(Frame { seq, next: 0, label, kind });
     }
 

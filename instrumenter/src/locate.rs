@@ -4,6 +4,7 @@
 //! custom sections as it writes them; a section that we add, and cut off again, keeps a copy.
 
 use crate::names::FunctionName;
+use rayon::slice::ParallelSliceMut;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
@@ -154,7 +155,7 @@ fn code_map(heard: Heard, names: &[FunctionName]) -> CodeMap {
     }
     let offset = |(original, emitted): &(walrus::InstrLocId, usize)| (*emitted as u32, original.data());
     let mut offsets: Vec<(u32, u32)> = heard.transform.instruction_map.iter().map(offset).collect();
-    offsets.sort_unstable();
+    offsets.par_sort_unstable();
     let names = names.iter().map(|name| name.is_named.then(|| name.name.clone())).collect();
     CodeMap { functions, names, bodies, offsets }
 }

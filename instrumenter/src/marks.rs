@@ -17,7 +17,7 @@ use crate::bases::Bases;
 use crate::code::*;
 use std::collections::BTreeMap;
 use walrus::ir::*;
-use walrus::{FunctionId, LocalFunction, LocalId, MemoryId, ModuleLocals, TableId, ValType};
+use walrus::{FunctionId, LocalFunction, LocalId, MemoryId, TableId, ValType};
 
 /// How a memory's pages are marked.
 #[derive(Clone, Copy)]
@@ -39,7 +39,7 @@ pub(crate) struct Marks {
 
 impl Marks {
     /// Adds marks to a function.
-    pub(crate) fn mark(&self, function: &mut LocalFunction, seqs: &[InstrSeqId], locals: &mut ModuleLocals) {
+    pub(crate) fn mark(&self, function: &mut LocalFunction, seqs: &[InstrSeqId], locals: &NewLocals<'_>) {
         let mut scratch = Scratch::default();
         for &seq in seqs {
             let instrs = &mut function.block_mut(seq).instrs;

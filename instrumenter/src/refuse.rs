@@ -4,9 +4,10 @@
 
 use crate::PREFIX;
 use anyhow::{Result, bail, ensure};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use wasmparser::{
-    BinaryReaderError, ElementItems, Encoding, Operator, Parser, Payload, TableInit, TypeRef, Validator,
-    WasmFeatures,
+    BinaryReaderError, ElementItems, Encoding, FuncValidatorAllocations, Operator, Parser, Payload,
+    TableInit, TypeRef, ValidPayload, Validator, WasmFeatures,
 };
 
 /// The proposals a target may use: WebAssembly 3.0 without threads.
@@ -33,10 +34,31 @@ pub(crate) fn check(wasm: &[u8]) -> Result<Offsets> {
         Ok(offsets) => offsets,
         Err(error) => bail!(malformed(&error)),
     };
-    if let Err(error) = Validator::new_with_features(FEATURES).validate_all(wasm) {
+    if let Err(error) = validate(wasm, FEATURES) {
         bail!(invalid(wasm, &error));
     }
     Ok(offsets)
+}
+
+/// Validates a module, its functions in parallel; the error is the one that comes first in the file.
+pub(crate) fn validate(wasm: &[u8], features: WasmFeatures) -> Result<(), BinaryReaderError> {
+    let mut validator = Validator::new_with_features(features);
+    let mut parser = Parser::new(0);
+    parser.set_features(features);
+    let mut functions = Vec::new();
+    for payload in parser.parse_all(wasm) {
+        if let ValidPayload::Func(function, body) = validator.payload(&payload?)? {
+            functions.push((function, body));
+        }
+    }
+    let errors =
+        functions.into_par_iter().map_init(FuncValidatorAllocations::default, |memory, (function, body)| {
+            let mut validator = function.into_validator(std::mem::take(memory));
+            let validated = validator.validate(&body);
+            *memory = validator.into_allocations();
+            validated.err()
+        });
+    errors.flatten().min_by_key(BinaryReaderError::offset).map_or(Ok(()), Err)
 }
 
 fn magic(wasm: &[u8]) -> Result<()> {
@@ -190,7 +212,7 @@ fn malformed(error: &BinaryReaderError) -> String {
 
 /// Tells what needs a proposal that is not supported from what is not valid at all.
 fn invalid(wasm: &[u8], error: &BinaryReaderError) -> String {
-    if Validator::new_with_features(WasmFeatures::all()).validate_all(wasm).is_err() {
+    if validate(wasm, WasmFeatures::all()).is_err() {
         return malformed(error);
     }
     let what = match operator_at(wasm, error.offset()) {

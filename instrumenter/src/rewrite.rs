@@ -1,7 +1,7 @@
 //! Composes the passes: one rewrites code, the next one needs what it left.
 
-use crate::code::Private;
-use crate::edges::Counting;
+use crate::code::{NewLocals, Private};
+use crate::edges::{Counting, Plan};
 use crate::layout::Allocator;
 use crate::marks::{Map, Marks};
 use crate::refuse::Offsets;
@@ -11,8 +11,9 @@ use crate::{
     depth, locate, ranges, state, weave,
 };
 use anyhow::Result;
+use rayon::iter::ParallelIterator;
 use std::collections::BTreeMap;
-use walrus::{ConstExpr, DataKind, FunctionId, MemoryId, Module};
+use walrus::{ConstExpr, DataKind, FunctionId, MemoryId, Module, ValType};
 
 /// Adds everything, in the order in which one thing needs another.
 pub(crate) fn rewrite(
@@ -22,14 +23,18 @@ pub(crate) fn rewrite(
     functions: &[FunctionId],
     offsets: &Offsets,
 ) -> Result<(StateLayout, Vec<Edge>)> {
-    let calls = calls::analyse(module);
-    let survey = state::survey(module, names, offsets);
+    let (calls, survey) = rayon::join(|| calls::analyse(module), || state::survey(module, names, offsets));
     let mut allocator = Allocator::default();
     let mut layout = small_state(options, &calls, &survey, functions.len(), &mut allocator)?;
     let targets: Vec<MemoryId> = module.memories.iter().map(|memory| memory.id()).collect();
     let private = Private(module.memories.add_local(false, false, 0, Some(0), None));
 
-    let edges = count(module, options, names, &calls, functions, private, &mut layout);
+    let places = places(private, &layout);
+    let (counters, shared) = (layout.resets.end, layout.resets.end.saturating_sub(1));
+    let entered = (layout.entered.start, layout.entered_functions);
+    let counting = Counting { options, calls: &calls, names, counters, shared, entered };
+    let mut plans = counting.plan(module);
+    let edges = counting.number(&mut plans);
     let counters = match options.edges {
         Edges::None => 0,
         Edges::Static => edges.len() as u64,
@@ -37,14 +42,11 @@ pub(crate) fn rewrite(
     };
     layout.counters = allocator.take(counters, 64)?;
     allocator.take(0, 64)?;
-    if let Some(address) = layout.depth {
-        let depth = depth::Depth { private, address, max: options.depth_max };
-        for id in functions {
-            let function = module.funcs.get_mut(*id).kind.unwrap_local_mut();
-            let (recursive, catches) = (calls.recursive[id.index()], survey.catchers.contains(id));
-            depth.bound(function, &mut module.types, &mut module.locals, recursive, catches);
-        }
+    for id in functions {
+        plans[id.index()].declare(&mut module.types, module.funcs.get(*id).kind.unwrap_local());
     }
+    let depth = layout.depth.map(|address| depth::Depth { private, address, max: options.depth_max });
+    catchers(module, &survey, &plans, places, depth, &calls);
     let memories = state::memories(module, options, &targets, &mut allocator)?;
     let segments = Segments {
         private,
@@ -57,13 +59,23 @@ pub(crate) fn rewrite(
         maps: maps(module, options, private, layout.budget, &memories, &survey),
         tables: state::flags(&survey.tables, layout.table_marks.start),
     };
-    for id in functions {
-        let function = module.funcs.get_mut(*id).kind.unwrap_local_mut();
+    let (types, locals) = (&module.types, NewLocals::new(&mut module.locals));
+    module.funcs.par_iter_local_mut().for_each(|(id, function)| {
+        // What was added here is not to be rewritten.
+        let Some(plan) = plans.get(id.index()) else { return };
+        // walrus keeps it for debug sections.
+        function.instruction_mapping = Vec::new();
+        if !survey.catchers.contains(&id) {
+            plan.weave(function, types, &locals, places);
+            if let (Some(depth), true) = (depth, calls.recursive[id.index()]) {
+                depth.bound(function, types, locals.add(ValType::I32), &locals, true);
+            }
+        }
         let seqs = code::sequences(function);
         locate::forget(function, &seqs);
-        segments.replace(function, &seqs, &mut module.locals);
-        marks.mark(function, &seqs, &mut module.locals);
-    }
+        segments.replace(function, &seqs, &locals);
+        marks.mark(function, &seqs, &locals);
+    });
     state::export(module, survey, &calls, &mut layout, &memories);
     finish_private(module, private, &allocator, &mut layout);
     Ok((layout, edges))
@@ -104,25 +116,44 @@ fn small_state(
     Ok(layout)
 }
 
-fn count(
-    module: &mut Module,
-    options: &Options,
-    names: &[FunctionName],
-    calls: &calls::Calls,
-    functions: &[FunctionId],
-    private: Private,
-    layout: &mut StateLayout,
-) -> Vec<Edge> {
-    let counters = layout.resets.end;
-    let places = weave::Places {
+fn places(private: Private, layout: &StateLayout) -> weave::Places {
+    weave::Places {
         private,
         budget: layout.budget.unwrap_or_default(),
-        map: counters,
+        map: layout.resets.end,
         previous: layout.resets.start,
-    };
-    let shared = counters.saturating_sub(1);
-    let entered = (layout.entered.start, layout.entered_functions);
-    Counting { options, calls, names, places, counters, shared, entered }.count(module, functions)
+    }
+}
+
+/// Counts the edges of functions that catch exceptions, bounds their depth, and makes the types exist that bounding
+/// that of the others needs. Apart from the others, since what a function that catches needs shows only once its
+/// edges are counted, and types are numbered in order.
+fn catchers(
+    module: &mut Module,
+    survey: &state::Survey,
+    plans: &[Plan],
+    places: weave::Places,
+    depth: Option<depth::Depth>,
+    calls: &calls::Calls,
+) {
+    let locals = NewLocals::new(&mut module.locals);
+    for (id, function) in module.funcs.iter_local_mut() {
+        let (recursive, catches) = (calls.recursive[id.index()], survey.catchers.contains(&id));
+        if catches {
+            plans[id.index()].weave(function, &module.types, &locals, places);
+        }
+        let Some(depth) = depth else { continue };
+        let saved = catches.then(|| locals.add(ValType::I32));
+        if let Some(saved) = saved {
+            depth.restore_where_caught(function, &mut module.types, saved, recursive);
+        }
+        if recursive {
+            depth::Depth::declare(&mut module.types, function);
+        }
+        if let Some(saved) = saved {
+            depth.bound(function, &module.types, saved, &locals, recursive);
+        }
+    }
 }
 
 /// The dirty map of each memory, with the function that marks ranges of it.

@@ -12,7 +12,7 @@
 use crate::code::*;
 use std::collections::BTreeMap;
 use walrus::ir::*;
-use walrus::{DataId, ElementId, LocalFunction, ModuleLocals, ValType};
+use walrus::{DataId, ElementId, LocalFunction, ValType};
 
 /// The flag of each segment that may be dropped.
 pub(crate) struct Segments {
@@ -23,12 +23,7 @@ pub(crate) struct Segments {
 
 impl Segments {
     /// Replaces the operators on these segments in a function.
-    pub(crate) fn replace(
-        &self,
-        function: &mut LocalFunction,
-        seqs: &[InstrSeqId],
-        locals: &mut ModuleLocals,
-    ) {
+    pub(crate) fn replace(&self, function: &mut LocalFunction, seqs: &[InstrSeqId], locals: &NewLocals<'_>) {
         if self.data.is_empty() && self.elements.is_empty() {
             return;
         }

@@ -13,12 +13,15 @@
 //! first and taking it back when the branch is not taken needs none. A `br_table` whose labels take operands
 //! keeps its place; a second `br_table` before it only counts.
 
-use crate::cfg::{Cfg, Place, Site};
+use crate::cfg::{Loops, Place, Site};
 use crate::code::*;
+use crate::counters::length;
+use crate::flow::catch_label;
 use walrus::ir::*;
-use walrus::{LocalFunction, LocalId, ModuleLocals, ModuleTypes, ValType};
+use walrus::{LocalFunction, LocalId, ModuleTypes, ValType};
 
 /// Code to be put on an edge.
+#[derive(Clone, Copy)]
 pub(crate) struct Insert {
     pub site: Site,
     pub action: Action,
@@ -43,32 +46,30 @@ pub(crate) struct Places {
     pub previous: u32,
 }
 
-pub(crate) struct Weaver<'a> {
+pub(crate) struct Weaver<'a, 'l> {
     pub function: &'a mut LocalFunction,
-    pub types: &'a mut ModuleTypes,
-    pub locals: &'a mut ModuleLocals,
+    pub types: &'a ModuleTypes,
+    pub locals: &'a NewLocals<'l>,
+    pub loops: &'a Loops,
     pub places: Places,
     pub scratch: Scratch,
 }
 
-impl Weaver<'_> {
-    /// Puts all of `inserts` where they belong.
-    pub(crate) fn weave(&mut self, cfg: &Cfg, mut inserts: Vec<Insert>) {
-        let key = |insert: &Insert| {
-            place_of(insert.site).map(|(place, order)| (place.seq.index(), place.index, order))
-        };
-        inserts.sort_by_key(key);
+impl Weaver<'_, '_> {
+    /// Puts all of `inserts`, which are in [`order`], where they belong.
+    pub(crate) fn weave(&mut self, inserts: &[Insert]) {
         let seq_of = |insert: &Insert| place_of(insert.site).map(|(place, _)| place.seq);
         for group in inserts.chunk_by(|a, b| seq_of(a) == seq_of(b)) {
             if let Some(seq) = seq_of(&group[0]) {
-                self.sequence(cfg, seq, group);
+                self.sequence(seq, group);
             }
         }
     }
 
-    fn sequence(&mut self, cfg: &Cfg, seq: InstrSeqId, mut inserts: &[Insert]) {
+    fn sequence(&mut self, seq: InstrSeqId, mut inserts: &[Insert]) {
         let old = std::mem::take(&mut self.function.block_mut(seq).instrs);
-        let mut code = Code::with_capacity(old.len() + inserts.len() * 10);
+        let added: usize = inserts.iter().map(added).sum();
+        let mut code = Code::with_capacity(old.len() + added);
         let mut old = old.into_iter();
         for index in 0.. {
             let here =
@@ -80,13 +81,13 @@ impl Weaver<'_> {
                 self.act(&mut code, insert.action);
             }
             let Some(instr) = old.next() else { break };
-            self.branch(cfg, &mut code, instr, &now[befores..]);
+            self.branch(&mut code, instr, &now[befores..]);
         }
         self.function.block_mut(seq).instrs = code;
     }
 
     /// Appends `instr`, with `inserts` on its ways out.
-    fn branch(&mut self, cfg: &Cfg, code: &mut Code, instr: (Instr, InstrLocId), inserts: &[Insert]) {
+    fn branch(&mut self, code: &mut Code, instr: (Instr, InstrLocId), inserts: &[Insert]) {
         let Some(first) = inserts.first() else {
             code.push(instr);
             return;
@@ -94,16 +95,17 @@ impl Weaver<'_> {
         let (instr, location) = instr;
         match instr {
             Instr::BrIf(BrIf { block }) => {
-                let carried = label_types(self.types, self.function, block, cfg.is_loop(block)).into_owned();
-                let ty = InstrSeqType::new(self.types, &carried, &carried);
-                let mut taken = Code::with_capacity(12);
+                let carried =
+                    label_types(self.types, self.function, block, self.loops.has(block)).into_owned();
+                let ty = block_type(self.types, &carried, &carried);
+                let mut taken = Code::with_capacity(length(first.action) + 1);
                 self.act(&mut taken, first.action);
                 taken.push((Br { block }.into(), location));
                 let consequent = sequence(self.function, ty, taken);
                 let alternative = sequence(self.function, ty, Code::new());
                 code.push((IfElse { consequent, alternative }.into(), location));
             }
-            Instr::BrTable(table) => self.table(cfg, code, table, location, inserts),
+            Instr::BrTable(table) => self.table(code, table, location, inserts),
             Instr::TryTable(body) => {
                 let mut codes = Vec::new();
                 for insert in inserts {
@@ -113,8 +115,7 @@ impl Weaver<'_> {
                         codes.push((clause as usize, caught));
                     }
                 }
-                let is_loop = |seq| cfg.is_loop(seq);
-                let wrapped = wrap_catches(self.function, self.types, is_loop, body, location, codes);
+                let wrapped = wrap_catches(self.function, self.types, self.loops, body, location, codes);
                 code.push((wrapped, location));
             }
             other => {
@@ -125,14 +126,7 @@ impl Weaver<'_> {
         }
     }
 
-    fn table(
-        &mut self,
-        cfg: &Cfg,
-        code: &mut Code,
-        mut table: BrTable,
-        location: InstrLocId,
-        inserts: &[Insert],
-    ) {
+    fn table(&mut self, code: &mut Code, mut table: BrTable, location: InstrLocId, inserts: &[Insert]) {
         let index = self.scratch.local(self.locals, ValType::I32, 0);
         let targets: Vec<(InstrSeqId, Action)> = inserts
             .iter()
@@ -142,7 +136,7 @@ impl Weaver<'_> {
             })
             .collect();
         let default = table.default;
-        if label_types(self.types, self.function, default, cfg.is_loop(default)).is_empty() {
+        if label_types(self.types, self.function, default, self.loops.has(default)).is_empty() {
             set(code, index);
             let chain = self.chain(&targets, &mut table, index, None);
             code.extend(chain);
@@ -193,6 +187,52 @@ impl Weaver<'_> {
     }
 }
 
+/// Sorts inserts as [`Weaver::weave`] takes them.
+pub(crate) fn order(inserts: &mut [Insert]) {
+    inserts.sort_by_key(|insert| {
+        place_of(insert.site).map(|(place, order)| (place.seq.index(), place.index, order))
+    });
+}
+
+/// Makes the types of the blocks exist that [`Weaver::weave`] needs for these inserts.
+pub(crate) fn declare(types: &mut ModuleTypes, function: &LocalFunction, loops: &Loops, inserts: &[Insert]) {
+    for insert in inserts {
+        let (Site::Taken(place) | Site::Catch(place, _)) = insert.site else { continue };
+        match (&function.block(place.seq).instrs[place.index as usize].0, insert.site) {
+            (&Instr::BrIf(BrIf { block }), _) => {
+                let carried = label_types(types, function, block, loops.has(block)).into_owned();
+                InstrSeqType::new(types, &carried, &carried);
+            }
+            (Instr::TryTable(body), Site::Catch(_, clause)) => {
+                declare_wrapper(types, function, loops, body, clause as usize);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Makes the type of the block exist that [`wrap_catches`] puts around a catch clause.
+pub(crate) fn declare_wrapper(
+    types: &mut ModuleTypes,
+    function: &LocalFunction,
+    loops: &Loops,
+    body: &TryTable,
+    clause: usize,
+) {
+    let parameters = parameter_types(types, function.block(body.seq).ty);
+    let label = catch_label(&body.catches[clause]);
+    let carried = label_types(types, function, label, loops.has(label)).into_owned();
+    InstrSeqType::new(types, &parameters, &carried);
+}
+
+/// Instructions that a sequence gains, about.
+fn added(insert: &Insert) -> usize {
+    match insert.site {
+        Site::Before(_) => length(insert.action),
+        _ => 1,
+    }
+}
+
 fn place_of(site: Site) -> Option<(Place, u32)> {
     match site {
         Site::Virtual => None,
@@ -206,8 +246,8 @@ fn place_of(site: Site) -> Option<(Place, u32)> {
 /// A block that does what `body` does, and runs `codes[i].1` when its catch clause `codes[i].0` catches.
 pub(crate) fn wrap_catches(
     function: &mut LocalFunction,
-    types: &mut ModuleTypes,
-    is_loop: impl Fn(InstrSeqId) -> bool,
+    types: &ModuleTypes,
+    loops: &Loops,
     mut body: TryTable,
     location: InstrLocId,
     codes: Vec<(usize, Code)>,
@@ -221,8 +261,8 @@ pub(crate) fn wrap_catches(
         | TryTableCatch::CatchRef { label, .. }
         | TryTableCatch::CatchAll { label }
         | TryTableCatch::CatchAllRef { label }) = &mut body.catches[clause];
-        let carried = label_types(types, function, *label, is_loop(*label)).into_owned();
-        let ty = InstrSeqType::new(types, &parameters, &carried);
+        let carried = label_types(types, function, *label, loops.has(*label)).into_owned();
+        let ty = block_type(types, &parameters, &carried);
         let wrapper = sequence(function, ty, Code::new());
         wrappers.push((wrapper, std::mem::replace(label, wrapper), caught));
     }

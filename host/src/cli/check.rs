@@ -22,12 +22,14 @@ use spelunk::trace::Action;
 
 use super::found;
 use super::saved::Saved;
-use super::{FOUND, Guest, GuestLimits, INTERRUPTED, NONDETERMINISM, Output, PASSED, UNKNOWN};
+use super::{Compiled, FOUND, Guest, GuestLimits, INTERRUPTED, NONDETERMINISM, Output, PASSED, UNKNOWN};
 
 #[derive(Args)]
 pub(super) struct Check {
     #[command(flatten)]
     guest: Guest,
+    #[command(flatten)]
+    compiled: Compiled,
     /// Depth-first (the first alternative first), or breadth-first (the fewest steps first). [default: dfs for a
     /// guest that exports `check`, else bfs]
     #[arg(long, value_enum)]
@@ -92,8 +94,13 @@ impl Check {
         // No edge counts in a check.
         let selection = Selection { edges: Edges::None, ..Selection::default() };
         // One more, which tells what the paths noted.
-        let mut machines =
-            self.guest.machines(workers + 1, (&self.limits).into(), selection, &output.console)?;
+        let mut machines = self.guest.machines(
+            workers + 1,
+            (&self.limits).into(),
+            selection,
+            &self.compiled,
+            &output.console,
+        )?;
         if self.no_snapshots {
             for machine in &mut machines {
                 machine.set_uses_snapshots(false)?;

@@ -21,7 +21,9 @@ use super::found;
 use super::report;
 use super::saved::Saved;
 use super::start::Start;
-use super::{EdgeMode, Edges, FOUND, Guest, GuestLimits, INTERRUPTED, NONDETERMINISM, Output, PASSED};
+use super::{
+    Compiled, EdgeMode, Edges, FOUND, Guest, GuestLimits, INTERRUPTED, NONDETERMINISM, Output, PASSED,
+};
 
 /// How often a campaign is saved; first after a tenth of that.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
@@ -30,6 +32,8 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct Explore {
     #[command(flatten)]
     guest: Guest,
+    #[command(flatten)]
+    compiled: Compiled,
     /// Decides every draw: one seed and number of runs give one result.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -135,8 +139,13 @@ impl Explore {
         let workers = self.workers.or_else(|| std::thread::available_parallelism().ok());
         let workers = workers.map_or(1, NonZero::get);
         let wasm = self.guest.load(&output.console)?;
-        let mut machines =
-            self.guest.machines_of(&wasm, workers, (&self.limits).into(), (&self.edges).into())?;
+        let mut machines = self.guest.machines_of(
+            &wasm,
+            workers,
+            (&self.limits).into(),
+            (&self.edges).into(),
+            &self.compiled,
+        )?;
         if self.no_snapshots {
             for machine in &mut machines {
                 machine.set_uses_snapshots(false)?;
@@ -155,7 +164,10 @@ impl Explore {
         let place = found::campaign_folder(&self.guest, &self.out);
         let opened = match self.in_memory {
             true => Start::InMemory,
-            false => Start::open(&place, self.fresh, &self.guest, &wasm, &settings, output)?,
+            false => {
+                let program = machines[0].program();
+                Start::open(&place, self.fresh, &self.guest, &wasm, &settings, program, output)?
+            }
         };
         let (explorer, campaign) = opened.explorer(&mut machines, options, output)?;
         self.explore(explorer, campaign, saved, output, interrupted)

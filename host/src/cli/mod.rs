@@ -22,7 +22,7 @@ use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use spelunk::console::Console;
 use spelunk::load;
-use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::machine::{Cache, Limits, Machine, Program, Selection};
 use spelunk::report::{Report, command_line};
 
 use campaign::{Export, Import, Merge, One};
@@ -113,6 +113,17 @@ struct Guest {
     /// Cargo features of a target that is a folder, separated by commas.
     #[arg(long, value_delimiter = ',')]
     guest_features: Vec<String>,
+}
+
+#[derive(Args)]
+struct Compiled {
+    /// The folder that compiled programs are kept in, so that they start faster the next time. [default: spelunk in
+    /// $XDG_CACHE_HOME or ~/.cache]
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+    /// Compile the program anew, and do not keep it.
+    #[arg(long)]
+    no_cache: bool,
 }
 
 #[derive(Args)]
@@ -235,13 +246,29 @@ impl Cli {
     }
 }
 
+impl Compiled {
+    fn cache(&self) -> Option<Cache> {
+        match &self.cache {
+            _ if self.no_cache => None,
+            Some(folder) => Some(Cache::new(folder.clone())),
+            None => Cache::of_user(),
+        }
+    }
+}
+
 impl Guest {
     fn load(&self, console: &Console) -> Result<Vec<u8>> {
         load::load(&self.target, &self.guest_features, &mut |verb, text| console.status(verb, text))
     }
 
-    fn machine(&self, limits: Limits, selection: Selection, console: &Console) -> Result<Machine> {
-        let mut machines = self.machines(1, limits, selection, console)?;
+    fn machine(
+        &self,
+        limits: Limits,
+        selection: Selection,
+        compiled: &Compiled,
+        console: &Console,
+    ) -> Result<Machine> {
+        let mut machines = self.machines(1, limits, selection, compiled, console)?;
         Ok(machines.remove(0))
     }
 
@@ -251,9 +278,10 @@ impl Guest {
         count: usize,
         limits: Limits,
         selection: Selection,
+        compiled: &Compiled,
         console: &Console,
     ) -> Result<Vec<Machine>> {
-        self.machines_of(&self.load(console)?, count, limits, selection)
+        self.machines_of(&self.load(console)?, count, limits, selection, compiled)
     }
 
     /// As many machines of this module, which was loaded.
@@ -263,9 +291,11 @@ impl Guest {
         count: usize,
         limits: Limits,
         selection: Selection,
+        compiled: &Compiled,
     ) -> Result<Vec<Machine>> {
         let context = || format!("cannot explore `{}`", self.target.display());
-        let program = Arc::new(Program::load(wasm, limits, selection).with_context(context)?);
+        let program = Program::load_with(wasm, limits, selection, compiled.cache().as_ref());
+        let program = Arc::new(program.with_context(context)?);
         (0..count).map(|_| Machine::new(program.clone()).with_context(context)).collect()
     }
 

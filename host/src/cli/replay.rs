@@ -12,12 +12,14 @@ use spelunk::story;
 use spelunk::trace::Trace;
 
 use super::saved::{describe, steps_of};
-use super::{FOUND, Guest, NONDETERMINISM, Output, PASSED};
+use super::{Compiled, FOUND, Guest, NONDETERMINISM, Output, PASSED};
 
 #[derive(Args)]
 pub(super) struct Replay {
     #[command(flatten)]
     guest: Guest,
+    #[command(flatten)]
+    compiled: Compiled,
     /// The saved trace.
     trace: PathBuf,
     /// Replay this many times, and compare the states of all.
@@ -29,8 +31,12 @@ impl Replay {
     pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
         ensure!(self.times > 0, "--times must be at least 1");
         let file = TraceFile::read(&self.trace)?;
-        let mut machine =
-            self.guest.machine((&file.limits).into(), (&file.selection).into(), &output.console)?;
+        let mut machine = self.guest.machine(
+            (&file.limits).into(),
+            (&file.selection).into(),
+            &self.compiled,
+            &output.console,
+        )?;
         let is_same_build = machine.program().hash() == file.module.0;
         if !is_same_build {
             output.console.warning(

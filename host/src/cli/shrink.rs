@@ -19,12 +19,14 @@ use spelunk::trace::Trace;
 
 use super::found::keep;
 use super::saved::{describe, save, steps_of};
-use super::{FOUND, Guest, NONDETERMINISM, Output, PASSED};
+use super::{Compiled, FOUND, Guest, NONDETERMINISM, Output, PASSED};
 
 #[derive(Args)]
 pub(super) struct Shrink {
     #[command(flatten)]
     guest: Guest,
+    #[command(flatten)]
+    compiled: Compiled,
     /// The saved trace.
     trace: PathBuf,
     /// Where to write the result. [default: the trace itself]
@@ -41,8 +43,12 @@ impl Shrink {
         let Some(failure) = &file.failure else {
             bail!("every step of the trace `{}` passes: there is no failure to shrink", self.trace.display());
         };
-        let mut machine =
-            self.guest.machine((&file.limits).into(), (&file.selection).into(), &output.console)?;
+        let mut machine = self.guest.machine(
+            (&file.limits).into(),
+            (&file.selection).into(),
+            &self.compiled,
+            &output.console,
+        )?;
         if machine.program().hash() != file.module.0 {
             output.console.warning("the trace was recorded on another build of this target");
         }

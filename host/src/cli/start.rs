@@ -42,6 +42,7 @@ impl Start {
         guest: &Guest,
         wasm: &[u8],
         settings: &Settings,
+        program: &Program,
         output: &mut Output,
     ) -> Result<Start> {
         let target = load::name_of(&guest.target);
@@ -63,12 +64,7 @@ impl Start {
         if campaign.module_hash() == module {
             return Ok(Start::GoOn(campaign));
         }
-        let program = guest
-            .machines_of(wasm, 1, (&settings.limits).into(), (&settings.selection).into())?
-            .remove(0)
-            .program()
-            .clone();
-        let traces = campaign.load_traces(&program)?;
+        let traces = campaign.load_traces(program)?;
         let new = New {
             folder: folder.to_path_buf(),
             target: target.clone(),

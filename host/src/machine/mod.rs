@@ -5,6 +5,7 @@
 //! change. Where a module can change what cannot be set back (see [`Program::obstacles`]), there are no
 //! snapshots, [`Target::reset`] instantiates anew, and the search replays instead.
 
+mod cache;
 mod calls;
 mod exports;
 mod failure;
@@ -36,6 +37,7 @@ use state::State;
 
 pub use spelunk_instrumenter::Edges;
 
+pub use cache::Cache;
 pub use imports::Told;
 pub use pages::PAGE;
 pub use portable::{Blobs, PART_MAX, Reader};

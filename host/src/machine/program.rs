@@ -9,6 +9,7 @@ use spelunk_instrumenter::{EdgeMap, Edges, Instrumented, Obstacle, Options};
 use wasmtime::{Collector, Config, Engine, Module};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::cache::{Cache, Key};
 use super::exports::Exports;
 use super::memory::{GUARD, Memories};
 use super::stack::ShadowStack;
@@ -138,11 +139,33 @@ impl Program {
     /// A module that is malformed, that the instrumenter refuses, that has nothing to explore, or that declares
     /// something of a rule that it does not have.
     pub fn load(wasm: &[u8], limits: Limits, selection: Selection) -> Result<Program> {
-        let mut instrumented = instrument(wasm, &limits, &selection)?;
-        instrumented.layout.obstacles.extend(collected_heap(wasm));
+        Program::load_with(wasm, limits, selection, None)
+    }
+
+    /// As [`Program::load`]; what was compiled is kept in the cache, and taken from there the next time.
+    ///
+    /// # Errors
+    /// As [`Program::load`].
+    pub fn load_with(
+        wasm: &[u8],
+        limits: Limits,
+        selection: Selection,
+        cache: Option<&Cache>,
+    ) -> Result<Program> {
+        let hash = xxh3_128(wasm);
         let memories = Arc::new(Memories::default());
         let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
-        let module = Module::from_binary(&engine, &instrumented.wasm).map_err(engine_error)?;
+        let kept = cache.and_then(|cache| Some((cache, Key::new(hash, &limits, &selection, &engine)?)));
+        let (instrumented, module) = match kept.and_then(|(cache, key)| cache.load(key, &engine)) {
+            Some(loaded) => loaded,
+            None => {
+                let compiled = compile(wasm, &limits, &selection, &engine)?;
+                if let Some((cache, key)) = kept {
+                    cache.save(key, &compiled.0, &compiled.1);
+                }
+                compiled
+            }
+        };
         let exports = Exports::of(&module, limits.input_bytes_max)?;
         let properties = Properties::parse(&custom_section(wasm, "spelunk:properties"));
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
@@ -164,7 +187,7 @@ impl Program {
             bodies: bodies_of(wasm),
             limits,
             selection,
-            hash: xxh3_128(wasm),
+            hash,
         })
     }
 
@@ -251,6 +274,20 @@ pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result
 /// This machine is one that the engine does not run on.
 pub fn engine() -> Result<Engine> {
     Engine::new(&config(Arc::default())).map_err(engine_error)
+}
+
+/// Instruments and compiles a module. The instrumented bytes are not needed once they are compiled.
+fn compile(
+    wasm: &[u8],
+    limits: &Limits,
+    selection: &Selection,
+    engine: &Engine,
+) -> Result<(Instrumented, Module)> {
+    let mut instrumented = instrument(wasm, limits, selection)?;
+    instrumented.layout.obstacles.extend(collected_heap(wasm));
+    let bytes = std::mem::take(&mut instrumented.wasm);
+    let module = Module::from_binary(engine, &bytes).map_err(engine_error)?;
+    Ok((instrumented, module))
 }
 
 fn config(memories: Arc<Memories>) -> Config {
@@ -340,7 +377,11 @@ fn bodies_of(wasm: &[u8]) -> Vec<Option<u32>> {
 fn collected_heap(wasm: &[u8]) -> Option<Obstacle> {
     let mut function = 0;
     for payload in wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok) {
-        let wasmparser::Payload::CodeSectionEntry(body) = payload else { continue };
+        let body = match payload {
+            wasmparser::Payload::TypeSection(types) if !has_objects(types.clone()) => return None,
+            wasmparser::Payload::CodeSectionEntry(body) => body,
+            _ => continue,
+        };
         let operators = body.get_operators_reader().ok()?.into_iter_with_offsets();
         for (operator, offset) in operators.filter_map(Result::ok) {
             use wasmparser::Operator::{
@@ -368,4 +409,10 @@ fn collected_heap(wasm: &[u8]) -> Option<Obstacle> {
         function += 1;
     }
     None
+}
+
+/// Whether a type is of a structure or an array, without which nothing is allocated.
+fn has_objects(types: wasmparser::TypeSectionReader<'_>) -> bool {
+    let mut types = types.into_iter().filter_map(Result::ok).flat_map(wasmparser::RecGroup::into_types);
+    types.any(|ty| !matches!(ty.composite_type.inner, wasmparser::CompositeInnerType::Func(_)))
 }

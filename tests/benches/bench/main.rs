@@ -3,6 +3,7 @@
 
 mod campaign;
 mod check;
+mod load;
 mod machine;
 mod search;
 
@@ -18,7 +19,9 @@ fn main() -> Result<()> {
     println!("| what | figure | beside | ratio |");
     println!("|---|---|---|---|");
     on_guest_stack(|| {
-        let parts: [(&str, &dyn Fn() -> Result<()>); 10] = [
+        let parts: [(&str, &dyn Fn() -> Result<()>); 12] = [
+            ("instrumenting", &load::instrumenting),
+            ("starting", &load::starting),
             ("restores", &machine::restores),
             ("coverage", &machine::coverage),
             ("programs", &machine::programs),
