@@ -482,17 +482,23 @@ impl Answers {
             }
             return Some(&self.choices[position].value);
         }
-        let value = {
-            let recorded = self.recorded.get(self.next).filter(|_| !self.is_in_hole);
-            self.next += usize::from(!self.is_in_hole);
-            if matches!(recorded, Some(Some(value)) if !kind.accepts(value)) {
-                self.misfit.get_or_insert(position);
-            }
-            let fitting = recorded.and_then(|value| kind.fit(value.as_ref()?));
-            fitting.unwrap_or_else(|| {
-                if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) }
-            })
+        let recorded = if self.is_in_hole {
+            None
+        } else {
+            self.next += 1;
+            self.recorded.get_mut(self.next - 1).and_then(Option::take)
         };
+        let fitting = match recorded {
+            Some(value) if kind.accepts(&value) => Some(value),
+            Some(value) => {
+                self.misfit.get_or_insert(position);
+                kind.fit(&value)
+            }
+            None => None,
+        };
+        let value = fitting.unwrap_or_else(|| {
+            if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) }
+        });
         self.choices.push(Choice { kind, value });
         Some(&self.choices[position].value)
     }

@@ -52,36 +52,6 @@ impl Continuation {
         }
     }
 
-    /// Takes the last steps of `history`, and changes some of the values that they were given; now and then some
-    /// of them are drawn anew, or left out, or taken from `other`.
-    pub(crate) fn mutate_values(&mut self, history: &Arc<History>, other: &Arc<History>, rng: &mut impl Rng) {
-        self.clear();
-        self.append(history);
-        let Some((_, values)) = self.steps.last() else { return };
-        if values.start == values.end {
-            return;
-        }
-        let others = other.last_choices();
-        for _ in 0..rng.random_range(1..=CHANGES_MAX) {
-            let at = rng.random_range(values.clone());
-            let beside = others.get(at - values.start).map(|choice| &choice.value);
-            match rng.random_range(0..16u32) {
-                0 => self.values[at] = None,
-                1 => self.values[at] = beside.cloned(),
-                2 if values.len() > 1 => self.values[at..values.end].rotate_left(1),
-                _ => {
-                    let Some(value) = &self.values[at] else { continue };
-                    let changed = draw::mutated(value, beside.unwrap_or(value), &mut self.bytes, rng);
-                    self.values[at] = Some(changed);
-                    if matches!(self.values[at], Some(Value::Bytes(_))) {
-                        // Which is many changes already.
-                        return;
-                    }
-                }
-            }
-        }
-    }
-
     /// Deletes or duplicates a step, or renews one of its values or draws all anew.
     fn change(&mut self, rng: &mut impl Rng) {
         if self.steps.is_empty() {
@@ -133,6 +103,41 @@ impl Continuation {
     }
 }
 
+/// Puts the values that the last step of `history` was given into `values`, which is empty, and changes some: now and
+/// then one is drawn anew, or taken from the last step of `other`.
+pub(crate) fn vary(
+    history: &History,
+    other: &History,
+    values: &mut Vec<Option<Value>>,
+    scratch: &mut Vec<u8>,
+    rng: &mut impl Rng,
+) {
+    let (known, others) = (history.last_choices(), other.last_choices());
+    values.extend(known.iter().map(|choice| Some(choice.value.clone())));
+    if values.is_empty() {
+        return;
+    }
+    for _ in 0..rng.random_range(1..=CHANGES_MAX) {
+        let at = rng.random_range(0..values.len());
+        let beside = others.get(at).map(|choice| &choice.value);
+        match rng.random_range(0..16u32) {
+            0 => values[at] = None,
+            1 => values[at] = beside.cloned(),
+            2 if values.len() > 1 => values[at..].rotate_left(1),
+            _ => {
+                let Some(value) = &values[at] else { continue };
+                let changed = draw::mutated(value, beside.unwrap_or(value), scratch, rng);
+                let is_done = matches!(changed, Value::Bytes(_));
+                values[at] = Some(changed);
+                if is_done {
+                    // Bytes were changed at several places already.
+                    return;
+                }
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +172,32 @@ mod tests {
         continuation.append(&last);
         let expected: Vec<_> = (2..18).map(|n| (n as u16, Some(Value::Index(n)))).collect();
         assert_eq!(followed(&mut continuation), expected);
+    }
+
+    #[test]
+    fn a_variation_has_most_of_the_values_that_were_there() {
+        let choice = |n| Choice { kind: Kind::Index { n: 1000 }, value: Value::Index(n) };
+        let of = |numbers: std::ops::Range<u32>| {
+            let mut steps = Trace::default();
+            steps.push(Action::Rule(0), 1);
+            steps.chose(&mut numbers.map(choice).collect(), &mut Vec::new());
+            History { id: 0, parent: None, steps }
+        };
+        let (one, other) = (of(100..110), of(500..505));
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let (mut values, mut scratch) = (Vec::new(), Vec::new());
+        let (mut renewed, mut taken, mut changed) = (0, 0, 0);
+        for _ in 0..1_000 {
+            values.clear();
+            vary(&one, &other, &mut values, &mut scratch, &mut rng);
+            assert_eq!(values.len(), 10);
+            let same = values.iter().flatten().filter(|v| matches!(v, Value::Index(100..110))).count();
+            assert!(same >= 5, "{values:?}");
+            renewed += u32::from(values.contains(&None));
+            taken += u32::from(values.iter().flatten().any(|v| matches!(v, Value::Index(500..505))));
+            changed += u32::from((100..).zip(&values).any(|(n, v)| *v != Some(Value::Index(n))));
+        }
+        assert!(renewed > 50 && taken > 20 && changed > 800, "{renewed} {taken} {changed}");
     }
 
     #[test]

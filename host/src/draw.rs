@@ -215,7 +215,7 @@ pub(crate) fn renewed(value: Option<&Value>, scratch: &mut Vec<u8>, rng: &mut im
 /// Numbers are changed by at most this much, if not by a bit.
 const NEAR: i32 = 35;
 /// Changes made to a byte string at once are at most two to the power of this.
-const CHANGES_BITS: u32 = 3;
+const CHANGES_BITS: u32 = 2;
 /// Bytes that are inserted, deleted or copied at once, at most.
 const PART_MAX: usize = 64;
 /// Values at which programs often decide.

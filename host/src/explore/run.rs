@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use super::knowledge::{Knowledge, PRODUCTIVE_MAX, Plan, Scores};
 use super::{Finding, Options};
 use crate::choice::{Chooser, Value, small_seed};
-use crate::continuation::Continuation;
+use crate::continuation::{Continuation, vary};
 use crate::coverage::EdgeSet;
 use crate::draw;
 use crate::energy::{Checkpoint, History, Strategy};
@@ -196,18 +196,12 @@ impl<'t, T: Target> Runner<'t, T> {
         }
     }
 
-    /// A run from a checkpoint may follow what led to another, or to this one, with changes. Of a function nothing but
-    /// its choices can be changed.
+    /// A run from a checkpoint may follow what led to another, or to this one, with changes.
     fn draw_continuation(&mut self, known: &Known<'_, T::Snapshot>) {
         self.continuation.clear();
         let checkpoints = &known.get().checkpoints;
-        let Some(index) = self.checkpoint else { return };
-        if self.target.is_function() {
-            let (one, other) = (checkpoints.get(index), self.rng.random_range(0..checkpoints.len()));
-            let other = &checkpoints.get(other).history;
-            return self.continuation.mutate_values(&one.history, other, &mut self.rng);
-        }
-        if !self.rng.random_bool(known.options.continuation_rate) {
+        let is_guided = self.checkpoint.is_some() && !self.target.is_function();
+        if !is_guided || !self.rng.random_bool(known.options.continuation_rate) {
             return;
         }
         let [one, other] = [(); 2].map(|()| self.rng.random_range(0..checkpoints.len()));
@@ -353,6 +347,11 @@ impl<'t, T: Target> Runner<'t, T> {
     /// What the next step does; `None` where no rule may be called.
     fn draw_action(&mut self, known: &Known<'_, T::Snapshot>) -> Result<Option<Action>, Box<Failure>> {
         self.recorded.clear();
+        if self.target.is_function()
+            && let Some(index) = self.checkpoint
+        {
+            self.vary(known, index);
+        }
         if let Some((action, values)) = self.continuation.next() {
             self.recorded.extend_from_slice(values);
             let is_possible = match action {
@@ -383,10 +382,20 @@ impl<'t, T: Target> Runner<'t, T> {
         }
         self.target.enabled(&mut self.enabled)?;
         let action = self.draw_enabled(&known.options.rules);
-        if let Some(Action::Rule(rule)) = action {
+        if let Some(Action::Rule(rule)) = action
+            && self.recorded.is_empty()
+        {
             self.draw_recorded(known, rule);
         }
         Ok(action)
+    }
+
+    /// Gives a function a changed copy of what once led to this checkpoint.
+    fn vary(&mut self, known: &Known<'_, T::Snapshot>, index: usize) {
+        let checkpoints = &known.get().checkpoints;
+        let other = self.rng.random_range(0..checkpoints.len());
+        let [history, other] = [index, other].map(|index| &*checkpoints.get(index).history);
+        vary(history, other, &mut self.recorded, &mut self.bytes, &mut self.rng);
     }
 
     /// One of the rules that may be called, where there is one.

@@ -3,6 +3,7 @@
 
 mod campaign;
 mod check;
+mod fuzz;
 mod load;
 mod machine;
 mod search;
@@ -19,14 +20,16 @@ fn main() -> Result<()> {
     println!("| what | figure | beside | ratio |");
     println!("|---|---|---|---|");
     on_guest_stack(|| {
-        let parts: [(&str, &dyn Fn() -> Result<()>); 12] = [
+        let parts: [(&str, &dyn Fn() -> Result<()>); 14] = [
             ("instrumenting", &load::instrumenting),
             ("starting", &load::starting),
             ("restores", &machine::restores),
             ("coverage", &machine::coverage),
             ("programs", &machine::programs),
+            ("steps", &search::steps),
             ("exploration", &search::exploration),
             ("workers", &search::workers),
+            ("targets", &|| fuzz::targets(is_full)),
             ("shrinking", &search::shrinking),
             ("store", &campaign::store),
             ("tree", &|| check::tree(is_full)),

@@ -1,0 +1,105 @@
+//! What a run of a fuzz target costs: the whole loop, with going back, drawing, coverage and all.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use spelunk::choice::{Choice, Kind, Value};
+use spelunk::explore::{Explorer, Options};
+use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::trace::{Action, Trace};
+
+use super::row;
+
+/// What both fuzzers start from.
+const DOCUMENT: &[u8] = br#"{"name":"spelunk","version":1,"tags":["wasm",null,true],"d":2}"#;
+const INPUT_MAX: u32 = 64;
+const RUNS: u64 = 1_000_000;
+/// How libFuzzer's users have their targets counted; as cargo-fuzz does it where there is no sanitizer.
+const COUNTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+                       -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+                       -Cllvm-args=-sanitizer-coverage-pc-table \
+                       -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
+
+/// Runs a second of a target that does nothing, and of one that parses a document; with `-- --full` beside libFuzzer's
+/// of the same target, compiled for this machine.
+pub(crate) fn targets(is_full: bool) -> Result<()> {
+    for (feature, what) in [("empty", "fuzzing an empty target"), ("json", "fuzzing serde_json, 62 bytes")] {
+        let wasm = guest(feature)?;
+        let native = if is_full { Some(native(feature)?) } else { None };
+        let (mut ours, mut theirs) = (0f64, 0f64);
+        // Taken in turns, so that both see the same machine; the best of each.
+        for seed in 1..=3 {
+            ours = ours.max(explored(&wasm, seed)?);
+            if let Some(native) = &native {
+                theirs = theirs.max(fuzzed(native, seed)?);
+            }
+        }
+        let figure = format!("{:.0} ns a run, {ours:.0} runs/s", 1e9 / ours);
+        match native {
+            Some(_) => row(what, &figure, &format!("{theirs:.0} runs/s of libFuzzer"), ours / theirs),
+            None => row(what, &figure, "3,000,000 runs/s", ours / 3e6),
+        }
+    }
+    Ok(())
+}
+
+fn guest(feature: &str) -> Result<Vec<u8>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/fuzz");
+    spelunk::load::load(&path, &[feature.to_string()], &mut |_, _| ())
+}
+
+/// Runs a second of ours.
+fn explored(wasm: &[u8], seed: u64) -> Result<f64> {
+    let limits = Limits { input_bytes_max: INPUT_MAX, ..Limits::default() };
+    let program = Program::load(wasm, limits, Selection::default())?;
+    let mut machine = Machine::new(Arc::new(program))?;
+    let options = Options { seed, ..Options::default() };
+    let mut explorer = Explorer::new(&mut machine, options);
+    let mut document = Trace::default();
+    document.push(Action::Rule(0), 0);
+    let (kind, value) = (Kind::Bytes { min: 0, max: INPUT_MAX }, Value::Bytes(DOCUMENT.into()));
+    document.chose(&mut vec![Choice { kind, value }], &mut Vec::new());
+    explorer.plant(&document, 1.0);
+    let start = Instant::now();
+    explorer.explore(|progress| progress.runs < RUNS);
+    Ok(RUNS as f64 / start.elapsed().as_secs_f64())
+}
+
+/// Builds the target for this machine.
+fn native(feature: &str) -> Result<PathBuf> {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let folder = tests.join("../target/native").join(feature);
+    let built = Command::new("cargo")
+        .args(["build", "--release", "--features", feature, "--target", &target, "--manifest-path"])
+        .arg(tests.join("native/Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&folder)
+        .env("RUSTFLAGS", COUNTED)
+        .status()?;
+    ensure!(built.success(), "libFuzzer's target cannot be built; it needs a C++ compiler");
+    Ok(folder.join(target).join("release/native"))
+}
+
+/// Runs a second of libFuzzer's.
+fn fuzzed(native: &Path, seed: u64) -> Result<f64> {
+    let corpus = native.with_file_name("corpus");
+    if corpus.exists() {
+        std::fs::remove_dir_all(&corpus)?;
+    }
+    std::fs::create_dir_all(&corpus)?;
+    std::fs::write(corpus.join("document"), DOCUMENT)?;
+    let start = Instant::now();
+    let status = Command::new(native)
+        .args([format!("-runs={RUNS}"), format!("-seed={seed}"), format!("-max_len={INPUT_MAX}")])
+        .arg(&corpus)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .context("libFuzzer's target cannot be run")?;
+    ensure!(status.success(), "libFuzzer's target failed");
+    Ok(RUNS as f64 / start.elapsed().as_secs_f64())
+}
