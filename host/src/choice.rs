@@ -130,7 +130,7 @@ impl PartialEq for Value {
 }
 
 impl fmt::Display for Value {
-    /// As a literal: `true`, `-3`, `0.5`, `x"00ff"`.
+    /// As a literal: `true`, `-3`, `0.5`, `b"a\x00"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Boolean(v) => write!(f, "{v}"),
@@ -138,11 +138,7 @@ impl fmt::Display for Value {
             Value::Integer(v) => write!(f, "{v}"),
             Value::Unsigned(v) => write!(f, "{v}"),
             Value::Float(v) => write!(f, "{v:?}"),
-            Value::Bytes(v) => {
-                f.write_str("x\"")?;
-                v.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-                f.write_str("\"")
-            }
+            Value::Bytes(v) => write!(f, "b\"{}\"", v.escape_ascii()),
         }
     }
 }
@@ -496,9 +492,8 @@ impl Answers {
             }
             None => None,
         };
-        let value = fitting.unwrap_or_else(|| {
-            if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) }
-        });
+        let value = fitting
+            .unwrap_or_else(|| if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) });
         self.choices.push(Choice { kind, value });
         Some(&self.choices[position].value)
     }
@@ -676,7 +671,7 @@ mod tests {
         });
         check(Kind::Float { min: 0.5, max: 0.5, nan: true, infinite: false }, "0.5 NaN");
         check(Kind::Float { min: 0.0, max: 0.0, nan: false, infinite: false }, "0.0 -0.0");
-        check(Kind::Bytes { min: 0, max: 0 }, "x\"\"");
+        check(Kind::Bytes { min: 0, max: 0 }, "b\"\"");
         assert_eq!(integer(i64::MIN, i64::MAX).alternatives(), None);
         assert_eq!(Kind::Bytes { min: 1, max: 1 }.alternatives(), None);
     }

@@ -316,7 +316,11 @@ impl Check {
         let (what, help) = match choice < params {
             true => (
                 format!("parameter {} of `{name}`", choice + 1),
-                "give the rule no parameters, and have it draw from a range or choose among given values",
+                if machine.program().takes_input() {
+                    "`spelunk explore` is for such a function; or export `check`, which draws what it needs"
+                } else {
+                    "give the rule no parameters, and have it draw from a range or choose among given values"
+                },
             ),
             false => (
                 format!("choice {} of `{name}`", choice + 1),

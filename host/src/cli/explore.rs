@@ -18,6 +18,7 @@ use spelunk::report::Finding;
 use spelunk::target::Target;
 
 use super::found;
+use super::input;
 use super::report;
 use super::saved::Saved;
 use super::start::Start;
@@ -46,6 +47,9 @@ pub(super) struct Explore {
     /// Stop after this many different failures, those of the campaign so far counted; 0 is never.
     #[arg(long, default_value_t = 1)]
     max_findings: usize,
+    /// Start from the files in this folder too, each an input of an LLVMFuzzerTestOneInput.
+    #[arg(long, value_name = "FOLDER")]
+    seeds: Option<PathBuf>,
     /// Call only these rules.
     #[arg(long, value_name = "NAME")]
     rule: Vec<String>,
@@ -195,6 +199,9 @@ impl Explore {
                 || interrupted.load(Ordering::Relaxed)
         };
         let (known_before, runs_before) = (explorer.findings().count(), explorer.progress().runs);
+        if let Some(folder) = &self.seeds {
+            input::plant_seeds(&mut explorer, folder, output)?;
+        }
         let mut reported: Vec<Finding> = Vec::new();
         let mut is_flaky = false;
         while self.max_findings == 0 || known_before + reported.len() < self.max_findings {

@@ -5,6 +5,7 @@ mod check;
 mod config;
 mod explore;
 mod found;
+mod input;
 mod instrument;
 mod replay;
 mod report;

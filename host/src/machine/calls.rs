@@ -74,14 +74,21 @@ impl Room {
     fn reserve(&self, store: &mut Store<Host>, bytes: u32) -> wasmtime::Result<u32> {
         match &self.place {
             Place::End(at) => Ok(*at),
-            Place::Malloc(malloc) => match malloc.call(store, bytes.max(1))? {
-                0 => {
-                    stop(FailureKind::Abi, None, format!("malloc has no room for an input of {bytes} bytes"))
+            Place::Malloc(malloc) => {
+                let at = malloc.call(&mut *store, bytes.max(1))?;
+                let is_inside = u64::from(at) + u64::from(bytes) <= memory_size(store);
+                if at == 0 || !is_inside {
+                    let message = format!("malloc gave {at:#x} as room for {bytes} bytes, which is none");
+                    return stop(FailureKind::Abi, None, message);
                 }
-                at => Ok(at),
-            },
+                Ok(at)
+            }
         }
     }
+}
+
+fn memory_size(store: &Store<Host>) -> u64 {
+    store.data().memory.map_or(0, |memory| memory.data_size(store) as u64)
 }
 
 /// What a machine calls, in the order of [`Exports`].

@@ -131,7 +131,8 @@ impl Machine {
             // What the host drew for parameters, it tells itself.
             let params = self.program.exports.rules[usize::from(rule)].params.len();
             let drawn = chooser.choices.iter().take(params).enumerate();
-            let drawn = drawn.map(|(i, choice)| (format!("arg{i}"), choice.value.to_string()));
+            let name = |i| if self.program.takes_input() { "data".to_string() } else { format!("arg{i}") };
+            let drawn = drawn.map(|(i, choice)| (name(i), choice.value.to_string()));
             told.args.splice(0..0, drawn);
         }
         told

@@ -216,6 +216,11 @@ impl Program {
         self.exports.is_function
     }
 
+    /// Whether that function takes bytes, as the targets of other fuzzers do.
+    pub fn takes_input(&self) -> bool {
+        self.exports.takes_input
+    }
+
     /// Whether the guest says itself what its state is, for a check to compare.
     pub fn has_state(&self) -> bool {
         self.exports.state.is_some()

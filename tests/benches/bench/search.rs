@@ -59,7 +59,12 @@ pub(crate) fn steps() -> Result<()> {
         step = step.min(took.as_nanos() as f64 / explorer.progress().steps as f64);
     }
     let figure = format!("{step:.0} ns, {:.2} M steps/s", 1e3 / step);
-    row("a step of a trivial rule with an invariant", &figure, &format!("{call:.0} ns the call"), step / call);
+    row(
+        "a step of a trivial rule with an invariant",
+        &figure,
+        &format!("{call:.0} ns the call"),
+        step / call,
+    );
     Ok(())
 }
 

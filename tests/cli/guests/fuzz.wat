@@ -1,0 +1,17 @@
+;; A fuzz target without an allocator: a check of a magic number and a length, and a mistake behind it.
+(module
+  (memory (export "memory") 1)
+  (global $ready (mut i32) (i32.const 0))
+  (func (export "LLVMFuzzerInitialize") (param i32 i32) (result i32)
+    (if (i32.load (local.get 0)) (then unreachable))
+    (global.set $ready (i32.const 1))
+    (i32.const 0))
+  (func (export "LLVMFuzzerTestOneInput") (param $data i32) (param $len i32) (result i32)
+    (if (i32.eqz (global.get $ready)) (then unreachable))
+    (if (i32.eqz (local.get $len)) (then (return (i32.const -1))))
+    (if (i32.ne (i32.load8_u (local.get $data)) (i32.const 0x52)) (then (return (i32.const 0))))
+    (if (i32.lt_u (local.get $len) (i32.const 5)) (then (return (i32.const 0))))
+    (if (i32.ne (i32.load8_u offset=1 (local.get $data)) (i32.const 0x49)) (then (return (i32.const 0))))
+    (if (i32.ne (i32.load8_u offset=2 (local.get $data)) (i32.const 0x46)) (then (return (i32.const 0))))
+    (if (i32.gt_u (i32.load8_u offset=4 (local.get $data)) (i32.const 0x7f)) (then unreachable))
+    (i32.const 0)))
