@@ -104,28 +104,42 @@ impl Drop for Held {
     }
 }
 
+/// A hash that is computed once. In halves, since a page with a `u128` takes a tenth more room than its bytes.
+#[derive(Default)]
+struct Once(OnceLock<[u64; 2]>);
+
+impl Once {
+    fn get_or_init(&self, hash: impl FnOnce() -> u128) -> u128 {
+        let [low, high] = *self.0.get_or_init(|| {
+            let hash = hash();
+            [hash as u64, (hash >> 64) as u64]
+        });
+        u128::from(high) << 64 | u128::from(low)
+    }
+}
+
 /// The saved bytes of one page.
 pub(super) struct Page {
     held: Held,
-    hash: OnceLock<u128>,
+    hash: Once,
     /// The hash of the bytes, wherever they stand.
-    name: OnceLock<u128>,
+    name: Once,
     pub(super) bytes: [u8; PAGE],
 }
 
 /// Some pages that follow one another.
 pub(super) struct Leaf {
     /// The sum of the hashes of its pages.
-    hash: OnceLock<u128>,
+    hash: Once,
     /// The hash of the names of its pages.
-    name: OnceLock<u128>,
+    name: Once,
     /// `None` is a page of zeros.
     pub(super) pages: [Option<Arc<Page>>; LEAF],
 }
 
 impl Leaf {
     pub(super) fn zeros() -> Leaf {
-        Leaf { hash: OnceLock::new(), name: OnceLock::new(), pages: [const { None }; LEAF] }
+        Leaf { hash: Once::default(), name: Once::default(), pages: [const { None }; LEAF] }
     }
 
     /// A leaf that can be changed, in the place of `leaf`.
@@ -137,7 +151,7 @@ impl Leaf {
             *leaf = copy;
         }
         let leaf = Arc::get_mut(leaf).expect("nothing else refers to it");
-        (leaf.hash, leaf.name) = (OnceLock::new(), OnceLock::new());
+        (leaf.hash, leaf.name) = Default::default();
         leaf
     }
 
@@ -154,7 +168,7 @@ impl Leaf {
         }
         let Some(alone) = Arc::get_mut(&mut leaf) else { return };
         alone.pages.iter_mut().filter_map(Option::take).for_each(Page::let_go);
-        (alone.hash, alone.name) = (OnceLock::new(), OnceLock::new());
+        (alone.hash, alone.name) = Default::default();
         local(|local| {
             if local.leaves.len() < SPARE_MAX {
                 local.leaves.push(leaf);
@@ -174,7 +188,7 @@ impl Leaf {
     /// The hash of the names of its pages; 0 where all are of zeros.
     pub(super) fn name(&self) -> u128 {
         let is_zero = || self.pages.iter().all(Option::is_none);
-        *self.name.get_or_init(|| if is_zero() { 0 } else { xxh3_128(&self.names()) })
+        self.name.get_or_init(|| if is_zero() { 0 } else { xxh3_128(&self.names()) })
     }
 
     /// See [`PageTable::hash`].
@@ -183,7 +197,7 @@ impl Leaf {
             page.as_ref().map_or(0, |page| page.hash(memory, leaf * LEAF + slot))
         };
         let sum = || self.pages.iter().enumerate().map(page).fold(0, u128::wrapping_add);
-        *self.hash.get_or_init(sum)
+        self.hash.get_or_init(sum)
     }
 }
 
@@ -196,7 +210,7 @@ impl Drop for Leaf {
 impl Page {
     pub(super) fn new(bytes: &[u8; PAGE]) -> Page {
         let held = Held::new(size_of::<Page>());
-        Page { held, hash: OnceLock::new(), name: OnceLock::new(), bytes: *bytes }
+        Page { held, hash: Once::default(), name: Once::default(), bytes: *bytes }
     }
 
     /// As [`Page::new`], in the place of one that was let go where there is one.
@@ -206,7 +220,7 @@ impl Page {
         };
         let fresh = Arc::get_mut(&mut page).expect("nothing refers to a page that was let go");
         fresh.held = Held::new(size_of::<Page>());
-        (fresh.hash, fresh.name) = (OnceLock::new(), OnceLock::new());
+        (fresh.hash, fresh.name) = Default::default();
         fresh.bytes = *bytes;
         page
     }
@@ -227,11 +241,11 @@ impl Page {
 
     /// The hash of the bytes, wherever they stand.
     pub(super) fn name(&self) -> u128 {
-        *self.name.get_or_init(|| xxh3_128(&self.bytes))
+        self.name.get_or_init(|| xxh3_128(&self.bytes))
     }
 
     fn hash(&self, memory: usize, index: usize) -> u128 {
-        *self.hash.get_or_init(|| hash_of(&self.bytes, memory, index))
+        self.hash.get_or_init(|| hash_of(&self.bytes, memory, index))
     }
 }
 
