@@ -1,10 +1,11 @@
 //! A snapshot holds everything that a step can change, and restoring one brings all of it back.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
-use spelunk::choice::Chooser;
+use spelunk::choice::{Chooser, Value};
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::outcome::Outcome;
 use spelunk::target::Target;
@@ -127,6 +128,46 @@ fn a_run_does_not_notice_that_it_was_interrupted() {
             assert_eq!(straight.state_from_scratch(), interrupted.state_from_scratch());
         }
     }
+}
+
+/// Memories change their size by going to another place; more sizes than there are places kept.
+#[test]
+fn a_memory_ends_where_its_snapshot_says() {
+    let mut machine = machine(
+        r#"(module (memory 1)
+             (func (export "rule:grow") (local $new i32)
+               (local.set $new (i32.mul (memory.grow (i32.const 1)) (i32.const 65536)))
+               (if (i64.ne (i64.load (local.get $new)) (i64.const 0)) (then (unreachable)))
+               (if (i64.ne (i64.load offset=65528 (local.get $new)) (i64.const 0)) (then (unreachable)))
+               (i64.store (local.get $new) (i64.const 7))
+               (i64.store offset=65528 (local.get $new) (i64.const 7)))
+             (func (export "rule:peek") (param i32) (drop (i32.load8_u (local.get 0)))))"#,
+    );
+    let mut chooser = Chooser::default();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+    let mut saved = vec![(machine.snapshot().unwrap(), 1)];
+    let mut pages = 1;
+    for _ in 0..2_000 {
+        match rng.random_range(0..4) {
+            0 | 1 if pages < 24 => {
+                chooser.begin(1, []);
+                assert_eq!(machine.step(Action::Rule(0), &mut chooser), Outcome::Pass);
+                pages += 1;
+            }
+            2 => saved.push((machine.snapshot().unwrap(), pages)),
+            _ => {
+                let (snapshot, size) = saved[rng.random_range(0..saved.len())].clone();
+                machine.restore(&snapshot);
+                pages = size;
+            }
+        }
+        for (address, expected) in [(pages * 65536 - 1, true), (pages * 65536, false)] {
+            chooser.begin(1, [Some(Value::Integer(address))]);
+            let outcome = machine.step(Action::Rule(1), &mut chooser);
+            assert_eq!(outcome == Outcome::Pass, expected, "{outcome:?} at {address:#x}");
+        }
+    }
+    assert!(saved.iter().map(|(_, pages)| pages).collect::<BTreeSet<_>>().len() > 10);
 }
 
 fn check(wat: &str, expected: &str) {
