@@ -7,9 +7,11 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use spelunk::choice::{Choice, Kind, Value};
+use spelunk::energy::Strategy;
 use spelunk::explore::{Explorer, Options};
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::trace::{Action, Trace};
+use wasmtime::{Engine, Instance, Module, Store};
 
 use super::row;
 
@@ -23,27 +25,55 @@ const COUNTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitiz
                        -Cllvm-args=-sanitizer-coverage-pc-table \
                        -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
 
-/// Runs a second of a target that does nothing, and of one that parses a document; with `-- --full` beside libFuzzer's
-/// of the same target, compiled for this machine.
+/// Runs of a target that does nothing, and of one that parses a document, beside calling it again and again; with
+/// `-- --full` beside libFuzzer's of the same target, compiled for this machine.
 pub(crate) fn targets(is_full: bool) -> Result<()> {
-    for (feature, what) in [("empty", "fuzzing an empty target"), ("json", "fuzzing serde_json, 62 bytes")] {
+    let guided = Options::default().strategy;
+    for (feature, strategy, what) in [
+        ("empty", Strategy::Random, "an empty target, inputs drawn anew"),
+        ("empty", guided, "an empty target, whole loop"),
+        ("json", guided, "serde_json on 62 bytes, whole loop"),
+    ] {
         let wasm = guest(feature)?;
-        let native = if is_full { Some(native(feature)?) } else { None };
-        let (mut ours, mut theirs) = (0f64, 0f64);
-        // Taken in turns, so that both see the same machine; the best of each.
+        let native = if is_full && strategy == guided { Some(native(feature)?) } else { None };
+        let (mut ours, mut theirs, mut call) = (0f64, 0f64, f64::MAX);
+        // Taken in turns, so that all see the same machine; the best of each.
         for seed in 1..=3 {
-            ours = ours.max(explored(&wasm, seed)?);
+            ours = ours.max(explored(&wasm, seed, strategy)?);
+            call = call.min(called(&wasm)?);
             if let Some(native) = &native {
                 theirs = theirs.max(fuzzed(native, seed)?);
             }
         }
-        let figure = format!("{:.0} ns a run, {ours:.0} runs/s", 1e9 / ours);
-        match native {
-            Some(_) => row(what, &figure, &format!("{theirs:.0} runs/s of libFuzzer"), ours / theirs),
-            None => row(what, &figure, "3,000,000 runs/s", ours / 3e6),
+        let figure = format!("{:.0} ns a run, {:.2} M runs/s", 1e9 / ours, ours / 1e6);
+        row(what, &figure, &format!("{call:.0} ns the call"), 1e9 / ours / call);
+        if native.is_some() {
+            let beside = format!("{:.2} M runs/s of libFuzzer", theirs / 1e6);
+            row(&format!("{what}, native"), &figure, &beside, ours / theirs);
         }
     }
     Ok(())
+}
+
+/// Nanoseconds of a call of the target as it comes, with the document.
+fn called(wasm: &[u8]) -> Result<f64> {
+    let fault = |e: wasmtime::Error| anyhow::anyhow!("{e:#}");
+    let engine = Engine::default();
+    let module = Module::new(&engine, wasm).map_err(fault)?;
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).map_err(fault)?;
+    let target = instance.get_typed_func::<(u32, u32), i32>(&mut store, "LLVMFuzzerTestOneInput");
+    let target = target.map_err(fault)?;
+    let memory = instance.get_memory(&mut store, "memory").context("the target exports its memory")?;
+    let at = memory.data_size(&store) as u32;
+    memory.grow(&mut store, 1).map_err(fault)?;
+    memory.write(&mut store, at as usize, DOCUMENT)?;
+    let calls = 100_000;
+    let start = Instant::now();
+    for _ in 0..calls {
+        target.call(&mut store, (at, DOCUMENT.len() as u32)).map_err(fault)?;
+    }
+    Ok(start.elapsed().as_nanos() as f64 / f64::from(calls))
 }
 
 fn guest(feature: &str) -> Result<Vec<u8>> {
@@ -52,11 +82,11 @@ fn guest(feature: &str) -> Result<Vec<u8>> {
 }
 
 /// Runs a second of ours.
-fn explored(wasm: &[u8], seed: u64) -> Result<f64> {
+fn explored(wasm: &[u8], seed: u64, strategy: Strategy) -> Result<f64> {
     let limits = Limits { input_bytes_max: INPUT_MAX, ..Limits::default() };
     let program = Program::load(wasm, limits, Selection::default())?;
     let mut machine = Machine::new(Arc::new(program))?;
-    let options = Options { seed, ..Options::default() };
+    let options = Options { seed, strategy, ..Options::default() };
     let mut explorer = Explorer::new(&mut machine, options);
     let mut document = Trace::default();
     document.push(Action::Rule(0), 0);
