@@ -16,6 +16,7 @@ pub(crate) struct Model<S> {
     pub(crate) uses_snapshots: bool,
     pub(crate) has_setup: bool,
     pub(crate) has_teardown: bool,
+    pub(crate) is_function: bool,
     /// Pairs of rules that are independent.
     pub(crate) independent: Vec<(u16, u16)>,
     /// Which rules may be called.
@@ -45,6 +46,7 @@ impl<S: Clone + std::fmt::Debug> Model<S> {
             uses_snapshots: true,
             has_setup: false,
             has_teardown: false,
+            is_function: false,
             independent: Vec::new(),
             guard: |_, _| true,
             step,
@@ -77,6 +79,10 @@ impl<S: Clone + std::fmt::Debug> Target for Model<S> {
 
     fn has_teardown(&self) -> bool {
         self.has_teardown
+    }
+
+    fn is_function(&self) -> bool {
+        self.is_function
     }
 
     fn reset(&mut self) {

@@ -56,6 +56,43 @@ fn locks_open_within_their_budgets() {
     assert!(steps <= 20_000, "{steps} steps");
 }
 
+/// A function that reads eight keys; each right one takes a new branch, and the first wrong one ends it.
+fn keys() -> Model<bool> {
+    let mut model = Model::new(false, &["keys"], &[], |has_run, _, chooser, edge| {
+        *has_run = true;
+        for at in 0..8 {
+            if integer(chooser, 0, 99) != (at * 37 + 11) % 100 {
+                return Outcome::Pass;
+            }
+            edge(at as u32);
+        }
+        fail("open")
+    });
+    model.is_function = true;
+    model.guard = |has_run, _| !has_run;
+    model
+}
+
+/// Nothing follows a function, so its inputs are kept, changed and tried again.
+#[test]
+fn a_function_is_given_changed_inputs() {
+    let mut runs = Vec::new();
+    for seed in 1..=20 {
+        let mut model = keys();
+        let (progress, findings) = explore(&mut model, Options { seed, ..Options::default() }, 1_000_000);
+        assert_eq!(findings.len(), 1, "seed {seed}");
+        assert_eq!((progress.steps, model.steps), (progress.runs, progress.runs), "one call a run");
+        assert!((4..=7).contains(&progress.checkpoints));
+        let (replayed, _) = replay(&mut keys(), &findings[0].trace, false);
+        assert_eq!(replayed, Replayed::Failed(Box::new(findings[0].failure.clone())));
+        runs.push(progress.runs);
+    }
+    runs.sort_unstable();
+    assert!(runs[10] < 8_000, "{runs:?}");
+    let unguided = Options { seed: 1, strategy: Strategy::Random, ..Options::default() };
+    assert_eq!(explore(&mut keys(), unguided, 100_000).0.edges, 2);
+}
+
 #[test]
 fn without_guidance_the_lock_stays_shut() {
     let options = Options { seed: 1, strategy: Strategy::Random, ..Options::default() };
