@@ -248,8 +248,9 @@ impl<S> Checkpoints<S> {
         lowest.is_some_and(|checkpoint| checkpoint.snapshot.take().is_some())
     }
 
-    /// Chooses a checkpoint to start from. There must be one.
-    pub fn select(&mut self, strategy: Strategy, rng: &mut impl Rng) -> usize {
+    /// Chooses a checkpoint to start from, and takes for granted that the run finds nothing; its index and the energy that
+    /// it had. There must be one.
+    pub fn select(&mut self, strategy: Strategy, rng: &mut impl Rng) -> (usize, f64) {
         if self.weights.as_ref().is_none_or(|(known, _)| *known != strategy) {
             let checkpoints = self.list.iter().enumerate();
             let weights = checkpoints.map(|(index, checkpoint)| strategy.weight(index, checkpoint));
@@ -258,9 +259,10 @@ impl<S> Checkpoints<S> {
         let (_, weights) = self.weights.as_ref().expect("they were just made");
         // Rounding may point beyond the last.
         let chosen = weights.find(rng.random::<f64>() * weights.sum()).min(self.list.len() - 1);
+        let energy = self.list[chosen].energy;
         self.list[chosen].selected += 1;
-        self.weigh(chosen);
-        chosen
+        self.ran(chosen, 0);
+        (chosen, energy)
     }
 
     /// The weight of a checkpoint changed.
@@ -399,7 +401,7 @@ mod tests {
         let mut counts = vec![0; energies.len()];
         for _ in 0..10_000 {
             let mut list = checkpoints(energies, 256);
-            counts[list.select(strategy, &mut rng)] += 1;
+            counts[list.select(strategy, &mut rng).0] += 1;
         }
         counts
     }

@@ -130,12 +130,9 @@ impl<S> Knowledge<S> {
         let is_guided = options.strategy != Strategy::Random
             && !self.checkpoints.is_empty()
             && rng.random_bool(options.checkpoint_rate);
-        let checkpoint = is_guided.then(|| self.checkpoints.select(options.strategy, &mut rng));
-        let energy = checkpoint.map_or(0.0, |index| self.checkpoints.get(index).energy);
-        if let Some(index) = checkpoint {
-            self.checkpoints.ran(index, 0);
-        }
-        Plan { number, rng, checkpoint, energy }
+        let selected = is_guided.then(|| self.checkpoints.select(options.strategy, &mut rng));
+        let (checkpoint, energy) = selected.unzip();
+        Plan { number, rng, checkpoint, energy: energy.unwrap_or(0.0) }
     }
 
     /// Takes back plans, the last ones that were made.
