@@ -496,9 +496,8 @@ impl Answers {
             }
             None => None,
         };
-        let value = fitting.unwrap_or_else(|| {
-            if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) }
-        });
+        let value = fitting
+            .unwrap_or_else(|| if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) });
         self.choices.push(Choice { kind, value });
         Some(&self.choices[position].value)
     }

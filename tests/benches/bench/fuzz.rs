@@ -11,36 +11,48 @@ use spelunk::explore::{Explorer, Options};
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::trace::{Action, Trace};
 
-use super::row;
+use super::search::call;
+use super::table::Table;
 
 /// What both fuzzers start from.
 const DOCUMENT: &[u8] = br#"{"name":"spelunk","version":1,"tags":["wasm",null,true],"d":2}"#;
 const INPUT_MAX: u32 = 64;
 const RUNS: u64 = 1_000_000;
+/// Runs of the short form.
+const SHORT_RUNS: u64 = 200_000;
 /// How libFuzzer's users have their targets counted; as cargo-fuzz does it where there is no sanitizer.
 const COUNTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
                        -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
                        -Cllvm-args=-sanitizer-coverage-pc-table \
                        -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1";
 
-/// Runs a second of a target that does nothing, and of one that parses a document; with `-- --full` beside libFuzzer's
-/// of the same target, compiled for this machine.
-pub(crate) fn targets(is_full: bool) -> Result<()> {
+/// Runs a second of a target that does nothing, and of one that parses a document, beside a call of what does nothing;
+/// with `-- --full` beside libFuzzer's of the same target, compiled for this machine.
+pub(crate) fn targets(table: &mut Table) -> Result<()> {
+    let runs = if table.is_short() { SHORT_RUNS } else { RUNS };
     for (feature, what) in [("empty", "fuzzing an empty target"), ("json", "fuzzing serde_json, 62 bytes")] {
         let wasm = guest(feature)?;
-        let native = if is_full { Some(native(feature)?) } else { None };
-        let (mut ours, mut theirs) = (0f64, 0f64);
+        let native = if table.is_full() { Some(native(feature)?) } else { None };
+        let (mut ours, mut theirs, mut empty) = (0f64, 0f64, f64::MAX);
         // Taken in turns, so that both see the same machine; the best of each.
         for seed in 1..=3 {
-            ours = ours.max(explored(&wasm, seed)?);
+            ours = ours.max(explored(&wasm, seed, runs)?);
+            empty = empty.min(call()?);
             if let Some(native) = &native {
                 theirs = theirs.max(fuzzed(native, seed)?);
             }
         }
         let figure = format!("{:.0} ns a run, {ours:.0} runs/s", 1e9 / ours);
+        table.cost(
+            &format!("{what}, beside a call"),
+            &figure,
+            &format!("{empty:.0} ns a call"),
+            1e9 / ours / empty,
+        );
         match native {
-            Some(_) => row(what, &figure, &format!("{theirs:.0} runs/s of libFuzzer"), ours / theirs),
-            None => row(what, &figure, "3,000,000 runs/s", ours / 3e6),
+            Some(_) => table.gain(what, &figure, &format!("{theirs:.0} runs/s of libFuzzer"), ours / theirs),
+            None if table.is_short() => {}
+            None => table.gain(what, &figure, "3,000,000 runs/s", ours / 3e6),
         }
     }
     Ok(())
@@ -52,7 +64,7 @@ fn guest(feature: &str) -> Result<Vec<u8>> {
 }
 
 /// Runs a second of ours.
-fn explored(wasm: &[u8], seed: u64) -> Result<f64> {
+fn explored(wasm: &[u8], seed: u64, runs: u64) -> Result<f64> {
     let limits = Limits { input_bytes_max: INPUT_MAX, ..Limits::default() };
     let program = Program::load(wasm, limits, Selection::default())?;
     let mut machine = Machine::new(Arc::new(program))?;
@@ -64,8 +76,8 @@ fn explored(wasm: &[u8], seed: u64) -> Result<f64> {
     document.chose(&mut vec![Choice { kind, value }], &mut Vec::new());
     explorer.plant(&document, 1.0);
     let start = Instant::now();
-    explorer.explore(|progress| progress.runs < RUNS);
-    Ok(RUNS as f64 / start.elapsed().as_secs_f64())
+    explorer.explore(|progress| progress.runs < runs);
+    Ok(runs as f64 / start.elapsed().as_secs_f64())
 }
 
 /// Builds the target for this machine.
