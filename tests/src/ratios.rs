@@ -76,6 +76,17 @@ pub fn improve(rows: &mut [Ratio], again: &[Ratio]) {
     }
 }
 
+/// Of each row the middle ratio of several measurements.
+pub fn middle(times: &[Vec<Ratio>]) -> Vec<Ratio> {
+    let rows = times.first().into_iter().flatten().map(|row| {
+        let same = times.iter().flatten().filter(|other| other.what == row.what);
+        let mut ratios: Vec<f64> = same.map(|other| other.ratio).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        Ratio { ratio: ratios[ratios.len() / 2], ..row.clone() }
+    });
+    rows.collect()
+}
+
 /// What is wrong with these rows beside those recorded, a line each: a ratio that is worse by more than half, and a row
 /// of which nothing is recorded.
 pub fn worse(now: &[Ratio], recorded: &[Ratio]) -> Vec<String> {
@@ -152,6 +163,13 @@ mod tests {
         improve(&mut rows, &[cost("a", 1.0), gain("b", 3.0)]);
         improve(&mut rows, &[cost("a", 4.0), gain("b", 1.0), cost("c", 3.0)]);
         assert_eq!(rows, [cost("a", 1.0), gain("b", 3.0), cost("c", 2.0)]);
+    }
+
+    #[test]
+    fn the_middle_of_several_is_recorded() {
+        let times = [4.0, 1.0, 2.0].map(|ratio| vec![cost("a", ratio), gain("b", 1.0 / ratio)]);
+        assert_eq!(middle(&times), [cost("a", 2.0), gain("b", 0.5)]);
+        assert!(middle(&[]).is_empty());
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(crate) fn tree(table: &mut Table) -> Result<()> {
     let program = Arc::new(Program::load(&wat::parse_str(wat)?, Limits::default(), selection)?);
     let mut machines = [Machine::new(program)?];
     let mut chooser = Chooser::default();
-    let step = table.median(|| {
+    let step = table.middle(|| {
         machines[0].reset();
         timed(|| drop(machines[0].step(Action::Rule(0), &mut chooser)))
     });

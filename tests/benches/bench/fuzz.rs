@@ -19,7 +19,7 @@ const DOCUMENT: &[u8] = br#"{"name":"spelunk","version":1,"tags":["wasm",null,tr
 const INPUT_MAX: u32 = 64;
 const RUNS: u64 = 1_000_000;
 /// Runs of the short form.
-const SHORT_RUNS: u64 = 200_000;
+const SHORT_RUNS: u64 = 100_000;
 /// How libFuzzer's users have their targets counted; as cargo-fuzz does it where there is no sanitizer.
 const COUNTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
                        -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \

@@ -1,10 +1,13 @@
 //! What it takes until a program can be explored: instrumenting, compiling, and starting the next time.
 
 use super::{build, table::Table, timed};
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
-use spelunk::machine::{Cache, Limits, Program, Selection, instrument};
+use anyhow::{Context, Result, bail, ensure};
+use spelunk::energy::Strategy;
+use spelunk::explore::{Explorer, Options};
+use spelunk::machine::{Cache, Limits, Machine, Program, Selection, instrument};
 use spelunk_tests::modules::grown;
 use wasmparser::{Parser, Payload};
 
@@ -52,6 +55,35 @@ pub(crate) fn starting(table: &mut Table) -> Result<()> {
             second.as_secs_f64() / first.as_secs_f64(),
         );
     }
+    Ok(())
+}
+
+/// A step of a store in a module of 30 MiB, beside one in the module without the copies that make it large. Both come to
+/// the same, since edges guide nothing here.
+pub(crate) fn large(table: &mut Table) -> Result<()> {
+    if !table.is_full() {
+        return Ok(());
+    }
+    let store = build("../examples/kv")?;
+    let mut took = Vec::new();
+    for wasm in [&store, &grown(&store, 30 << 20)?] {
+        let mut program = None;
+        let loading = timed(|| program = Some(Program::load(wasm, Limits::default(), Selection::default())));
+        let mut machine = Machine::new(Arc::new(program.context("it was loaded")??))?;
+        let rates = Options { continuation_rate: 0.0, mutation_rate: 0.0, ..Options::default() };
+        let mut explorer = Explorer::new(&mut machine, Options { strategy: Strategy::Random, ..rates });
+        let exploring = timed(|| explorer.explore(|progress| progress.runs < 10_000));
+        took.push((loading, exploring, explorer.progress().steps));
+    }
+    let [(_, small, steps), (loading, large, same)] = took[..] else { bail!("two modules were loaded") };
+    ensure!(steps == same, "the large module comes to what the small one comes to");
+    let ns = |duration: Duration| format!("{:.0} ns", duration.as_nanos() as f64 / steps as f64);
+    table.cost(
+        "a step in a module of 30 MiB",
+        &format!("{}, {:.1} s to load", ns(large), loading.as_secs_f64()),
+        &format!("{} without the copies", ns(small)),
+        large.as_secs_f64() / small.as_secs_f64(),
+    );
     Ok(())
 }
 

@@ -4,10 +4,10 @@ use super::{allocated, build, table::Table, timed};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use spelunk::choice::Chooser;
 use spelunk::coverage::EdgeSet;
-use spelunk::machine::{Limits, Machine, PAGE, Program, Selection, Snapshot};
+use spelunk::machine::{Limits, Machine, PAGE, Program, Selection, Snapshot, on_guest_stack};
 use spelunk::target::Target;
 use spelunk::trace::Action;
 use wasmtime::{Engine, Instance, Module, Store};
@@ -33,7 +33,7 @@ fn dirtying(pages: usize, mib: usize) -> Result<(Machine, Snapshot)> {
 /// The time that restoring takes after the rule was called.
 fn restored(table: &Table, machine: &mut Machine, snapshot: &Snapshot) -> Duration {
     let mut chooser = Chooser::default();
-    table.median(|| {
+    table.middle(|| {
         machine.step(Action::Rule(0), &mut chooser);
         timed(|| machine.restore(snapshot))
     })
@@ -42,12 +42,12 @@ fn restored(table: &Table, machine: &mut Machine, snapshot: &Snapshot) -> Durati
 /// Restoring a checkpoint, and saving one, after some pages were written, beside copying as many bytes. (8 and 69 pages
 /// of the 4 KiB that hardware has are about 32 and 276 of ours.)
 pub(crate) fn restores(table: &mut Table) -> Result<()> {
-    let clock = table.median(|| timed(|| ()));
+    let clock = table.middle(|| timed(|| ()));
     for pages in [1usize, 8, 16, 69, 256] {
         let (mut machine, snapshot) = dirtying(pages, 4)?;
         let restore = restored(table, &mut machine, &snapshot);
         let mut chooser = Chooser::default();
-        let save = table.median(|| {
+        let save = table.middle(|| {
             machine.step(Action::Rule(0), &mut chooser);
             let mut saved = None;
             let duration = timed(|| saved = machine.snapshot());
@@ -74,7 +74,7 @@ fn copying(table: &Table, pages: usize) -> f64 {
     const TIMES: usize = 64;
     let from: Vec<Vec<u8>> = (0..pages).map(|_| vec![1u8; PAGE]).collect();
     let mut to = vec![0u8; pages * PAGE];
-    let copies = table.median(|| {
+    let copies = table.middle(|| {
         timed(|| {
             for _ in 0..TIMES {
                 let places = std::hint::black_box(&mut to).chunks_mut(PAGE);
@@ -104,18 +104,10 @@ pub(crate) fn sizes(table: &mut Table) -> Result<()> {
 
 /// The memory that a checkpoint takes, beside the pages that it has and the one before does not.
 pub(crate) fn checkpoints(table: &mut Table) -> Result<()> {
-    const COUNT: usize = 200;
     for pages in [1usize, 16, 256] {
-        let (mut machine, first) = dirtying(pages, 1)?;
-        let mut chooser = Chooser::default();
-        let mut snapshots = Vec::with_capacity(COUNT + 1);
-        snapshots.push(first);
-        let before = allocated::held();
-        for _ in 0..COUNT {
-            machine.step(Action::Rule(0), &mut chooser);
-            snapshots.push(machine.snapshot().context("this module has snapshots")?);
-        }
-        let each = (allocated::held() - before) as f64 / COUNT as f64;
+        // A thread keeps the pages of checkpoints that it let go, and a new one has none to use again.
+        let each = std::thread::scope(|scope| scope.spawn(|| on_guest_stack(|| held_by_each(pages))).join());
+        let each = each.map_err(|_| anyhow!("measuring panicked"))??;
         let bytes = (pages * PAGE) as f64;
         table.cost(
             &format!("memory per checkpoint, {pages} dirty pages"),
@@ -127,6 +119,25 @@ pub(crate) fn checkpoints(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
+/// Bytes that each of many checkpoints takes, between which so many pages are written.
+fn held_by_each(pages: usize) -> Result<f64> {
+    const COUNT: usize = 200;
+    let (mut machine, first) = dirtying(pages, 1)?;
+    let mut chooser = Chooser::default();
+    let mut snapshots = Vec::with_capacity(COUNT + 2);
+    snapshots.push(first);
+    let mut before = 0;
+    // The first time buffers grow too.
+    for count in 0..=COUNT {
+        machine.step(Action::Rule(0), &mut chooser);
+        snapshots.push(machine.snapshot().context("this module has snapshots")?);
+        if count == 0 {
+            before = allocated::held();
+        }
+    }
+    Ok((allocated::held() - before) as f64 / COUNT as f64)
+}
+
 /// Real programs with what the explorer needs, and with edges alone, beside the same programs plain.
 pub(crate) fn programs(table: &mut Table) -> Result<()> {
     let wasm = build("guests/programs")?;
@@ -134,15 +145,18 @@ pub(crate) fn programs(table: &mut Table) -> Result<()> {
     let explored = spelunk::machine::instrument(&wasm, &Limits::default(), &Selection::default())?;
     let edges = spelunk_instrumenter::Options { dirty: false, budget: false, ..Default::default() };
     let edges = spelunk_instrumenter::instrument(&wasm, &edges)?;
+    let fault = |e: wasmtime::Error| anyhow!("{e:#}");
+    let modules = [
+        Module::new(&Engine::default(), &wasm).map_err(fault)?,
+        Module::new(&engine, &explored.wasm).map_err(fault)?,
+        Module::new(&engine, &edges.wasm).map_err(fault)?,
+    ];
     let names = ["json", "inflate", "sql", "regex", "hash_map", "markdown", "interpreter", "png", "sort"];
     let count = if table.is_short() { 101 } else { 501 };
     let mut products = [1.0; 2];
     for name in names {
-        let mut calls = [
-            call(&Engine::default(), &wasm, name)?,
-            call(&engine, &explored.wasm, name)?,
-            call(&engine, &edges.wasm, name)?,
-        ];
+        let calls: Result<Vec<_>> = modules.iter().map(|module| call(module, name)).collect();
+        let mut calls = calls?;
         // Taken in turns, so that all see the same machine.
         let mut samples = [(); 3].map(|()| Vec::new());
         for _ in 0..count {
@@ -166,11 +180,10 @@ pub(crate) fn programs(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-fn call(engine: &Engine, wasm: &[u8], name: &str) -> Result<Box<dyn FnMut()>> {
-    let fault = |e: wasmtime::Error| anyhow::anyhow!("{e:#}");
-    let module = Module::new(engine, wasm).map_err(fault)?;
-    let mut store = Store::new(engine, ());
-    let instance = Instance::new(&mut store, &module, &[]).map_err(fault)?;
+fn call(module: &Module, name: &str) -> Result<Box<dyn FnMut()>> {
+    let fault = |e: wasmtime::Error| anyhow!("{e:#}");
+    let mut store = Store::new(module.engine(), ());
+    let instance = Instance::new(&mut store, module, &[]).map_err(fault)?;
     let func = instance.get_typed_func::<(), u64>(&mut store, name).map_err(fault)?;
     Ok(Box::new(move || {
         std::hint::black_box(func.call(&mut store, ()).expect("the program does not trap"));
@@ -186,13 +199,13 @@ pub(crate) fn coverage(table: &mut Table) -> Result<()> {
         let edges = program.edges().edges.len();
         let mut machine = Machine::new(Arc::new(program))?;
         let (mut chooser, mut seen, mut new) = (Chooser::default(), EdgeSet::default(), Vec::new());
-        let look = table.median(|| {
+        let look = table.middle(|| {
             machine.step(Action::Rule(0), &mut chooser);
             let duration = timed(|| machine.coverage(&seen, &mut new));
             new.drain(..).for_each(|slot| assert!(seen.insert(slot)));
             duration
         });
-        let step = table.median(|| timed(|| drop(machine.step(Action::Rule(0), &mut chooser))));
+        let step = table.middle(|| timed(|| drop(machine.step(Action::Rule(0), &mut chooser))));
         let ns = look.as_nanos() as f64;
         small = if small == 0.0 { ns } else { small };
         table.cost(
