@@ -14,14 +14,9 @@ use wasmparser::{Parser, Payload};
 /// Instrumenting the largest modules that are built here, and one of 30 MiB made from the functions of one of them.
 pub(crate) fn instrumenting(table: &mut Table) -> Result<()> {
     let (programs, store) = (build("guests/programs")?, build("../examples/kv")?);
-    let mut modules = vec![("the programs", &programs), ("kv", &store)];
-    let large;
-    if !table.is_short() {
-        large = grown(&store, 30 << 20)?;
-        modules.push(("kv 30 times and more", &large));
-    }
+    let large = grown(&store, 30 << 20)?;
     let mut first = 0.0;
-    for (name, wasm) in modules {
+    for (name, wasm) in [("the programs", &programs), ("kv", &store), ("kv 30 times and more", &large)] {
         let mut edges = 0;
         let took = shortest(5, || {
             let instrumented = instrument(wasm, &Limits::default(), &Selection::default());
