@@ -384,8 +384,8 @@ mod tests {
             shorter += u32::from(out.len() < one.len());
             mutate_bytes(&[], &[], &mut out, &mut rng);
         }
-        assert!(same < 500 && kept > 8_000 && spliced > 500, "{same} {kept} {spliced}");
-        assert!(longer > 1_500 && shorter > 1_500, "{longer} {shorter}");
+        assert!(same < 500 && kept > 8_000 && spliced > 300, "{same} {kept} {spliced}");
+        assert!(longer > 1_500 && shorter > 1_000, "{longer} {shorter}");
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! What tests of the explorer share: guests as machines, explorations, and stories as text.
 
+pub mod modules;
+pub mod ratios;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -11,7 +11,7 @@ use spelunk::store::{Header, Record, Saved, Store};
 use spelunk::target::{Target, perform};
 use spelunk::trace::{Action, Trace};
 
-use super::row;
+use super::table::Table;
 
 /// Checkpoints that are saved.
 const COUNT: u64 = 10_000;
@@ -19,7 +19,7 @@ const COUNT: u64 = 10_000;
 const BATCH: u64 = 500;
 
 /// Checkpoints of 4 MiB, each of which changes three of its places.
-pub(crate) fn store() -> Result<()> {
+pub(crate) fn store(table: &mut Table) -> Result<()> {
     let wasm = wat::parse_str(
         r#"(module (memory 64 64)
              (func (export "rule:fill") (local i32)
@@ -72,20 +72,20 @@ pub(crate) fn store() -> Result<()> {
     let collecting = start.elapsed().as_secs_f64();
     let mib = |bytes: f64| format!("{:.1} MiB", bytes / f64::from(1 << 20));
     let size = format!("{:.1} KiB each", bytes / COUNT as f64 / 1024.0);
-    row(
+    table.cost(
         &format!("{what}, in memory"),
         &mib(held as f64),
         "",
         held as f64 / COUNT as f64 / f64::from(4 << 20),
     );
-    row(&format!("{what}, the file"), &mib(bytes), &size, bytes / COUNT as f64 / f64::from(4 << 20));
+    table.cost(&format!("{what}, the file"), &mib(bytes), &size, bytes / COUNT as f64 / f64::from(4 << 20));
     let each = |seconds: f64| format!("{:.0} µs each", seconds / COUNT as f64 * 1e6);
-    row(&format!("{what}, saved {BATCH} at a time"), &format!("{saving:.2} s"), &each(saving), saving);
+    table.cost(&format!("{what}, saved {BATCH} at a time"), &format!("{saving:.2} s"), &each(saving), saving);
     let beside = format!("{opened:.2} s of it to open and verify");
-    row(&format!("{what}, opened and loaded"), &format!("{loading:.2} s"), &beside, loading / saving);
+    table.cost(&format!("{what}, opened and loaded"), &format!("{loading:.2} s"), &beside, loading / saving);
     let after = collected.after as f64;
     let beside = format!("{} after", mib(after));
-    row(&format!("{what}, compacted"), &format!("{collecting:.2} s"), &beside, after / bytes);
+    table.cost(&format!("{what}, compacted"), &format!("{collecting:.2} s"), &beside, after / bytes);
     Ok(())
 }
 

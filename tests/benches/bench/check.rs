@@ -12,7 +12,7 @@ use spelunk::target::Target;
 use spelunk::trace::Action;
 use stateright::{Checker, Model, Property};
 
-use super::{build, median, row, timed};
+use super::{build, table::Table, timed};
 
 mod collections;
 
@@ -27,8 +27,8 @@ mod protocol;
 use protocol::{Protocol, Set};
 
 /// Visiting the leaves of a tree of 20 flips, with 1 µs of work before each, beside replaying each leaf from the
-/// start, of all the leaves where `is_full`.
-pub(crate) fn tree(is_full: bool) -> Result<()> {
+/// start, of all the leaves in the full form.
+pub(crate) fn tree(table: &mut Table) -> Result<()> {
     let wat = r#"(module
       (import "spelunk" "boolean" (func $boolean (param f64) (result i32)))
       (memory 1)
@@ -45,7 +45,7 @@ pub(crate) fn tree(is_full: bool) -> Result<()> {
     let program = Arc::new(Program::load(&wat::parse_str(wat)?, Limits::default(), selection)?);
     let mut machines = [Machine::new(program)?];
     let mut chooser = Chooser::default();
-    let step = median(|| {
+    let step = table.middle(|| {
         machines[0].reset();
         timed(|| drop(machines[0].step(Action::Rule(0), &mut chooser)))
     });
@@ -59,11 +59,11 @@ pub(crate) fn tree(is_full: bool) -> Result<()> {
     };
     let (with, runs) = ns_per_leaf(&options, true)?;
     // Of all of them takes minutes.
-    let runs_max = (!is_full).then_some(20_000);
+    let runs_max = (!table.is_full()).then_some(20_000);
     let (without, replayed) = ns_per_leaf(&check::Options { runs_max, ..options }, false)?;
-    row(
-        &format!("a leaf of {runs}, {} ns a step", step.as_nanos()),
-        &format!("{with:.0} ns"),
+    table.gain(
+        &format!("a leaf of {runs}"),
+        &format!("{with:.0} ns, {} ns a step", step.as_nanos()),
         &format!("{without:.0} ns without snapshots, {replayed} leaves"),
         without / with,
     );
@@ -84,29 +84,35 @@ fn checked(wasm: &[u8], workers: usize, options: &check::Options) -> Result<(Cen
 
 /// The states of two-phase commit: the compiled example beside two models in stateright, one written as its
 /// documentation writes them, and one that is the code of the example.
-pub(crate) fn states() -> Result<()> {
+pub(crate) fn states(table: &mut Table) -> Result<()> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/two-phase-commit");
     let wasm = spelunk::load::load(&path, &[format!("n{COUNT}")], &mut |_, _| ())?;
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-    for (order, workers) in [(Order::Depth, 1), (Order::Breadth, 1), (Order::Breadth, cores)] {
+    let mut ways = vec![(Order::Depth, 1)];
+    if !table.is_short() {
+        ways.extend([(Order::Breadth, 1), (Order::Breadth, cores)]);
+    }
+    for (order, workers) in ways {
         let options = check::Options { order, ..check::Options::default() };
         let (census, seconds) = checked(&wasm, workers, &options)?;
         let ours = census.states as f64 / seconds;
-        let beside = |name: &str, run: &dyn Fn() -> (u64, u64)| -> Result<()> {
+        let mut beside = |name: &str, run: &dyn Fn() -> (u64, u64)| -> Result<()> {
             let start = Instant::now();
             // It counts the state it starts from as generated.
             ensure!(run() == (census.states, census.steps + 1), "both count alike");
             let theirs = census.states as f64 / start.elapsed().as_secs_f64();
             let generated = census.steps as f64 / census.states as f64 / 1e6;
-            row(
-                &format!("two-phase commit, {COUNT} managers, {order:?} first, {workers} workers"),
+            table.gain(
+                &format!(
+                    "two-phase commit, {COUNT} managers, {order:?} first, {workers} workers, beside {name}"
+                ),
                 &format!("{ours:.0} states/s of {:.2} M generated/s", ours * generated),
-                &format!("{theirs:.0} of {:.2} M in stateright, {name}", theirs * generated),
+                &format!("{theirs:.0} of {:.2} M in stateright", theirs * generated),
                 ours / theirs,
             );
             Ok(())
         };
-        beside("in collections", &|| counts(collections::TwoPhaseCommit, order, workers))?;
+        beside("collections", &|| counts(collections::TwoPhaseCommit, order, workers))?;
         beside("the same code", &|| counts(TwoPhaseCommit, order, workers))?;
     }
     Ok(())
@@ -171,18 +177,18 @@ impl Model for TwoPhaseCommit {
 }
 
 /// All interleavings of three tasks that share a mutex, beside as many in Shuttle, tried in order and drawn.
-pub(crate) fn interleavings() -> Result<()> {
+pub(crate) fn interleavings(table: &mut Table) -> Result<()> {
     let options = check::Options { order: Order::Depth, prunes: false, ..check::Options::default() };
     let wasm = build("guests/tasks")?;
     let (census, seconds) = checked(&wasm, 1, &options)?;
     let count = census.runs as usize;
     let rate = count as f64 / seconds;
-    let beside = |name: &str, run: &mut dyn FnMut()| {
+    let mut beside = |name: &str, run: &mut dyn FnMut()| {
         let native = count as f64 / timed(run).as_secs_f64();
-        row(
-            &format!("{count} interleavings of three tasks"),
+        table.gain(
+            &format!("{count} interleavings of three tasks, {name}"),
             &format!("{rate:.0} a second"),
-            &format!("{native:.0} a second in Shuttle, {name}"),
+            &format!("{native:.0} a second in Shuttle"),
             rate / native,
         );
     };

@@ -13,12 +13,14 @@ use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::trace::{Action, Trace};
 use wasmtime::{Engine, Instance, Module, Store};
 
-use super::row;
+use super::table::Table;
 
 /// What both fuzzers start from.
 const DOCUMENT: &[u8] = br#"{"name":"spelunk","version":1,"tags":["wasm",null,true],"d":2}"#;
 const INPUT_MAX: u32 = 64;
 const RUNS: u64 = 1_000_000;
+/// Runs of the short form.
+const SHORT_RUNS: u64 = 100_000;
 /// How libFuzzer's users have their targets counted; as cargo-fuzz does it where there is no sanitizer.
 const COUNTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
                        -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
@@ -27,7 +29,8 @@ const COUNTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitiz
 
 /// Runs of a target that does nothing, and of one that parses a document, beside calling it again and again; with
 /// `-- --full` beside libFuzzer's of the same target, compiled for this machine.
-pub(crate) fn targets(is_full: bool) -> Result<()> {
+pub(crate) fn targets(table: &mut Table) -> Result<()> {
+    let runs = if table.is_short() { SHORT_RUNS } else { RUNS };
     let guided = Options::default().strategy;
     for (feature, strategy, what) in [
         ("empty", Strategy::Random, "an empty target, inputs drawn anew"),
@@ -35,21 +38,21 @@ pub(crate) fn targets(is_full: bool) -> Result<()> {
         ("json", guided, "serde_json on 62 bytes, whole loop"),
     ] {
         let wasm = guest(feature)?;
-        let native = if is_full && strategy == guided { Some(native(feature)?) } else { None };
+        let native = if table.is_full() && strategy == guided { Some(native(feature)?) } else { None };
         let (mut ours, mut theirs, mut call) = (0f64, 0f64, f64::MAX);
         // Taken in turns, so that all see the same machine; the best of each.
         for seed in 1..=3 {
-            ours = ours.max(explored(&wasm, seed, strategy)?);
+            ours = ours.max(explored(&wasm, seed, runs, strategy)?);
             call = call.min(called(&wasm)?);
             if let Some(native) = &native {
                 theirs = theirs.max(fuzzed(native, seed)?);
             }
         }
         let figure = format!("{:.0} ns a run, {:.2} M runs/s", 1e9 / ours, ours / 1e6);
-        row(what, &figure, &format!("{call:.0} ns the call"), 1e9 / ours / call);
+        table.cost(what, &figure, &format!("{call:.0} ns the call"), 1e9 / ours / call);
         if native.is_some() {
             let beside = format!("{:.2} M runs/s of libFuzzer", theirs / 1e6);
-            row(&format!("{what}, native"), &figure, &beside, ours / theirs);
+            table.gain(&format!("{what}, beside libFuzzer"), &figure, &beside, ours / theirs);
         }
     }
     Ok(())
@@ -82,7 +85,7 @@ fn guest(feature: &str) -> Result<Vec<u8>> {
 }
 
 /// Runs a second of ours.
-fn explored(wasm: &[u8], seed: u64, strategy: Strategy) -> Result<f64> {
+fn explored(wasm: &[u8], seed: u64, runs: u64, strategy: Strategy) -> Result<f64> {
     let limits = Limits { input_bytes_max: INPUT_MAX, ..Limits::default() };
     let program = Program::load(wasm, limits, Selection::default())?;
     let mut machine = Machine::new(Arc::new(program))?;
@@ -94,8 +97,8 @@ fn explored(wasm: &[u8], seed: u64, strategy: Strategy) -> Result<f64> {
     document.chose(&mut vec![Choice { kind, value }], &mut Vec::new());
     explorer.plant(&document, 1.0);
     let start = Instant::now();
-    explorer.explore(|progress| progress.runs < RUNS);
-    Ok(RUNS as f64 / start.elapsed().as_secs_f64())
+    explorer.explore(|progress| progress.runs < runs);
+    Ok(runs as f64 / start.elapsed().as_secs_f64())
 }
 
 /// Builds the target for this machine.

@@ -12,15 +12,15 @@ use spelunk::machine::{Limits, Machine, Program, Selection, on_guest_stack};
 use spelunk::replay::replay;
 use spelunk::shrink::shrink;
 
-use super::{build, row, timed};
+use super::{build, table::Table, timed};
 
-/// Steps a second of a whole exploration; of the lock without guidance, since it would only find itself open.
-pub(crate) fn exploration() -> Result<()> {
+/// What a step of a whole exploration costs, beside calling what does next to nothing; of the lock without guidance,
+/// since it would only find itself open.
+pub(crate) fn exploration(table: &mut Table) -> Result<()> {
     let guided = Options::default().strategy;
-    for (target, strategy, runs) in
-        [("../examples/lock", Strategy::Random, 50_000), ("../examples/kv", guided, 100_000)]
-    {
-        let program = Program::load(&build(target)?, Limits::default(), Selection::default())?;
+    for (name, strategy, runs) in [("lock", Strategy::Random, 50_000), ("kv", guided, 100_000)] {
+        let program =
+            Program::load(&build(&format!("../examples/{name}"))?, Limits::default(), Selection::default())?;
         let mut machine = Machine::new(Arc::new(program))?;
         let mut explorer = Explorer::new(&mut machine, Options { seed: 1, strategy, ..Options::default() });
         let start = Instant::now();
@@ -28,49 +28,52 @@ pub(crate) fn exploration() -> Result<()> {
         let seconds = start.elapsed().as_secs_f64();
         let steps = explorer.progress().steps as f64;
         let figure = format!("{:.0} steps/s", steps / seconds);
-        let beside = format!("{:.0} runs/s", runs as f64 / seconds);
-        row(&format!("exploring {target}"), &figure, &beside, steps / seconds / (runs as f64 / seconds));
+        let empty = call()?;
+        let beside = format!("{:.0} runs/s, {empty:.0} ns a call", runs as f64 / seconds);
+        table.cost(&format!("a step of {name}"), &figure, &beside, seconds * 1e9 / steps / empty);
     }
     Ok(())
 }
 
-/// What is done with a step that does next to nothing, beside calling its rule.
-pub(crate) fn steps() -> Result<()> {
-    let wasm = wat::parse_str(
-        r#"(module (memory 1)
-             (func (export "rule:add") (i32.store (i32.const 0) (i32.add (i32.load (i32.const 0)) (i32.const 1))))
-             (func (export "invariant:holds") (result i32) (i32.const 1)))"#,
-    )?;
+/// A rule that does next to nothing, and an invariant.
+const TRIVIAL: &str = r#"(module (memory 1)
+    (func (export "rule:add") (i32.store (i32.const 0) (i32.add (i32.load (i32.const 0)) (i32.const 1))))
+    (func (export "invariant:holds") (result i32) (i32.const 1)))"#;
+
+/// Nanoseconds that calling this rule takes, in a module that is not instrumented: what other figures stand beside.
+pub(crate) fn call() -> Result<f64> {
     let fault = |e: wasmtime::Error| anyhow::anyhow!("{e:#}");
     let engine = wasmtime::Engine::default();
-    let module = wasmtime::Module::new(&engine, &wasm).map_err(fault)?;
+    let module = wasmtime::Module::new(&engine, wat::parse_str(TRIVIAL)?).map_err(fault)?;
     let mut store = wasmtime::Store::new(&engine, ());
     let instance = wasmtime::Instance::new(&mut store, &module, &[]).map_err(fault)?;
     let rule = instance.get_typed_func::<(), ()>(&mut store, "rule:add").map_err(fault)?;
-    let mut machine = Machine::new(Arc::new(Program::load(&wasm, Limits::default(), Selection::default())?))?;
-    let (mut call, mut step) = (f64::MAX, f64::MAX);
+    let calls = 1_000_000;
+    let took = timed(|| (0..calls).for_each(|_| rule.call(&mut store, ()).expect("it does not trap")));
+    Ok(took.as_nanos() as f64 / f64::from(calls))
+}
+
+/// What is done with a step that does next to nothing, beside calling its rule.
+pub(crate) fn steps(table: &mut Table) -> Result<()> {
+    let program = Program::load(&wat::parse_str(TRIVIAL)?, Limits::default(), Selection::default())?;
+    let mut machine = Machine::new(Arc::new(program))?;
+    let (mut empty, mut step) = (f64::MAX, f64::MAX);
     // Taken in turns, so that both see the same machine; the best of each.
     for seed in 1..=5 {
-        let calls = 1_000_000;
-        let took = timed(|| (0..calls).for_each(|_| rule.call(&mut store, ()).expect("it does not trap")));
-        call = call.min(took.as_nanos() as f64 / f64::from(calls));
+        empty = empty.min(call()?);
         let mut explorer = Explorer::new(&mut machine, Options { seed, ..Options::default() });
         let took = timed(|| explorer.explore(|progress| progress.steps < 1_000_000));
         step = step.min(took.as_nanos() as f64 / explorer.progress().steps as f64);
     }
     let figure = format!("{step:.0} ns, {:.2} M steps/s", 1e3 / step);
-    row(
-        "a step of a trivial rule with an invariant",
-        &figure,
-        &format!("{call:.0} ns the call"),
-        step / call,
-    );
+    let beside = format!("{empty:.0} ns the call");
+    table.cost("a step of a trivial rule with an invariant", &figure, &beside, step / empty);
     Ok(())
 }
 
 /// Steps a second of several workers beside one; and of as many explorations that know nothing of each other, which
 /// is what the machine has to give.
-pub(crate) fn workers() -> Result<()> {
+pub(crate) fn workers(table: &mut Table) -> Result<()> {
     let program =
         Arc::new(Program::load(&build("../examples/kv")?, Limits::default(), Selection::default())?);
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -97,13 +100,15 @@ pub(crate) fn workers() -> Result<()> {
         separate = separate.max(apart());
     }
     let what = format!("exploring kv, {cores} workers");
-    row(&what, &format!("{together:.0} steps/s"), &format!("{one:.0} with one"), together / one);
-    row(&what, "", &format!("{separate:.0} in {cores} explorations"), together / separate);
+    let figure = format!("{together:.0} steps/s");
+    table.gain(&format!("{what}, beside one"), &figure, &format!("{one:.0}"), together / one);
+    let beside = format!("{separate:.0} in {cores} explorations");
+    table.gain(&format!("{what}, beside as many alone"), &figure, &beside, together / separate);
     Ok(())
 }
 
 /// Shrinking failures of the store with a bug after 60 steps and more, beside executing them once.
-pub(crate) fn shrinking() -> Result<()> {
+pub(crate) fn shrinking(table: &mut Table) -> Result<()> {
     let wasm = spelunk::load::load(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/kv"),
         &["bug".to_string()],
@@ -128,11 +133,12 @@ pub(crate) fn shrinking() -> Result<()> {
         });
         if took > slowest {
             slowest = took;
-            once = timed(|| drop(replay(&mut machine, &finding.trace, false)));
+            let executed = (0..20).map(|_| timed(|| drop(replay(&mut machine, &finding.trace, false))));
+            once = executed.min().unwrap_or_default();
         }
     }
     let (ms, us) = (slowest.as_secs_f64() * 1e3, once.as_secs_f64() * 1e6);
     let what = format!("shrinking {} traces of 60 steps and more, the slowest", findings.len());
-    row(&what, &format!("{ms:.1} ms"), &format!("{us:.1} µs to execute"), ms * 1e3 / us);
+    table.cost(&what, &format!("{ms:.1} ms"), &format!("{us:.1} µs to execute"), ms * 1e3 / us);
     Ok(())
 }
