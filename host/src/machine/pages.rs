@@ -460,27 +460,30 @@ impl PageTable {
         leaves.resize(count, None);
         for pages in dirty.chunk_by(|a, b| *a as usize / LEAF == *b as usize / LEAF) {
             let leaf = leaves[pages[0] as usize / LEAF].get_or_insert_with(Leaf::again);
-            for &index in pages {
+            let now = |index: u32| -> &[u8; PAGE] {
+                bytes[index as usize * PAGE..][..PAGE].try_into().expect("a whole page")
+            };
+            let differs = |leaf: &Leaf, index: u32| match &leaf.pages[index as usize % LEAF] {
+                Some(old) => old.bytes != *now(index),
+                None => *now(index) != [0; PAGE],
+            };
+            // It is made one's own once, and only where something changed.
+            let Some(first) = pages.iter().position(|index| differs(leaf, *index)) else { continue };
+            let leaf = Leaf::own(leaf);
+            for &index in &pages[first..] {
+                if !differs(leaf, index) {
+                    continue;
+                }
+                let now = now(index);
                 let index = index as usize;
-                let now: &[u8; PAGE] = bytes[index * PAGE..][..PAGE].try_into().expect("a whole page");
-                let old = &leaf.pages[index % LEAF];
-                if old.as_ref().is_some_and(|old| old.bytes == *now) {
-                    continue;
-                }
-                let is_zero = *now == [0; PAGE];
-                if is_zero && old.is_none() {
-                    continue;
-                }
+                let old = leaf.pages[index % LEAF].take();
                 if let Some((dead, sum)) = &mut hash {
                     let before = old.as_ref().map_or(&[0; PAGE], |old| &old.bytes);
                     let dead = within(dead, index);
                     *sum = sum.wrapping_add(hash_change((before, now), &dead, (memory, index), known));
                 }
-                let leaf = Leaf::own(leaf);
-                let page = (!is_zero).then(|| Page::again(now));
-                if let Some(old) = std::mem::replace(&mut leaf.pages[index % LEAF], page) {
-                    Page::let_go(old);
-                }
+                leaf.pages[index % LEAF] = (*now != [0; PAGE]).then(|| Page::again(now));
+                old.into_iter().for_each(Page::let_go);
             }
         }
         changed.hash = hash.map_or_else(OnceLock::new, OnceLock::from);

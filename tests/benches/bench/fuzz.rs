@@ -128,6 +128,8 @@ fn fuzzed(native: &Path, seed: u64) -> Result<f64> {
     let start = Instant::now();
     let status = Command::new(native)
         .args([format!("-runs={RUNS}"), format!("-seed={seed}"), format!("-max_len={INPUT_MAX}")])
+        // It counts the memory of the process that starts it.
+        .arg("-rss_limit_mb=0")
         .arg(&corpus)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
