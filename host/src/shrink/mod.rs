@@ -490,7 +490,7 @@ mod tests {
                 if *state >= 1 { fail("drew") } else { Outcome::Pass }
             })
         }
-        check(changing, "Rule(0); Rule(1) x\"0000\"");
+        check(changing, r#"Rule(0); Rule(1) b"\x00\x00""#);
     }
 
     #[test]
