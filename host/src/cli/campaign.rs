@@ -20,7 +20,7 @@ use spelunk::store::FILE;
 use spelunk::trace::Trace;
 
 use super::saved::{describe, save};
-use super::{NONDETERMINISM, Output, PASSED};
+use super::{NONDETERMINISM, Output, PASSED, input};
 
 /// What an exported campaign is of, beside its traces.
 const HEADER: &str = "campaign.json";
@@ -251,7 +251,11 @@ fn keep_trace(machine: &Machine, (trace, failure): (&Trace, &Failure), from: &Pa
         return Ok(());
     }
     match TraceFile::read(from) {
-        Ok(file) => file.write(to),
+        Ok(file) => {
+            file.write(to)?;
+            // One of another build may not fit; its trace is kept all the same.
+            file.trace(machine).map_or(Ok(()), |trace| input::save(machine, &trace, to))
+        }
         Err(_) => save(machine, trace, Some(failure), to),
     }
 }

@@ -15,7 +15,7 @@ use spelunk::{load, story};
 
 use super::saved::{self, Fate, Saved, describe, save, steps_of};
 use super::shrink::shrunk;
-use super::{Guest, Output, input};
+use super::{Guest, Output};
 
 /// The folder of a target's campaign, below `out`.
 pub(super) fn campaign_folder(guest: &Guest, out: &Path) -> PathBuf {
@@ -81,9 +81,7 @@ pub(super) fn told(
     for (failure, trace) in &shrunk.others {
         keep(machine, trace, failure, folder, output)?;
     }
-    let saved = saved
-        .and_then(|()| save(machine, &shrunk.trace, Some(&shrunk.failure), &path))
-        .and_then(|()| input::save(machine, &shrunk.trace, &path));
+    let saved = saved.and_then(|()| save(machine, &shrunk.trace, Some(&shrunk.failure), &path));
     output.console.clear();
     let finding = Finding {
         story: story::explain(machine, &shrunk.trace, &shrunk.failure),

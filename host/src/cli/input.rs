@@ -64,17 +64,12 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Where the input of a trace that is saved at `path` stands as it is.
-pub(super) fn path_of(path: &Path) -> PathBuf {
-    path.with_extension("input")
-}
-
-/// Saves the input of a trace of a fuzz target beside it; nothing of another target.
+/// Saves the input of a fuzz target's trace beside the file of the trace; nothing of another target.
 pub(super) fn save(machine: &Machine, trace: &Trace, path: &Path) -> Result<()> {
-    let path = path_of(path);
     let step = trace.steps().last().filter(|_| machine.program().takes_input());
     let Some([Choice { value: Value::Bytes(bytes), .. }, ..]) = step.map(|step| trace.choices(step)) else {
         return Ok(());
     };
+    let path = path.with_extension("input");
     std::fs::write(&path, bytes).with_context(|| format!("cannot write `{}`", path.display()))
 }

@@ -22,6 +22,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use spelunk::console::Console;
+use spelunk::file::TraceFile;
 use spelunk::load;
 use spelunk::machine::{Cache, Limits, Machine, Program, Selection};
 use spelunk::report::{Report, command_line};
@@ -262,13 +263,8 @@ impl Guest {
         load::load(&self.target, &self.guest_features, &mut |verb, text| console.status(verb, text))
     }
 
-    fn machine(
-        &self,
-        limits: Limits,
-        selection: Selection,
-        compiled: &Compiled,
-        console: &Console,
-    ) -> Result<Machine> {
+    fn machine(&self, file: &TraceFile, compiled: &Compiled, console: &Console) -> Result<Machine> {
+        let (limits, selection) = ((&file.limits).into(), (&file.selection).into());
         let mut machines = self.machines(1, limits, selection, compiled, console)?;
         Ok(machines.remove(0))
     }

@@ -31,12 +31,7 @@ impl Replay {
     pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
         ensure!(self.times > 0, "--times must be at least 1");
         let file = TraceFile::read(&self.trace)?;
-        let mut machine = self.guest.machine(
-            (&file.limits).into(),
-            (&file.selection).into(),
-            &self.compiled,
-            &output.console,
-        )?;
+        let mut machine = self.guest.machine(&file, &self.compiled, &output.console)?;
         let is_same_build = machine.program().hash() == file.module.0;
         if !is_same_build {
             output.console.warning(

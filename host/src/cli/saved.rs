@@ -9,12 +9,14 @@ use spelunk::outcome::Failure;
 use spelunk::replay::{Replayed, replay};
 use spelunk::trace::{Action, Trace};
 
+use super::input;
+
 /// Rules called and faults toggled.
 pub(super) fn steps_of(trace: &Trace) -> usize {
     trace.steps().iter().filter(|step| !matches!(step.action, Action::Setup | Action::Teardown)).count()
 }
 
-/// Saves a trace.
+/// Saves a trace, and beside it the input of a fuzz target.
 pub(super) fn save(machine: &Machine, trace: &Trace, failure: Option<&Failure>, path: &Path) -> Result<()> {
     let file = TraceFile {
         spelunk: file::VERSION,
@@ -24,7 +26,8 @@ pub(super) fn save(machine: &Machine, trace: &Trace, failure: Option<&Failure>, 
         failure: failure.cloned(),
         steps: file::lines_of(machine, trace),
     };
-    file.write(path)
+    file.write(path)?;
+    input::save(machine, trace, path)
 }
 
 /// What a replay came to, for a reader.

@@ -43,12 +43,7 @@ impl Shrink {
         let Some(failure) = &file.failure else {
             bail!("every step of the trace `{}` passes: there is no failure to shrink", self.trace.display());
         };
-        let mut machine = self.guest.machine(
-            (&file.limits).into(),
-            (&file.selection).into(),
-            &self.compiled,
-            &output.console,
-        )?;
+        let mut machine = self.guest.machine(&file, &self.compiled, &output.console)?;
         if machine.program().hash() != file.module.0 {
             output.console.warning("the trace was recorded on another build of this target");
         }

@@ -453,7 +453,13 @@ impl<'t, T: Target> Runner<'t, T> {
         }
         if new_edges > 0 && known.options.strategy != Strategy::Random {
             self.remember(known, action);
-            if action != Action::Teardown {
+            // Of a function an input is kept, which setup has none of.
+            let is_start = match action {
+                Action::Teardown => false,
+                Action::Setup => !self.target.is_function(),
+                Action::Rule(_) | Action::Fault(..) => true,
+            };
+            if is_start {
                 self.save(known, new_edges);
             }
         }

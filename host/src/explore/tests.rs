@@ -58,7 +58,11 @@ fn locks_open_within_their_budgets() {
 
 /// A function that reads eight keys; each right one takes a new branch, and the first wrong one ends it.
 fn keys() -> Model<bool> {
-    let mut model = Model::new(false, &["keys"], &[], |has_run, _, chooser, edge| {
+    let mut model = Model::new(false, &["keys"], &[], |has_run, action, chooser, edge| {
+        if action == Action::Setup {
+            edge(9);
+            return Outcome::Pass;
+        }
         *has_run = true;
         for at in 0..8 {
             if integer(chooser, 0, 99) != (at * 37 + 11) % 100 {
@@ -87,6 +91,12 @@ fn a_function_is_given_changed_inputs() {
         assert_eq!(replayed, Replayed::Failed(Box::new(findings[0].failure.clone())));
         runs.push(progress.runs);
     }
+    let mut model = keys();
+    model.has_setup = true;
+    let mut explorer = Explorer::new(&mut model, Options { seed: 1, ..Options::default() });
+    explorer.explore(|progress| progress.runs < 3_000);
+    assert!(explorer.seen().contains(9) && !explorer.checkpoints().is_empty());
+    assert!(explorer.checkpoints().iter().all(|kept| !kept.history.last_choices().is_empty()));
     runs.sort_unstable();
     assert!(runs[10] < 8_000, "{runs:?}");
     let unguided = Options { seed: 1, strategy: Strategy::Random, ..Options::default() };

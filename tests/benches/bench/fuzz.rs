@@ -11,9 +11,10 @@ use spelunk::energy::Strategy;
 use spelunk::explore::{Explorer, Options};
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::trace::{Action, Trace};
-use wasmtime::{Engine, Instance, Module, Store};
+use wasmtime::{Engine, Module};
 
 use super::table::Table;
+use super::{fault, plain};
 
 /// What both fuzzers start from.
 const DOCUMENT: &[u8] = br#"{"name":"spelunk","version":1,"tags":["wasm",null,true],"d":2}"#;
@@ -60,11 +61,8 @@ pub(crate) fn targets(table: &mut Table) -> Result<()> {
 
 /// Nanoseconds of a call of the target as it comes, with the document.
 fn called(wasm: &[u8]) -> Result<f64> {
-    let fault = |e: wasmtime::Error| anyhow::anyhow!("{e:#}");
-    let engine = Engine::default();
-    let module = Module::new(&engine, wasm).map_err(fault)?;
-    let mut store = Store::new(&engine, ());
-    let instance = Instance::new(&mut store, &module, &[]).map_err(fault)?;
+    let module = Module::new(&Engine::default(), wasm).map_err(fault)?;
+    let (mut store, instance) = plain(&module)?;
     let target = instance.get_typed_func::<(u32, u32), i32>(&mut store, "LLVMFuzzerTestOneInput");
     let target = target.map_err(fault)?;
     let memory = instance.get_memory(&mut store, "memory").context("the target exports its memory")?;

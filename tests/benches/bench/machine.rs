@@ -1,6 +1,6 @@
 //! What a machine costs: going back, saving, and the instrumented code itself.
 
-use super::{allocated, build, table::Table, timed};
+use super::{allocated, build, fault, plain, table::Table, timed};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use spelunk::coverage::EdgeSet;
 use spelunk::machine::{Limits, Machine, PAGE, Program, Selection, Snapshot, on_guest_stack};
 use spelunk::target::Target;
 use spelunk::trace::Action;
-use wasmtime::{Engine, Instance, Module, Store};
+use wasmtime::{Engine, Module};
 
 /// A machine that has saved its first state, whose rule writes to so many pages of so large a memory, each time
 /// something else.
@@ -145,7 +145,6 @@ pub(crate) fn programs(table: &mut Table) -> Result<()> {
     let explored = spelunk::machine::instrument(&wasm, &Limits::default(), &Selection::default())?;
     let edges = spelunk_instrumenter::Options { dirty: false, budget: false, ..Default::default() };
     let edges = spelunk_instrumenter::instrument(&wasm, &edges)?;
-    let fault = |e: wasmtime::Error| anyhow!("{e:#}");
     let modules = [
         Module::new(&Engine::default(), &wasm).map_err(fault)?,
         Module::new(&engine, &explored.wasm).map_err(fault)?,
@@ -181,9 +180,7 @@ pub(crate) fn programs(table: &mut Table) -> Result<()> {
 }
 
 fn call(module: &Module, name: &str) -> Result<Box<dyn FnMut()>> {
-    let fault = |e: wasmtime::Error| anyhow!("{e:#}");
-    let mut store = Store::new(module.engine(), ());
-    let instance = Instance::new(&mut store, module, &[]).map_err(fault)?;
+    let (mut store, instance) = plain(module)?;
     let func = instance.get_typed_func::<(), u64>(&mut store, name).map_err(fault)?;
     Ok(Box::new(move || {
         std::hint::black_box(func.call(&mut store, ()).expect("the program does not trap"));

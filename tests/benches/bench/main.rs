@@ -15,10 +15,11 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use spelunk::machine::on_guest_stack;
 use spelunk_tests::ratios::{self, Ratio};
 use table::{Form, Table};
+use wasmtime::{Instance, Module, Store};
 
 /// How often a part is measured, since the machine may be busy with other things: of each ratio the middle one is recorded,
 /// and a check measures again, so often at most, until none is worse.
@@ -149,6 +150,17 @@ fn timed(f: impl FnOnce()) -> Duration {
     let start = Instant::now();
     f();
     start.elapsed()
+}
+
+/// An instance of a module as it comes, to measure beside.
+fn plain(module: &Module) -> Result<(Store<()>, Instance)> {
+    let mut store = Store::new(module.engine(), ());
+    let instance = Instance::new(&mut store, module, &[]).map_err(fault)?;
+    Ok((store, instance))
+}
+
+fn fault(error: wasmtime::Error) -> anyhow::Error {
+    anyhow!("{error:#}")
 }
 
 fn build(folder: &str) -> Result<Vec<u8>> {

@@ -11,8 +11,9 @@ use spelunk::explore::{Explorer, Options};
 use spelunk::machine::{Limits, Machine, Program, Selection, on_guest_stack};
 use spelunk::replay::replay;
 use spelunk::shrink::shrink;
+use wasmtime::{Engine, Module};
 
-use super::{build, table::Table, timed};
+use super::{build, fault, plain, table::Table, timed};
 
 /// What a step of a whole exploration costs, beside calling what does next to nothing; of the lock without guidance,
 /// since it would only find itself open.
@@ -42,11 +43,8 @@ const TRIVIAL: &str = r#"(module (memory 1)
 
 /// Nanoseconds that calling this rule takes, in a module that is not instrumented: what other figures stand beside.
 pub(crate) fn call() -> Result<f64> {
-    let fault = |e: wasmtime::Error| anyhow::anyhow!("{e:#}");
-    let engine = wasmtime::Engine::default();
-    let module = wasmtime::Module::new(&engine, wat::parse_str(TRIVIAL)?).map_err(fault)?;
-    let mut store = wasmtime::Store::new(&engine, ());
-    let instance = wasmtime::Instance::new(&mut store, &module, &[]).map_err(fault)?;
+    let module = Module::new(&Engine::default(), wat::parse_str(TRIVIAL)?).map_err(fault)?;
+    let (mut store, instance) = plain(&module)?;
     let rule = instance.get_typed_func::<(), ()>(&mut store, "rule:add").map_err(fault)?;
     let calls = 1_000_000;
     let took = timed(|| (0..calls).for_each(|_| rule.call(&mut store, ()).expect("it does not trap")));
