@@ -16,6 +16,21 @@ pub enum Over {
     Interrupt,
 }
 
+/// The error of a job whose budget ended before it had anything to report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped(pub Over);
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.0 {
+            Over::Time => "the time was up (--time) before the search began",
+            Over::Interrupt => "interrupted before the search began",
+        })
+    }
+}
+
+impl std::error::Error for Stopped {}
+
 /// Time, and whether the user asked to stop. Clones are the same budget.
 #[derive(Clone, Debug, Default)]
 pub struct Budget(Arc<Shared>);
@@ -61,9 +76,9 @@ impl Budget {
         }
     }
 
-    /// The user asked to stop. To be called from anywhere, a signal's handler too.
-    pub fn interrupt(&self) {
-        self.0.over.store(INTERRUPT, Ordering::Relaxed);
+    /// The user asked to stop; whether for the second time. To be called from anywhere.
+    pub fn interrupt(&self) -> bool {
+        self.0.over.swap(INTERRUPT, Ordering::Relaxed) == INTERRUPT
     }
 
     /// Why it is over, once it is.
@@ -73,6 +88,14 @@ impl Budget {
             INTERRUPT => Some(Over::Interrupt),
             _ => None,
         }
+    }
+
+    /// Goes on only while it is not over.
+    ///
+    /// # Errors
+    /// It is.
+    pub fn check(&self) -> Result<(), Stopped> {
+        self.over().map_or(Ok(()), |over| Err(Stopped(over)))
     }
 
     /// Whether it is over.
