@@ -278,3 +278,57 @@ fn a_bound_makes_it_unknown() {
         assert_eq!((checked.limit, checked.census.depth), (Some(Limit::Steps), 1));
     }
 }
+
+/// A counter that must stay below ten, at 4096; `layout` says where the stack is, `setup` where its pointer goes.
+fn counter(layout: &str, setup: &str) -> String {
+    format!(
+        r#"(module
+      (memory 2) {layout}
+      (func (export "setup") (global.set $__stack_pointer (i32.const {setup})))
+      (func $at (result i32) (i32.load (i32.const 100000)))
+      (data (i32.const 100000) "\00\10")
+      (func (export "rule:count")
+        (i32.store (call $at) (i32.add (i32.load (call $at)) (i32.const 1))))
+      (func (export "invariant:small") (result i32) (i32.lt_u (i32.load (call $at)) (i32.const 10))))"#
+    )
+}
+
+/// Only what is proven to be left over on the stack is left out of a state.
+#[test]
+fn memory_is_dead_only_on_the_stack() {
+    let end = |at: u32| format!(r#"(global $end i32 (i32.const {at})) (export "__data_end" (global $end))"#);
+    let pointer = |at: u32| format!("(global $__stack_pointer (mut i32) (i32.const {at}))");
+    let llvm = r#"(@custom "target_features" "")"#;
+    let layouts = [
+        // The pointer is moved beyond the stack, and below it.
+        (pointer(4096) + &end(2048), "65536"),
+        (pointer(4096) + &end(2048), "2047"),
+        (pointer(4096) + &end(2048), "0"),
+        (pointer(4096) + &end(100_002), "65536"),
+        // A name is no proof.
+        (pointer(65536), "65536"),
+        (pointer(65536) + &end(2048), "65536"),
+        (pointer(200_000) + llvm, "65536"),
+    ];
+    for (layout, setup) in layouts {
+        let program = program(&counter(&layout, setup));
+        for order in [Order::Breadth, Order::Depth] {
+            let checked = run(&mut machines(&program, 1), &Options { order, ..Options::default() });
+            assert_eq!((checked.findings.len(), checked.limit), (1, None), "{layout} {setup}");
+            assert_eq!(checked.census.states, 10);
+        }
+    }
+    // What a step leaves on the stack and none reads again is left out.
+    let frame = |layout: &str| {
+        let wat = format!(
+            r#"(module (memory 2) {layout} (global $n (mut i32) (i32.const 0))
+          (func (export "rule:go") (local $frame i32)
+            (local.set $frame (i32.sub (global.get $__stack_pointer) (i32.const 16)))
+            (i32.store (local.get $frame) (global.get $n))
+            (global.set $n (i32.xor (i32.const 1) (i32.load (local.get $frame))))))"#
+        );
+        run(&mut machines(&program(&wat), 1), &Options::default()).census.states
+    };
+    assert_eq!(frame(&(pointer(65536) + &end(100_002))), 2);
+    assert_eq!(frame(&pointer(65536)), 3);
+}

@@ -5,6 +5,7 @@
 //! change. Where a module can change what cannot be set back (see [`Program::obstacles`]), there are no
 //! snapshots, [`Target::reset`] instantiates anew, and the search replays instead.
 
+mod addresses;
 mod cache;
 mod calls;
 mod exports;
