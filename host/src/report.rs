@@ -141,6 +141,8 @@ pub struct Verdict<'a> {
     pub name: &'a str,
     /// What bounded it, and how that is said.
     pub limit: Option<(Limit, String)>,
+    /// Why it says nothing, where nothing could be done.
+    pub warning: Option<&'a str>,
     /// What was counted.
     pub census: Census,
     /// Different failures.
@@ -180,7 +182,7 @@ impl Report {
     /// # Errors
     /// stdout cannot be written to.
     pub fn verdict(&mut self, verdict: &Verdict<'_>, seconds: f64, exit: u8) -> io::Result<()> {
-        let Verdict { name, limit, census, findings, unmet, saved, compared } = verdict;
+        let Verdict { name, limit, warning, census, findings, unmet, saved, compared } = verdict;
         let limit_name = limit.as_ref().map(|(limit, _)| limit.to_string());
         let unmet_json: Vec<Json> = unmet.iter().map(|p| json!({"kind": p.kind, "name": p.name})).collect();
         self.event(
@@ -189,7 +191,7 @@ impl Report {
                 "verdict": name, "limit": limit_name, "exit": exit, "findings": findings, "unmet": unmet_json,
                 "saved": saved, "runs": census.runs, "rejected": census.rejected, "states": census.states, "pruned": census.pruned,
                 "steps": census.steps, "depth": census.depth, "choices": census.choices, "compared": compared,
-                "seconds": seconds,
+                "seconds": seconds, "warning": warning,
             }),
         )?;
         self.text(&verdict_text(verdict))
@@ -199,12 +201,13 @@ impl Report {
 /// `holds: 36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)`, with why it
 /// is no other verdict before, and what was not seen below.
 fn verdict_text(verdict: &Verdict<'_>) -> String {
-    let Verdict { name, limit, census, findings, unmet, compared, .. } = verdict;
+    let Verdict { name, limit, warning, census, findings, unmet, compared, .. } = verdict;
     let mut why = Vec::new();
     if *findings > 0 {
         why.push(counted(*findings as u64, "finding"));
     }
     why.extend(limit.iter().map(|(_, text)| text.clone()));
+    why.extend(warning.map(str::to_string));
     let mut counts = Vec::new();
     // Where every path leads to a known state none ends.
     if census.runs > 0 || compared.is_none() {
@@ -222,8 +225,12 @@ fn verdict_text(verdict: &Verdict<'_>) -> String {
         text += &format!(" (states compared by {compared})");
     }
     for property in unmet {
-        let is_partial = *name == "unknown" || limit.is_some();
-        let seen = if is_partial { "not seen so far" } else { "never seen" };
+        let seen = match limit {
+            Some((Limit::Reduction, _)) => "not seen with --reduce",
+            Some(_) => "not seen so far",
+            None if *name == "unknown" => "not seen so far",
+            None => "never seen",
+        };
         text += &format!("\n{seen}: {} {}", property.kind, property.name);
     }
     text
@@ -361,6 +368,7 @@ mod tests {
         let holds = Verdict {
             name: "holds",
             limit: None,
+            warning: None,
             census,
             findings: 0,
             unmet: Vec::new(),
@@ -370,6 +378,8 @@ mod tests {
         let counts =
             "36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)";
         assert_eq!(verdict_text(&holds), format!("holds: {counts}"));
+        let vacuous = Verdict { warning: Some("nothing was checked"), compared: None, ..holds.clone() };
+        assert_eq!(verdict_text(&vacuous), "holds: nothing was checked; 36 runs, 6 steps deep, 58 choices");
         let property = Property { kind: PropertyKind::Sometimes, name: "full".into(), reached: 1, held: 0 };
         let limit = Some((Limit::Steps, "the bound of 5 steps was reached".to_string()));
         let unknown = Verdict { name: "unknown", limit, unmet: vec![property], compared: None, ..holds };

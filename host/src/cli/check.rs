@@ -222,8 +222,15 @@ impl Check {
             is_flaky |= found::told(machine, finding, place, budget, output, interrupted)?.is_none();
         }
         output.console.clear();
-        let is_complete = checked.limit.is_none();
-        let is_unmet = is_complete && unmet.iter().any(|property| property.kind != PropertyKind::Always);
+        let is_unmet = unmet.iter().any(|property| property.kind != PropertyKind::Always);
+        let limit = match checked.limit {
+            None if is_unmet && options.reduces && machine.program().has_independent_rules() => {
+                Some(Limit::Reduction)
+            }
+            limit => limit,
+        };
+        let is_complete = limit.is_none();
+        let is_unmet = is_complete && is_unmet;
         // What was found again is told already.
         saved.retain(|saved| !checked.findings.iter().any(|finding| saved.fails_with(&finding.failure)));
         let still_fails = saved.iter().any(Saved::still_fails);
@@ -234,7 +241,7 @@ impl Check {
         } else {
             ("unknown", UNKNOWN)
         };
-        let exit = match checked.limit {
+        let exit = match limit {
             _ if is_flaky => NONDETERMINISM,
             Some(Limit::Interrupt) => INTERRUPTED,
             _ => exit,
@@ -245,7 +252,8 @@ impl Check {
         };
         let verdict = Verdict {
             name,
-            limit: checked.limit.map(|limit| (limit, self.limit_text(limit))),
+            limit: limit.map(|limit| (limit, self.limit_text(limit))),
+            warning: checked.vacuity(machine.has_teardown()),
             census: checked.census,
             findings: checked.findings.len(),
             unmet,
@@ -267,6 +275,10 @@ impl Check {
             Limit::Runs => "the bound on runs was reached (--runs)".to_string(),
             Limit::Time => "the time was up (--time)".to_string(),
             Limit::Interrupt => "it was interrupted".to_string(),
+            Limit::Reduction => {
+                "of independent rules one order was left out, which may show what was not seen (--reduce)"
+                    .to_string()
+            }
         }
     }
 
@@ -287,6 +299,19 @@ impl Check {
                 bail!("the export `state` failed after step {} ({name}): {failure}", trace.len())
             }
             TroubleKind::Stopped => unreachable!("a check that is stopped has a limit, not trouble"),
+            TroubleKind::Dependent { rules, why } => {
+                let [a, b] = rules.map(|rule| &machine.rules()[usize::from(rule)].name);
+                let steps = trace.steps().iter().map(|step| name_of(machine, step.action));
+                let steps: Vec<String> = steps.collect();
+                let place = match &steps[..] {
+                    [] => "at the start".to_string(),
+                    steps => format!("after {}", steps.join(", ")),
+                };
+                bail!(
+                    "the section `spelunk:reduction` declares `{a}` and `{b}` independent, and they are not: {place}, \
+                     {why}; correct the section, or check without --reduce"
+                )
+            }
             TroubleKind::Nondeterminism(why) => {
                 let step = trace.len();
                 output.report.event("nondeterminism", json!({ "step": step, "name": name, "why": why }))?;

@@ -226,6 +226,11 @@ impl Program {
         self.exports.state.is_some()
     }
 
+    /// Whether the guest declares rules that are independent of one another.
+    pub fn has_independent_rules(&self) -> bool {
+        !self.independent.is_empty()
+    }
+
     /// The selection that it was loaded with.
     pub fn selection(&self) -> &Selection {
         &self.selection
