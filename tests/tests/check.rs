@@ -332,3 +332,65 @@ fn memory_is_dead_only_on_the_stack() {
     assert_eq!(frame(&(pointer(65536) + &end(100_002))), 2);
     assert_eq!(frame(&pointer(65536)), 3);
 }
+
+/// A guest whose invariants do not hold before any rule was called.
+const WRONG_FROM_THE_START: &str = r#"(module
+  (global $n (mut i32) (i32.const 9))
+  (func (export "rule:mend") (global.set $n (i32.const 1)))
+  (func (export "invariant:small") (result i32) (i32.lt_u (global.get $n) (i32.const 5))))"#;
+
+/// Invariants hold of the state that runs start from, with setup or without.
+#[test]
+fn the_initial_state_is_checked() {
+    let program = program(WRONG_FROM_THE_START);
+    for order in [Order::Breadth, Order::Depth] {
+        for prunes in [true, false] {
+            for uses_snapshots in [true, false] {
+                let mut machines = machines(&program, 2);
+                machines.iter_mut().for_each(|m| m.set_uses_snapshots(uses_snapshots).unwrap());
+                let checked = run(&mut machines, &Options { order, prunes, ..Options::default() });
+                let [finding] = &checked.findings[..] else { panic!("{checked:?}") };
+                assert_eq!(finding.failure.to_string(), "invariant small: it does not hold");
+                assert_eq!(
+                    finding.trace.steps().iter().map(|s| s.action).collect::<Vec<_>>(),
+                    [Action::Setup]
+                );
+                let replayed = replay(&mut machines[0], &finding.trace, true).0;
+                assert_eq!(replayed, Replayed::Failed(Box::new(finding.failure.clone())));
+                assert_eq!((checked.census.runs, checked.census.states, checked.limit), (1, 0, None));
+            }
+        }
+    }
+    let mut machine = machines(&program, 1).remove(0);
+    let mut explorer = spelunk::explore::Explorer::new(&mut machine, Default::default());
+    explorer.explore(|progress| progress.runs < 10);
+    assert_eq!(explorer.progress().findings, 1);
+    assert_eq!(explorer.findings()[0].trace.len(), 1);
+}
+
+/// A fault can be toggled where a precondition fails: that comes before.
+#[test]
+fn faults_are_toggled_where_a_precondition_fails() {
+    let program = program(
+        r#"(module
+      (import "spelunk" "fault" (func $fault (param i32 i32) (result i32)))
+      (import "spelunk" "fail" (func $fail (param i32 i32)))
+      (memory 1) (data (i32.const 0) "f")
+      (func (export "precondition:go") (result i32)
+        (if (i32.eqz (call $fault (i32.const 0) (i32.const 1))) (then unreachable)) (i32.const 1))
+      (func (export "rule:go") (call $fail (i32.const 0) (i32.const 1)))
+      (func (export "fault:f") (param i32)))"#,
+    );
+    for order in [Order::Breadth, Order::Depth] {
+        for uses_snapshots in [true, false] {
+            let mut machines = machines(&program, 1);
+            machines[0].set_uses_snapshots(uses_snapshots).unwrap();
+            let checked = run(&mut machines, &Options { order, findings_max: 0, ..Options::default() });
+            assert_eq!((checked.findings.len(), checked.census.states, checked.limit), (2, 2, None));
+            for finding in &checked.findings {
+                let (replayed, _) = replay(&mut machines[0], &finding.trace, false);
+                assert_eq!(replayed, Replayed::Failed(Box::new(finding.failure.clone())));
+            }
+        }
+    }
+}

@@ -284,7 +284,11 @@ impl Target for Machine {
     }
 
     fn has_setup(&self) -> bool {
-        !self.program.exports.setup.is_empty()
+        self.program.exports.has_setup()
+    }
+
+    fn implies_setup(&self) -> bool {
+        self.program.exports.implies_setup()
     }
 
     fn has_teardown(&self) -> bool {

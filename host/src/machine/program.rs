@@ -252,7 +252,11 @@ impl Names for Program {
     }
 
     fn has_setup(&self) -> bool {
-        !self.exports.setup.is_empty()
+        self.exports.has_setup()
+    }
+
+    fn implies_setup(&self) -> bool {
+        self.exports.implies_setup()
     }
 
     fn has_teardown(&self) -> bool {
