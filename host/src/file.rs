@@ -241,6 +241,8 @@ pub trait Names {
     fn faults(&self) -> &[String];
     /// Whether a run starts with a setup step.
     fn has_setup(&self) -> bool;
+    /// Whether that step calls nothing: see [`Target::implies_setup`].
+    fn implies_setup(&self) -> bool;
     /// Whether a run ends with a teardown step.
     fn has_teardown(&self) -> bool;
 }
@@ -256,6 +258,10 @@ impl<T: Target> Names for T {
 
     fn has_setup(&self) -> bool {
         Target::has_setup(self)
+    }
+
+    fn implies_setup(&self) -> bool {
+        Target::implies_setup(self)
     }
 
     fn has_teardown(&self) -> bool {
@@ -319,14 +325,17 @@ pub fn lines_of<N: Names>(target: &N, trace: &Trace) -> Vec<StepLine> {
 
 /// The trace that these lines are, all of a run's from its start.
 pub(crate) fn trace_of<N: Names>(target: &N, lines: &[StepLine]) -> Result<Trace> {
-    if let Some(first) = lines.first() {
-        ensure!(
-            !target.has_setup() || first.step == "setup",
-            "step 1 (`{}`): setup is the first step of a run, and only that",
-            first.step
-        );
+    let first = lines.first().map_or("setup", |line| &line.step);
+    if !target.has_setup() || first == "setup" {
+        return part_of(target, lines);
     }
-    part_of(target, lines)
+    ensure!(target.implies_setup(), "step 1 (`{first}`): setup is the first step of a run, and only that");
+    // It was saved when a run of a guest without the export `setup` began with its first rule.
+    let mut trace = Trace::default();
+    trace.push(Action::Setup, 0);
+    let part = part_of(target, lines)?;
+    trace.extend(&part, part.len());
+    Ok(trace)
 }
 
 /// The part of a trace that these lines are. It need not begin where the run does.

@@ -226,6 +226,11 @@ impl Program {
         self.exports.state.is_some()
     }
 
+    /// Whether the guest declares rules that are independent of one another.
+    pub fn has_independent_rules(&self) -> bool {
+        !self.independent.is_empty()
+    }
+
     /// The selection that it was loaded with.
     pub fn selection(&self) -> &Selection {
         &self.selection
@@ -247,7 +252,11 @@ impl Names for Program {
     }
 
     fn has_setup(&self) -> bool {
-        !self.exports.setup.is_empty()
+        self.exports.has_setup()
+    }
+
+    fn implies_setup(&self) -> bool {
+        self.exports.implies_setup()
     }
 
     fn has_teardown(&self) -> bool {

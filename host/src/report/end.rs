@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::{counted, unmet_json};
+use crate::check::Limit;
 use crate::session::{CheckedTarget, End, Explored, Fate, Saved, Summary, Verdict};
 use crate::text;
 
@@ -71,13 +72,13 @@ pub(super) fn explored_text(summary: &Summary, explored: &Explored) -> String {
 }
 
 pub(super) fn checked_json(summary: &Summary, checked: &CheckedTarget) -> Json {
-    let CheckedTarget { census, limit, findings, unmet, compared, seconds } = checked;
+    let CheckedTarget { census, limit, warning, findings, unmet, compared, seconds } = checked;
     json!({
         "verdict": verdict_name(summary), "limit": limit.as_ref().map(|(limit, _)| limit.to_string()),
         "exit": summary.verdict.exit_code(), "findings": findings, "unmet": unmet_json(unmet),
         "saved": saved_json(&summary.saved), "runs": census.runs, "rejected": census.rejected,
         "states": census.states, "pruned": census.pruned, "steps": census.steps, "depth": census.depth,
-        "choices": census.choices, "compared": compared, "seconds": seconds,
+        "choices": census.choices, "compared": compared, "seconds": seconds, "warning": warning,
     })
 }
 
@@ -94,13 +95,14 @@ fn verdict_name(summary: &Summary) -> &'static str {
 /// `holds: 36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)`, with why it
 /// is no other verdict before, and what was not seen below.
 pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String {
-    let CheckedTarget { limit, census, findings, unmet, compared, .. } = checked;
+    let CheckedTarget { limit, warning, census, findings, unmet, compared, .. } = checked;
     let name = verdict_name(summary);
     let mut why = Vec::new();
     if *findings > 0 {
         why.push(counted(*findings as u64, "finding"));
     }
     why.extend(limit.iter().map(|(_, text)| text.clone()));
+    why.extend(warning.map(str::to_string));
     let mut counts = Vec::new();
     // Where every path leads to a known state none ends.
     if census.runs > 0 || compared.is_none() {
@@ -118,8 +120,12 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
         out += &format!(" (states compared by {compared})");
     }
     for property in unmet {
-        let is_partial = name == "unknown" || limit.is_some();
-        let seen = if is_partial { "not seen so far" } else { "never seen" };
+        let seen = match limit {
+            Some((Limit::Reduction, _)) => "not seen with --reduce",
+            Some(_) => "not seen so far",
+            None if name == "unknown" => "not seen so far",
+            None => "never seen",
+        };
         out += &format!("\n{seen}: {} {}", property.kind, text::line(&property.name));
     }
     out
@@ -128,7 +134,7 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Census, Limit};
+    use crate::check::Census;
     use crate::property::{Property, PropertyKind};
     use crate::session::JobResult;
 
@@ -145,6 +151,7 @@ mod tests {
         let holds = CheckedTarget {
             census,
             limit: None,
+            warning: None,
             findings: 0,
             unmet: Vec::new(),
             compared: Some("128-bit hash"),
@@ -153,6 +160,8 @@ mod tests {
         let counts =
             "36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)";
         check(Verdict::Passed, &holds, &format!("holds: {counts}"));
+        let vacuous = CheckedTarget { warning: Some("nothing was checked"), compared: None, ..holds.clone() };
+        check(Verdict::Passed, &vacuous, "holds: nothing was checked; 36 runs, 6 steps deep, 58 choices");
         let property =
             Property { kind: PropertyKind::Sometimes, name: "full\x1b".into(), reached: 1, held: 0 };
         let limit = Some((Limit::Steps, "the bound of 5 steps was reached".to_string()));

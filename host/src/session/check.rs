@@ -26,6 +26,8 @@ pub struct CheckedTarget {
     pub census: Census,
     /// What bounded it, and how that is said.
     pub limit: Option<(Limit, String)>,
+    /// Why it says nothing, where nothing could be done.
+    pub warning: Option<&'static str>,
     /// Different failures that were found now.
     pub findings: usize,
     /// What was to be seen and was not.
@@ -135,9 +137,15 @@ impl Work<'_> {
                 told.extend(self.tell_saved(machine, saved, 0)?);
             }
         }
-        let is_complete = checked.limit.is_none();
-        let is_unmet = is_complete && unmet.iter().any(|property| property.kind != PropertyKind::Always);
-        let verdict = match checked.limit {
+        let is_unmet = unmet.iter().any(|property| property.kind != PropertyKind::Always);
+        let limit = match checked.limit {
+            None if is_unmet && options.reduces && machine.program().has_independent_rules() => {
+                Some(Limit::Reduction)
+            }
+            limit => limit,
+        };
+        let is_unmet = limit.is_none() && is_unmet;
+        let verdict = match limit {
             _ if is_flaky => Verdict::Nondeterministic,
             Some(Limit::Interrupt) => Verdict::Interrupted,
             _ if !told.is_empty() || !checked.findings.is_empty() || is_unmet => Verdict::Found,
@@ -150,7 +158,8 @@ impl Work<'_> {
         };
         let result = JobResult::Checked(Box::new(CheckedTarget {
             census: checked.census,
-            limit: checked.limit.map(|limit| (limit, limit_text(limit, options))),
+            limit: limit.map(|limit| (limit, limit_text(limit, options))),
+            warning: checked.vacuity(machine.has_teardown()),
             findings: checked.findings.len(),
             unmet,
             compared: options.prunes.then_some(compared),
@@ -177,6 +186,19 @@ impl Work<'_> {
                 cannot(format!("the export `state` failed after step {} ({name}): {failure}", trace.len()))
             }
             TroubleKind::Stopped => unreachable!("a check that is stopped has a limit, not trouble"),
+            TroubleKind::Dependent { rules, why } => {
+                let [a, b] = rules.map(|rule| &machine.rules()[usize::from(rule)].name);
+                let steps = trace.steps().iter().map(|step| name_of(machine, step.action));
+                let steps: Vec<String> = steps.collect();
+                let place = match &steps[..] {
+                    [] => "at the start".to_string(),
+                    steps => format!("after {}", steps.join(", ")),
+                };
+                cannot(format!(
+                    "the section `spelunk:reduction` declares `{a}` and `{b}` independent, and they are not: {place}, \
+                     {why}; correct the section, or check without --reduce"
+                ))
+            }
             TroubleKind::Nondeterminism(why) => {
                 let result = JobResult::NotRepeated { step: trace.len(), name, why: why.clone() };
                 let (findings, saved) = (Vec::new(), Vec::new());
@@ -196,6 +218,10 @@ fn limit_text(limit: Limit, options: &Options) -> String {
         Limit::Runs => "the bound on runs was reached (--runs)".to_string(),
         Limit::Time => "the time was up (--time)".to_string(),
         Limit::Interrupt => "it was interrupted".to_string(),
+        Limit::Reduction => {
+            "of independent rules one order was left out, which may show what was not seen (--reduce)"
+                .to_string()
+        }
     }
 }
 

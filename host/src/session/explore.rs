@@ -181,6 +181,7 @@ impl Search<'_, '_, '_> {
     fn run(&mut self, started: Instant) -> Result<()> {
         let edges = self.explorer.target().program().edges().edges.len();
         let pace = Pace::new();
+        self.save(started)?;
         loop {
             self.tell_new(started)?;
             let progress = self.explorer.progress();
