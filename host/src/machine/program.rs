@@ -21,7 +21,7 @@ use crate::target::Rule;
 /// What a guest may use, and how it is instrumented. A run depends on these, so a trace records them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Loop iterations and calls in one step and its invariants, in units of 256.
+    /// Loop iterations and calls in one step and its invariants, in units of 256; those that take long count as several.
     pub step_budget: u32,
     /// Nested calls.
     pub depth_max: u32,
@@ -31,6 +31,13 @@ pub struct Limits {
     pub stub_imports: bool,
     /// Bytes that a function which takes bytes is given, at most.
     pub input_bytes_max: u32,
+}
+
+impl Limits {
+    /// The steps that a call may take.
+    pub(super) fn steps(&self) -> u64 {
+        u64::from(self.step_budget) * 256
+    }
 }
 
 impl Default for Limits {
@@ -267,6 +274,7 @@ pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result
         page_bytes: PAGE as u32,
         include: selection.include.clone(),
         exclude: selection.exclude.clone(),
+        budget_initial: limits.steps(),
         depth_max: limits.depth_max,
         memory_bytes_max: limits.memory_bytes_max,
     };

@@ -311,7 +311,7 @@ impl State {
         let bytes = private.bytes();
         bytes[range(&self.layout.resets)].fill(0);
         if let Some(at) = self.layout.budget {
-            bytes[at as usize..][..4].copy_from_slice(&limits.step_budget.to_le_bytes());
+            bytes[at as usize..][..8].copy_from_slice(&limits.steps().to_le_bytes());
         }
         if let Some(at) = self.layout.depth {
             bytes[at as usize..][..4].fill(0);
@@ -352,20 +352,19 @@ impl State {
         }
     }
 
-    fn private_i32(&mut self, at: Option<u32>) -> Option<i32> {
-        let at = at? as usize;
-        let bytes = &self.private.as_mut()?.bytes()[at..at + 4];
-        Some(i32::from_le_bytes(bytes.try_into().expect("four bytes")))
+    /// Bytes of private memory.
+    fn private_at<const N: usize>(&mut self, at: Option<u32>) -> Option<[u8; N]> {
+        self.private.as_mut()?.bytes()[at? as usize..].first_chunk().copied()
     }
 
     /// Whether the last call ended because its budget ran out.
     pub(super) fn is_out_of_budget(&mut self) -> bool {
-        self.private_i32(self.layout.budget).is_some_and(|left| left < 0)
+        self.private_at(self.layout.budget).is_some_and(|left| i64::from_le_bytes(left) < 0)
     }
 
     /// Whether the last call ended because it nested too deep.
     pub(super) fn is_too_deep(&mut self, limits: &Limits) -> bool {
-        self.private_i32(self.layout.depth).is_some_and(|depth| depth as u32 > limits.depth_max)
+        self.private_at(self.layout.depth).is_some_and(|depth| u32::from_le_bytes(depth) > limits.depth_max)
     }
 
     /// Saves the state.
