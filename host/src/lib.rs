@@ -9,6 +9,7 @@
 //! [`machine::Machine`] is the guest, [`target::Target`] the little of it that the search sees, and
 //! [`choice::Chooser`] where all answers come from.
 
+pub mod budget;
 pub mod campaign;
 pub mod check;
 pub mod choice;

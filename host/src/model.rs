@@ -2,7 +2,7 @@
 
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
-use crate::outcome::{Failure, FailureKind, Outcome};
+use crate::outcome::{Failure, FailureKind, Halt, Outcome};
 use crate::target::{Rule, Target};
 use crate::trace::Action;
 
@@ -89,7 +89,7 @@ impl<S: Clone + std::fmt::Debug> Target for Model<S> {
         self.state = self.start.clone();
     }
 
-    fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Box<Failure>> {
+    fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
         rules.clear();
         rules.extend((0..self.rules.len() as u16).filter(|rule| (self.guard)(&self.state, *rule)));
         Ok(())

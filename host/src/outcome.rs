@@ -14,6 +14,26 @@ pub enum Outcome {
     Reject(Reject),
     /// The guest failed.
     Fail(Box<Failure>),
+    /// The host stopped the guest, since the time was up or the user asked to stop. Nothing that the step did counts.
+    Stopped,
+}
+
+/// Why the guest did not give the answer that it was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Halt {
+    /// It failed.
+    Fail(Box<Failure>),
+    /// See [`Outcome::Stopped`].
+    Stopped,
+}
+
+impl From<Halt> for Outcome {
+    fn from(halt: Halt) -> Outcome {
+        match halt {
+            Halt::Fail(failure) => Outcome::Fail(failure),
+            Halt::Stopped => Outcome::Stopped,
+        }
+    }
 }
 
 /// Why a run does not count.

@@ -19,6 +19,8 @@ pub enum Replayed {
         /// How it differs.
         why: String,
     },
+    /// The host stopped the guest before the end.
+    Stopped,
 }
 
 /// Replays `trace` from the start. The trace that is returned holds the state hash after each step.
@@ -42,6 +44,9 @@ pub fn replay<T: Target>(target: &mut T, trace: &Trace, compares_states: bool) -
         }
         again.set_state(state);
         let is_last = index + 1 == trace.len();
+        if outcome == Outcome::Stopped {
+            return (Replayed::Stopped, again);
+        }
         // Misfits first: they are the cause of whatever follows.
         if let Some(why) = misfit(&chooser, trace, &again, index) {
             return (diverged(why), again);
@@ -50,7 +55,7 @@ pub fn replay<T: Target>(target: &mut T, trace: &Trace, compares_states: bool) -
             Outcome::Fail(_) if is_last => {}
             Outcome::Fail(failure) => return (diverged(format!("it already fails: {failure}")), again),
             Outcome::Reject(_) => return (diverged("the guest rejects the run".to_string()), again),
-            Outcome::Pass => {}
+            Outcome::Pass | Outcome::Stopped => {}
         }
         if compares_states
             && let Some(recorded) = step.state
@@ -114,6 +119,7 @@ mod tests {
             Replayed::Failed(failure) => failure.message,
             Replayed::Passed => "passed".to_string(),
             Replayed::Diverged { step, why } => format!("{step}: {}", why.split(" is ").next().unwrap()),
+            Replayed::Stopped => "stopped".to_string(),
         };
         assert_eq!(found, expected);
     }

@@ -6,7 +6,7 @@
 use crate::choice::{Answers, Chooser, Kind, Value};
 use crate::coverage::EdgeSet;
 use crate::explore::Scores;
-use crate::outcome::{Failure, Outcome, Reject};
+use crate::outcome::{Halt, Outcome, Reject};
 use crate::property::Counts;
 use crate::trace::{Action, Trace};
 
@@ -44,8 +44,8 @@ pub trait Target {
     /// Evaluates all preconditions and puts the indices of the rules that may be called now into `rules`.
     ///
     /// # Errors
-    /// A precondition that failed.
-    fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Box<Failure>>;
+    /// A precondition that failed, or was stopped.
+    fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt>;
     /// Performs one step, then checks every invariant. A rule must be one that [`Target::enabled`] named.
     fn step(&mut self, action: Action, chooser: &mut Chooser) -> Outcome;
 
@@ -84,8 +84,8 @@ pub trait Target {
     /// or else [`Target::live_state`]. The state stays as it is.
     ///
     /// # Errors
-    /// The guest failed to say what its state is.
-    fn compared_state(&mut self) -> Result<Option<u128>, Box<Failure>> {
+    /// The guest failed to say what its state is, or was stopped.
+    fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
         Ok(self.live_state())
     }
     /// Whether the guest declares that two rules are independent: in every state in which both may be called,
@@ -134,9 +134,9 @@ pub fn attempt<T: Target>(
     trace: &mut Trace,
 ) -> Outcome {
     if matches!(action, Action::Rule(_) | Action::Teardown) {
-        if let Err(failure) = target.enabled(enabled) {
+        if let Err(halt) = target.enabled(enabled) {
             trace.push(action, seed);
-            return Outcome::Fail(failure);
+            return halt.into();
         }
         if let Action::Rule(rule) = action
             && !enabled.contains(&rule)

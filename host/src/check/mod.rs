@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::choice::Kind;
 use crate::explore::Finding;
-use crate::outcome::Failure;
+use crate::outcome::{Failure, Halt};
 use crate::target::Target;
 use crate::trace::Trace;
 
@@ -185,6 +185,18 @@ pub enum TroubleKind {
     Nondeterminism(String),
     /// The guest failed to say what its state is.
     State(Box<Failure>),
+    /// The host stopped the guest; it is no trouble of the guest's, and never reported as one.
+    Stopped,
+}
+
+impl From<Halt> for TroubleKind {
+    /// Of a guest that was to say what its state is.
+    fn from(halt: Halt) -> TroubleKind {
+        match halt {
+            Halt::Fail(failure) => TroubleKind::State(failure),
+            Halt::Stopped => TroubleKind::Stopped,
+        }
+    }
 }
 
 /// Asked now and then by every worker: whether to stop, and why.

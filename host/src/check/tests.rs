@@ -474,3 +474,31 @@ fn reduction_leaves_the_verdict_and_the_states() {
     }
     assert!(failing > 40 && steps_reduced * 2 < steps_all, "{failing} {steps_reduced} {steps_all}");
 }
+
+#[test]
+fn a_check_whose_guest_is_stopped_is_not_complete() {
+    for order in ORDERS {
+        for prunes in [true, false] {
+            for workers in [1, 3] {
+                let stopped = || {
+                    let mut model = Model::new(0u32, &["flip"], &[], |at, _, chooser, _| {
+                        if *at == u32::MAX {
+                            return Outcome::Stopped;
+                        }
+                        (0..4).for_each(|_| *at = 2 * *at + 1 + u32::from(flip(chooser)));
+                        Outcome::Pass
+                    });
+                    model.guard = |at, _| *at < 4000;
+                    model.drift = Some((50, u32::MAX));
+                    model
+                };
+                let mut models: Vec<_> = (0..workers).map(|_| stopped()).collect();
+                let goes_on = |_: &Progress| None;
+                let options = Options { order, prunes, ..Options::default() };
+                let checked = check(&mut models, &options, &goes_on, &mut |_, _| ()).unwrap();
+                assert_eq!(checked.limit, Some(Limit::Interrupt), "{order:?} {prunes} {workers}");
+                assert!(checked.findings.is_empty());
+            }
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::{Options, TroubleKind};
 use crate::choice::{Chooser, Kind, Past, Scripted, Stopped};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, Halt, Outcome};
 use crate::target::Target;
 use crate::trace::Action;
 
@@ -58,6 +58,9 @@ impl<'t, T: Target> Visitor<'t, T> {
         self.chooser.begin_script(script, past, self.alternatives_max);
         let outcome = self.target.step(action, &mut self.chooser);
         self.chooser.end();
+        if outcome == Outcome::Stopped {
+            return Err(TroubleKind::Stopped);
+        }
         match self.chooser.stopped {
             Some((_, Stopped::Ended(kind))) => return Ok((Visit::Asks(kind), 0)),
             Some((at, Stopped::Unbounded(kind))) => return Err(TroubleKind::Unbounded(at, kind)),
@@ -83,6 +86,7 @@ impl<'t, T: Target> Visitor<'t, T> {
             Outcome::Pass => Visit::Passed,
             Outcome::Reject(_) => Visit::Rejected,
             Outcome::Fail(failure) => Visit::Failed(failure),
+            Outcome::Stopped => unreachable!("it was looked for before"),
         };
         Ok((visit, count))
     }
@@ -107,8 +111,10 @@ impl<'t, T: Target> Visitor<'t, T> {
         if !follows_preconditions(action) {
             return Ok(());
         }
-        if self.target.enabled(&mut self.enabled).is_err() {
-            return Err(nondeterminism("a precondition fails, and did not before"));
+        match self.target.enabled(&mut self.enabled) {
+            Ok(()) => {}
+            Err(Halt::Stopped) => return Err(TroubleKind::Stopped),
+            Err(Halt::Fail(_)) => return Err(nondeterminism("a precondition fails, and did not before")),
         }
         match action {
             Action::Rule(rule) if !self.enabled.contains(&rule) => {
@@ -125,10 +131,12 @@ impl<'t, T: Target> Visitor<'t, T> {
         (depth, steps_max): (u32, Option<u32>),
         on: &[bool],
         actions: &mut Vec<Action>,
-    ) -> Option<Ends> {
+    ) -> Result<Option<Ends>, TroubleKind> {
         actions.clear();
-        if let Err(failure) = self.target.enabled(&mut self.enabled) {
-            return Some(Ends::Precondition(failure));
+        match self.target.enabled(&mut self.enabled) {
+            Ok(()) => {}
+            Err(Halt::Stopped) => return Err(TroubleKind::Stopped),
+            Err(Halt::Fail(failure)) => return Ok(Some(Ends::Precondition(failure))),
         }
         let is_bound = steps_max.is_some_and(|max| depth >= max);
         let is_final = self.enabled.is_empty();
@@ -141,10 +149,10 @@ impl<'t, T: Target> Visitor<'t, T> {
             actions.extend((0..).zip(on).map(|(fault, on)| Action::Fault(fault, !on)));
         }
         let is_bound = is_bound && has_more;
-        match is_final {
+        Ok(match is_final {
             true => Some(Ends::Final { is_bound, has_teardown: self.target.has_teardown() }),
             false => is_bound.then_some(Ends::Bound),
-        }
+        })
     }
 }
 

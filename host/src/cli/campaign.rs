@@ -355,6 +355,7 @@ impl Import {
                     continue;
                 }
                 Ok(Planted::Stale(why)) => why,
+                Ok(Planted::Stopped) => bail!("the import was stopped; nothing was taken in"),
                 Err(error) => format!("{error:#}"),
             };
             output.console.status("Stale", &format!("{}: {why}", path.display()));

@@ -286,6 +286,7 @@ impl Check {
             TroubleKind::State(failure) => {
                 bail!("the export `state` failed after step {} ({name}): {failure}", trace.len())
             }
+            TroubleKind::Stopped => unreachable!("a check that is stopped has a limit, not trouble"),
             TroubleKind::Nondeterminism(why) => {
                 let step = trace.len();
                 output.report.event("nondeterminism", json!({ "step": step, "name": name, "why": why }))?;

@@ -35,6 +35,7 @@ pub(super) fn describe(machine: &Machine, trace: &Trace, replayed: &Replayed) ->
     match replayed {
         Replayed::Failed(failure) => format!("it fails with {failure}"),
         Replayed::Passed => "every step passes".to_string(),
+        Replayed::Stopped => "it was stopped before its end".to_string(),
         Replayed::Diverged { step, why } => {
             let name = file::name_of(machine, trace.steps()[*step].action);
             format!("step {} ({name}) differs: {why}", step + 1)

@@ -115,6 +115,8 @@ pub struct Explorer<'t, T: Target> {
     barren: u64,
     /// The state that fresh runs start from was looked for, where what is known comes from elsewhere.
     has_base: bool,
+    /// A run that had learned something was stopped before its end.
+    is_torn: bool,
 }
 
 impl<'t, T> Explorer<'t, T>
@@ -137,7 +139,7 @@ where
     /// Goes on where another exploration with the same options was.
     pub fn resume(targets: &'t mut [T], options: Options, known: Knowledge<T::Snapshot>) -> Explorer<'t, T> {
         let runners = targets.iter_mut().map(Runner::new).collect();
-        let mut explorer = Explorer { options, known, runners, barren: 0, has_base: false };
+        let mut explorer = Explorer { options, known, runners, barren: 0, has_base: false, is_torn: false };
         explorer.shed();
         explorer
     }
@@ -168,6 +170,12 @@ where
     /// How far the exploration is.
     pub fn progress(&self) -> Progress {
         self.known.progress()
+    }
+
+    /// Whether what is known is not what whole runs lead to, since the host stopped one that had learned something. It must
+    /// not be saved: what was saved before is.
+    pub fn is_torn(&self) -> bool {
+        self.is_torn
     }
 
     /// All that is known.
@@ -205,6 +213,15 @@ where
         let plan = self.known.plan(&self.options, self.known.tally.runs + 1);
         let known = Known::new(&self.options, &plan, &[], Held::Own(&mut self.known));
         let ran = self.runners[0].run(known);
+        if ran.is_stopped {
+            self.runners[0].target.take_counts();
+            // What it learned before it was stopped stays, so this is no state that whole runs lead to.
+            self.is_torn |= ran.has_learned;
+            if !ran.has_learned {
+                self.known.take_back(&[plan]);
+            }
+            return;
+        }
         self.add(&ran);
         if ran.has_learned {
             self.shed();

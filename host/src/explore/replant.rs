@@ -25,6 +25,8 @@ pub enum Planted {
     FoundBefore,
     /// They cannot be followed; why.
     Stale(String),
+    /// The host stopped the guest before the end.
+    Stopped,
 }
 
 impl<S: Clone> Knowledge<S> {
@@ -48,6 +50,9 @@ impl<S: Clone> Knowledge<S> {
             }
             let what = (step.action, step.seed);
             end = attempt(target, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
+            if end == Outcome::Stopped {
+                return Planted::Stopped;
+            }
             new_edges = self.see(target, run);
             if end != Outcome::Pass {
                 break;
@@ -68,7 +73,7 @@ impl<S: Clone> Knowledge<S> {
                 self.findings.push(Arc::new(Finding { failure: *failure, run, trace: again }));
                 return Planted::Found;
             }
-            Outcome::Pass => {}
+            Outcome::Pass | Outcome::Stopped => {}
         }
         let ends = again.steps().last().is_some_and(|step| step.action == Action::Teardown);
         let is_function = target.is_function();

@@ -170,6 +170,11 @@ fn execute<T: Target>(
                 break;
             }
             let ran = runner.run(Known::new(options, plan, &round.plans[at + 1..], Held::Shared(known)));
+            if ran.is_stopped {
+                drop(runner.target.take_counts());
+                shared.end.fetch_min(at, Ordering::Relaxed);
+                break;
+            }
             if ran.has_learned {
                 shared.end.fetch_min(at + 1, Ordering::Relaxed);
             }

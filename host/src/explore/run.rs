@@ -13,7 +13,7 @@ use crate::continuation::{Continuation, vary};
 use crate::coverage::EdgeSet;
 use crate::draw;
 use crate::energy::{Checkpoint, History, Strategy};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, Halt, Outcome};
 use crate::target::{Target, attempt, perform};
 use crate::trace::{Action, Trace};
 
@@ -45,6 +45,8 @@ pub(super) struct Ran<S> {
     pub(super) rules: u64,
     pub(super) is_rejected: bool,
     pub(super) has_learned: bool,
+    /// The host stopped the guest: the run was not performed to its end, and does not count.
+    pub(super) is_stopped: bool,
     /// What is known after it, where it learned and did not own what it knew.
     pub(super) learned: Option<Box<Knowledge<S>>>,
 }
@@ -120,6 +122,7 @@ pub(super) struct Runner<'t, T: Target> {
     steps: u64,
     rules: u64,
     is_rejected: bool,
+    is_stopped: bool,
 }
 
 /// Whether a run goes on after a step.
@@ -152,13 +155,15 @@ impl<'t, T: Target> Runner<'t, T> {
             steps: 0,
             rules: 0,
             is_rejected: false,
+            is_stopped: false,
             target,
         }
     }
 
     /// Executes the run that is planned.
     pub(super) fn run(&mut self, mut known: Known<'_, T::Snapshot>) -> Ran<T::Snapshot> {
-        (self.steps, self.rules, self.is_rejected, self.new_edges) = (0, 0, false, 0);
+        (self.steps, self.rules, self.new_edges) = (0, 0, 0);
+        (self.is_rejected, self.is_stopped) = (false, false);
         self.rng = known.plan.rng.clone();
         self.trace.clear();
         self.checkpoint = known.plan.checkpoint;
@@ -188,6 +193,7 @@ impl<'t, T: Target> Runner<'t, T> {
             steps: self.steps,
             rules: self.rules,
             is_rejected: self.is_rejected,
+            is_stopped: self.is_stopped,
             has_learned: known.has_learned,
             learned: match known.held {
                 Held::Learned(known) => Some(known),
@@ -230,7 +236,7 @@ impl<'t, T: Target> Runner<'t, T> {
                     has_evaluated = true;
                     break;
                 }
-                Err(failure) => self.precondition_failed(known, Action::Rule(0), *failure),
+                Err(halt) => self.precondition_halted(known, Action::Rule(0), halt),
             };
             if flow == Flow::End {
                 return;
@@ -240,8 +246,8 @@ impl<'t, T: Target> Runner<'t, T> {
             return;
         }
         // As a replay does before it, since preconditions may write.
-        if !has_evaluated && let Err(failure) = self.target.enabled(&mut self.enabled) {
-            self.precondition_failed(known, Action::Teardown, *failure);
+        if !has_evaluated && let Err(halt) = self.target.enabled(&mut self.enabled) {
+            self.precondition_halted(known, Action::Teardown, halt);
             return;
         }
         self.step(known, Action::Teardown);
@@ -345,7 +351,7 @@ impl<'t, T: Target> Runner<'t, T> {
     }
 
     /// What the next step does; `None` where no rule may be called.
-    fn draw_action(&mut self, known: &Known<'_, T::Snapshot>) -> Result<Option<Action>, Box<Failure>> {
+    fn draw_action(&mut self, known: &Known<'_, T::Snapshot>) -> Result<Option<Action>, Halt> {
         self.recorded.clear();
         if self.target.is_function()
             && let Some(index) = self.checkpoint
@@ -411,14 +417,19 @@ impl<'t, T: Target> Runner<'t, T> {
     }
 
     /// A precondition fails before any rule can be chosen; the first stands for all in the trace.
-    fn precondition_failed(
+    fn precondition_halted(
         &mut self,
         known: &mut Known<'_, T::Snapshot>,
         action: Action,
-        failure: Failure,
+        halt: Halt,
     ) -> Flow {
-        self.trace.push(action, 0);
-        self.found(known, failure);
+        match halt {
+            Halt::Stopped => self.is_stopped = true,
+            Halt::Fail(failure) => {
+                self.trace.push(action, 0);
+                self.found(known, *failure);
+            }
+        }
         Flow::End
     }
 
@@ -439,6 +450,10 @@ impl<'t, T: Target> Runner<'t, T> {
             Action::Rule(_) => self.rules += 1,
             Action::Setup | Action::Teardown => {}
         }
+        if outcome == Outcome::Stopped {
+            self.is_stopped = true;
+            return Flow::End;
+        }
         let new_edges = self.look(known);
         match outcome {
             Outcome::Fail(failure) => {
@@ -449,7 +464,7 @@ impl<'t, T: Target> Runner<'t, T> {
                 self.is_rejected = true;
                 return Flow::End;
             }
-            Outcome::Pass => {}
+            Outcome::Pass | Outcome::Stopped => {}
         }
         if new_edges > 0 && known.options.strategy != Strategy::Random {
             self.remember(known, action);

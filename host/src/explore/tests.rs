@@ -314,3 +314,49 @@ fn a_merged_exploration_knows_what_both_knew_and_goes_on() {
     explorer.explore(|p| p.runs < 600);
     assert_eq!(explorer.progress().runs, 600);
 }
+
+/// Marks the lock's state before whose step the host stops the guest, see `Model::drift`.
+const STOPPED: usize = 1000;
+
+/// A lock that the host stops at the step with this number.
+fn stopped_lock(at: u64) -> Model<usize> {
+    let mut model = Model::new(0, &["press"], &[], |at, _, chooser, edge| {
+        if *at == STOPPED {
+            return Outcome::Stopped;
+        }
+        let is_right = integer(chooser, 0, 9) == (*at as i64 * 7 + 3) % 10;
+        *at = if is_right { *at + 1 } else { 0 };
+        edge(*at as u32);
+        if *at == 8 { fail("open") } else { Outcome::Pass }
+    });
+    model.drift = Some((at, STOPPED));
+    model
+}
+
+#[test]
+fn a_run_that_was_stopped_never_was() {
+    let options = || Options { seed: 3, ..Options::default() };
+    let known = |explorer: &Explorer<'_, Model<usize>>| {
+        let checkpoints: Vec<_> =
+            explorer.checkpoints().iter().map(|c| (c.id, c.energy.to_bits(), c.selected)).collect();
+        (explorer.progress(), checkpoints, explorer.findings().cloned().collect::<Vec<_>>())
+    };
+    let mut model = lock::<8>();
+    let mut undisturbed = Explorer::new(&mut model, options());
+    undisturbed.explore(|p| p.runs < 300);
+    let (mut whole, mut torn) = (0, 0);
+    for at in (0..1000).step_by(17) {
+        for workers in [1, 3] {
+            let mut models: Vec<_> = (0..workers).map(|_| stopped_lock(at)).collect();
+            let mut explorer = Explorer::with_workers(&mut models, options());
+            explorer.explore(|p| p.runs < 300);
+            if explorer.is_torn() {
+                torn += 1;
+                continue;
+            }
+            whole += 1;
+            assert_eq!(known(&explorer), known(&undisturbed), "step {at}, {workers} workers");
+        }
+    }
+    assert!(whole > 50 && torn > 0, "{whole} {torn}");
+}

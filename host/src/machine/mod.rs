@@ -26,7 +26,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
 use crate::explore::Scores;
-use crate::outcome::{Failure, FailureKind, Outcome};
+use crate::outcome::{Failure, FailureKind, Halt, Outcome};
 use crate::property::{Counts, Properties};
 use crate::target::{Rule, Target};
 use crate::trace::Action;
@@ -184,7 +184,7 @@ impl Machine {
     }
 
     /// The hash of what the guest says its state is, of the faults and of whether it ran; the state stays as it is.
-    fn guest_state(&mut self) -> Result<u128, Box<Failure>> {
+    fn guest_state(&mut self) -> Result<u128, Halt> {
         let before = self.state.save(&mut self.store);
         self.state.begin(&self.program.limits);
         let host = self.store.data_mut();
@@ -199,13 +199,14 @@ impl Machine {
         self.state.load(&mut self.store, &before);
         match called {
             Ok(_) => Ok(hasher.digest128()),
-            Err(Outcome::Fail(failure)) => Err(failure),
-            Err(_) => Err(Box::new(Failure {
+            Err(Outcome::Fail(failure)) => Err(Halt::Fail(failure)),
+            Err(Outcome::Stopped) => Err(Halt::Stopped),
+            Err(_) => Err(Halt::Fail(Box::new(Failure {
                 kind: FailureKind::Abi,
                 subject: None,
                 message: "it rejects the run, which only a step may".to_string(),
                 place: None,
-            })),
+            }))),
         }
     }
 
@@ -311,7 +312,7 @@ impl Target for Machine {
         host.labels = before.labels;
     }
 
-    fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Box<Failure>> {
+    fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
         rules.clear();
         if !self.store.data().has_run {
             rules.extend(0..self.calls.rules.len() as u16);
@@ -329,7 +330,8 @@ impl Target for Machine {
                     Ok(Some(0)) => rules.retain(|enabled| *enabled != rule),
                     Ok(_) => {}
                     Err(error) => match machine.failed(error, Phase::Precondition(rule)) {
-                        Outcome::Fail(failure) => return Err(failure),
+                        Outcome::Fail(failure) => return Err(Halt::Fail(failure)),
+                        Outcome::Stopped => return Err(Halt::Stopped),
                         // `assume` in a precondition: it does not hold.
                         _ => rules.retain(|enabled| *enabled != rule),
                     },
@@ -397,7 +399,7 @@ impl Target for Machine {
         is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack))
     }
 
-    fn compared_state(&mut self) -> Result<Option<u128>, Box<Failure>> {
+    fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
         // What the guest does while it says what its state is must be undone.
         if self.calls.state.is_none() || !self.program.obstacles().is_empty() {
             return Ok(self.live_state());

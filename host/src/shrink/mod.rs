@@ -282,6 +282,10 @@ impl<T: Target> Gate<'_, T> {
                 Outcome::Pass => End::Passed,
                 Outcome::Reject(Reject::Precondition) => End::Skipped,
                 Outcome::Fail(_) | Outcome::Reject(_) => End::Stopped,
+                Outcome::Stopped => {
+                    self.is_stopped = true;
+                    return None;
+                }
             };
             let made = match trace.steps().last() {
                 Some(step) if end != End::Skipped => (trace.choices(step), trace.spans(step)),
@@ -298,7 +302,7 @@ impl<T: Target> Gate<'_, T> {
                     return None;
                 }
                 Outcome::Reject(Reject::Precondition) => skipped = true,
-                Outcome::Reject(_) => return None,
+                Outcome::Reject(_) | Outcome::Stopped => return None,
             }
         }
         None
@@ -509,5 +513,30 @@ mod tests {
         });
         let error = shrink(&mut changed, &finding.trace, &finding.failure, 100, |_, _| true).unwrap_err();
         assert_eq!(error, NotReproduced(Replayed::Passed));
+    }
+
+    #[test]
+    fn shrinking_that_is_stopped_keeps_the_best_so_far() {
+        fn total(drift: Option<(u64, i64)>) -> Model<i64> {
+            let mut model = Model::new(0, &["add"], &[], |state, _, chooser, _| {
+                if *state == i64::MIN {
+                    return Outcome::Stopped;
+                }
+                *state += integer(chooser, 0, 100);
+                if *state > 150 { fail("above 150") } else { Outcome::Pass }
+            });
+            model.drift = drift;
+            model
+        }
+        let mut model = total(None);
+        let mut explorer = Explorer::new(&mut model, Options { seed: 1, ..Options::default() });
+        explorer.explore(|p| p.findings == 0);
+        let finding = explorer.findings().next().unwrap().clone();
+        let shrunk =
+            |drift| shrink(&mut total(drift), &finding.trace, &finding.failure, 100_000, |_, _| true);
+        assert!(shrunk(None).unwrap().is_minimal);
+        let stopped = shrunk(Some((60, i64::MIN))).unwrap();
+        assert!(!stopped.is_minimal && stopped.failure.is_same(&finding.failure));
+        assert_eq!(shrunk(Some((0, i64::MIN))).unwrap_err(), NotReproduced(Replayed::Stopped));
     }
 }

@@ -130,6 +130,14 @@ struct Shared<'a> {
     progress: Mutex<Progress>,
 }
 
+impl Shared<'_> {
+    /// The host stopped a guest: the check is over, for the reason that it has by now.
+    fn stopped(&self) {
+        let limit = (self.goes_on)(&lock(&self.progress)).unwrap_or(Limit::Interrupt);
+        lock(&self.limit).get_or_insert(limit);
+    }
+}
+
 /// The check, as far as it was merged.
 struct Check<'a, S> {
     shared: &'a Shared<'a>,

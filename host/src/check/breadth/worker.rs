@@ -113,7 +113,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     /// The hash of the state that the target is in, where states are compared.
     pub(super) fn state(&mut self) -> Result<Option<u128>, TroubleKind> {
         match self.shared.options.prunes {
-            true => self.visitor.target.compared_state().map_err(TroubleKind::State),
+            true => self.visitor.target.compared_state().map_err(TroubleKind::from),
             false => Ok(None),
         }
     }
@@ -134,7 +134,10 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             }
             grown.nodes.push(GrownNode::default());
             if let Err(trouble) = self.node(job, (job.round.start + index) as u32, &mut grown) {
-                grown.trouble = Some(trouble);
+                match trouble.kind {
+                    TroubleKind::Stopped => self.shared.stopped(),
+                    _ => grown.trouble = Some(trouble),
+                }
                 self.shared.stop.set();
                 break;
             }
@@ -161,6 +164,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         } else {
             let bound = (job.depth, self.shared.options.steps_max);
             let ends = self.visitor.alternatives(bound, &self.on, &mut actions);
+            let ends = ends.map_err(|kind| Box::new(Trouble { trace: job.nodes.trace(node), kind }))?;
             if asleep.is_again {
                 actions.retain(|action| matches!(action, Action::Rule(_)));
             } else {

@@ -159,6 +159,13 @@ impl<S> Shared<'_, S> {
         self.wanted.store(queue.waiting.saturating_sub(queue.tasks.len()), Ordering::Relaxed);
     }
 
+    /// The host stopped a guest: the check is over, for the reason that it has by now.
+    fn stopped(&self) {
+        let limit = (self.goes_on)(&lock(&self.progress)).unwrap_or(Limit::Interrupt);
+        lock(&self.limit).get_or_insert(limit);
+        self.stop.set();
+    }
+
     /// Remembers a failure, and where the check is cut off once there are enough.
     fn failed(&self, id: String, place: &Place) {
         let mut failures = lock(&self.failures);

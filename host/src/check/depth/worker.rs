@@ -77,8 +77,12 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
         self.top = levels.len();
         self.levels = levels;
         let explored = if self.top == 0 { self.start() } else { Ok(()) };
-        if let Err((kind, levels)) = explored.and_then(|()| self.explore()) {
-            self.task.trouble = Some(Box::new(Trouble { trace: self.trace(levels), kind }));
+        match explored.and_then(|()| self.explore()) {
+            Ok(()) => {}
+            Err((TroubleKind::Stopped, _)) => self.shared.stopped(),
+            Err((kind, levels)) => {
+                self.task.trouble = Some(Box::new(Trouble { trace: self.trace(levels), kind }));
+            }
         }
         self.poll();
         std::mem::replace(&mut self.task, Task::new(Place::new()))
@@ -232,7 +236,8 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
         let before = if self.on.is_empty() { None } else { self.visitor.target.snapshot() };
         let bound = (depth, self.shared.options.steps_max);
         let mut actions = std::mem::take(&mut self.buffer().actions);
-        let ends = self.visitor.alternatives(bound, &self.on, &mut actions);
+        let ends =
+            self.visitor.alternatives(bound, &self.on, &mut actions).map_err(|kind| (kind, self.top))?;
         let is_again = only != !sleep::NONE;
         match ends {
             _ if is_again => actions.retain(|action| bit(*action) & only != 0),
@@ -269,7 +274,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
     fn part(&mut self, depth: u32, sleep: Rules) -> Result<(Option<u128>, Part), (TroubleKind, usize)> {
         let options = self.shared.options;
         let state = match options.prunes {
-            true => self.visitor.target.compared_state().map_err(|f| (TroubleKind::State(f), self.top))?,
+            true => self.visitor.target.compared_state().map_err(|halt| (halt.into(), self.top))?,
             false => None,
         };
         let Some(hash) = state else {

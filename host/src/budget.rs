@@ -1,0 +1,143 @@
+//! When to stop: one budget, which every phase of a job polls.
+//!
+//! Time decides only when to stop, never what to try. Polling costs one load, so it may be done anywhere; a thread of the
+//! budget's own looks at the clock.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Why a budget is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// The time is up.
+    Time,
+    /// The user asked to stop.
+    Interrupt,
+}
+
+/// Time, and whether the user asked to stop. Clones are the same budget.
+#[derive(Clone, Debug, Default)]
+pub struct Budget(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    over: AtomicU8,
+    /// What the thread that looks at the clock waits for.
+    deadline: Mutex<Option<Instant>>,
+    changed: Condvar,
+}
+
+const TIME: u8 = 1;
+const INTERRUPT: u8 = 2;
+
+impl Budget {
+    /// A budget that ends when it is interrupted, and not before.
+    pub fn unlimited() -> Budget {
+        Budget::default()
+    }
+
+    /// A budget of so much time from now on.
+    pub fn of(time: Duration) -> Budget {
+        let budget = Budget::unlimited();
+        budget.limit(time);
+        budget
+    }
+
+    /// Ends the budget after so much time from now on, instead of when it was to end before.
+    pub fn limit(&self, time: Duration) {
+        // What cannot be reckoned with is never reached.
+        let deadline = Instant::now().checked_add(time);
+        let has_thread = std::mem::replace(&mut *self.deadline(), deadline).is_some();
+        if has_thread {
+            self.0.changed.notify_all();
+        } else if deadline.is_some() {
+            let budget = self.clone();
+            let thread = std::thread::Builder::new().name("budget".to_string());
+            // Without a thread nobody would look at the clock.
+            if thread.spawn(move || budget.watch()).is_err() {
+                self.end(TIME);
+            }
+        }
+    }
+
+    /// The user asked to stop. To be called from anywhere, a signal's handler too.
+    pub fn interrupt(&self) {
+        self.0.over.store(INTERRUPT, Ordering::Relaxed);
+    }
+
+    /// Why it is over, once it is.
+    pub fn over(&self) -> Option<Over> {
+        match self.0.over.load(Ordering::Relaxed) {
+            TIME => Some(Over::Time),
+            INTERRUPT => Some(Over::Interrupt),
+            _ => None,
+        }
+    }
+
+    /// Whether it is over.
+    pub fn is_over(&self) -> bool {
+        self.over().is_some()
+    }
+
+    fn deadline(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.0.deadline.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self, why: u8) {
+        let _ = self.0.over.compare_exchange(0, why, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Waits for the deadline, or for the end of the last other owner.
+    fn watch(self) {
+        let mut deadline = self.deadline();
+        while let Some(at) = *deadline {
+            let now = Instant::now();
+            if now >= at {
+                self.end(TIME);
+                *deadline = None;
+                return;
+            }
+            if Arc::strong_count(&self.0) == 1 {
+                return;
+            }
+            let wait = (at - now).min(WAIT_MAX);
+            deadline = self.0.changed.wait_timeout(deadline, wait).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// The thread looks this often whether anybody still has the budget.
+const WAIT_MAX: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn over_after(budget: &Budget, time: Duration) -> Option<Over> {
+        std::thread::sleep(time);
+        budget.over()
+    }
+
+    #[test]
+    fn it_ends_when_the_time_is_up_or_the_user_says_so() {
+        let budget = Budget::of(Duration::from_millis(20));
+        assert_eq!(over_after(&budget, Duration::from_millis(200)), Some(Over::Time));
+        budget.interrupt();
+        assert_eq!(budget.over(), Some(Over::Interrupt));
+        let budget = Budget::unlimited();
+        assert_eq!(over_after(&budget, Duration::from_millis(20)), None);
+        budget.clone().interrupt();
+        assert!(budget.is_over());
+    }
+
+    #[test]
+    fn the_end_can_be_moved() {
+        let budget = Budget::of(Duration::from_millis(20));
+        budget.limit(Duration::from_secs(1000));
+        assert_eq!(over_after(&budget, Duration::from_millis(200)), None);
+        budget.limit(Duration::ZERO);
+        assert_eq!(over_after(&budget, Duration::from_millis(200)), Some(Over::Time));
+        assert_eq!(Budget::of(Duration::MAX).over(), None);
+    }
+}
