@@ -82,7 +82,7 @@ struct Graph {
 impl Graph {
     fn new(module: &Module) -> Self {
         let type_of: Vec<TypeId> = module.funcs.iter().map(|function| function.ty()).collect();
-        let is_local =
+        let is_local: Vec<bool> =
             module.funcs.iter().map(|f| matches!(f.kind, walrus::FunctionKind::Local(_))).collect();
         let (node_of_type, nodes) = type_nodes(module, type_of.len());
         let mut work: Vec<u64> =

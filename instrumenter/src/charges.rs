@@ -98,8 +98,9 @@ impl Charges {
         Some(match instr {
             Instr::MemoryGrow(_) => Charge { steps: GROW_STEPS, elements: None },
             Instr::Throw(_) | Instr::ThrowRef(_) => Charge { steps: THROW_STEPS, elements: None },
-            Instr::TableGrow(TableGrow { table })
-            | Instr::TableFill(TableFill { table }) => self.table(&[*table]),
+            Instr::TableGrow(TableGrow { table }) | Instr::TableFill(TableFill { table }) => {
+                self.table(&[*table])
+            }
             Instr::TableCopy(TableCopy { src, dst }) => self.table(&[*src, *dst]),
             // Segments have no more elements than 32 bits count.
             Instr::TableInit(_) => self.table(&[]),

@@ -2,8 +2,8 @@
 
 use crate::code::*;
 use crate::weave::{Action, Places, Weaver};
-use walrus::ir::*;
 use walrus::ValType;
+use walrus::ir::*;
 
 /// Steps that are paid together, so that a counter of one byte adds them up.
 const TOGETHER: u32 = 256;

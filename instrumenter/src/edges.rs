@@ -112,7 +112,8 @@ impl Counting<'_> {
                 address = edges.len() as u32;
                 edges.push(edge(&cfg, &placed, index as u32, identity));
             }
-            inserts.push(Insert { site: placed.site, action: Action::Count { address, steps: placed.steps } });
+            inserts
+                .push(Insert { site: placed.site, action: Action::Count { address, steps: placed.steps } });
         }
         if visits {
             inserts.extend(visited(&cfg, identity));

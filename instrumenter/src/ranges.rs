@@ -3,7 +3,7 @@
 use crate::code::*;
 use crate::marks::{Map, page};
 use walrus::ir::*;
-use walrus::{FunctionBuilder, FunctionId, LocalFunction, LocalId, Module, ValType};
+use walrus::{FunctionBuilder, FunctionId, LocalId, Module, ValType};
 
 /// What a page of a long range pays.
 const PAGE_STEPS: u32 = 64;

@@ -8,8 +8,8 @@ use crate::marks::{Map, Marks};
 use crate::refuse::Offsets;
 use crate::segments::Segments;
 use crate::{
-    Edge, Edges, FunctionName, MemoryLayout, Options, PREFIX, StateLayout, calls, code,
-    depth, locate, ranges, state, weave,
+    Edge, Edges, FunctionName, MemoryLayout, Options, PREFIX, StateLayout, calls, code, depth, locate,
+    ranges, state, weave,
 };
 use anyhow::Result;
 use rayon::iter::ParallelIterator;
