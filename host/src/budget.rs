@@ -14,6 +14,8 @@ pub enum Over {
     Time,
     /// The user asked to stop.
     Interrupt,
+    /// This machine has no more of what is needed: memory, address space, threads. [`Budget::exhaustion`] says what.
+    Exhausted,
 }
 
 /// Time, and whether the user asked to stop. Clones are the same budget.
@@ -26,10 +28,12 @@ struct Shared {
     /// What the thread that looks at the clock waits for.
     deadline: Mutex<Option<Instant>>,
     changed: Condvar,
+    exhaustion: Mutex<Option<String>>,
 }
 
 const TIME: u8 = 1;
 const INTERRUPT: u8 = 2;
+const EXHAUSTED: u8 = 3;
 
 impl Budget {
     /// A budget that ends when it is interrupted, and not before.
@@ -63,7 +67,8 @@ impl Budget {
 
     /// The user asked to stop. To be called from anywhere, a signal's handler too.
     pub fn interrupt(&self) {
-        self.0.over.store(INTERRUPT, Ordering::Relaxed);
+        let interrupt = |over| (over != EXHAUSTED).then_some(INTERRUPT);
+        let _ = self.0.over.fetch_update(Ordering::Relaxed, Ordering::Relaxed, interrupt);
     }
 
     /// Why it is over, once it is.
@@ -71,6 +76,7 @@ impl Budget {
         match self.0.over.load(Ordering::Relaxed) {
             TIME => Some(Over::Time),
             INTERRUPT => Some(Over::Interrupt),
+            EXHAUSTED => Some(Over::Exhausted),
             _ => None,
         }
     }
@@ -78,6 +84,19 @@ impl Budget {
     /// Whether it is over.
     pub fn is_over(&self) -> bool {
         self.over().is_some()
+    }
+
+    /// The host cannot go on, for the reason that `message` says. What a guest does from then on does not count: it may
+    /// have seen that the host failed.
+    pub fn exhaust(&self, message: impl Into<String>) {
+        let mut exhaustion = self.0.exhaustion.lock().unwrap_or_else(PoisonError::into_inner);
+        exhaustion.get_or_insert_with(|| message.into());
+        self.0.over.store(EXHAUSTED, Ordering::Relaxed);
+    }
+
+    /// Why the host cannot go on, where it cannot: an error, which ends the job.
+    pub fn exhaustion(&self) -> Option<String> {
+        self.0.exhaustion.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn deadline(&self) -> MutexGuard<'_, Option<Instant>> {

@@ -317,7 +317,7 @@ fn finding_text(finding: &Finding, colors: bool) -> String {
     }
     if let Some(place) = &finding.failure.place {
         let verb = match finding.failure.kind {
-            FailureKind::Hang | FailureKind::StackOverflow => "in",
+            FailureKind::Hang | FailureKind::Timeout | FailureKind::StackOverflow => "in",
             _ if place.contains('+') => "at",
             _ => "panicked at",
         };

@@ -21,6 +21,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use spelunk::budget::Budget;
 use spelunk::console::Console;
 use spelunk::file::TraceFile;
 use spelunk::load;
@@ -291,7 +292,8 @@ impl Guest {
         compiled: &Compiled,
     ) -> Result<Vec<Machine>> {
         let context = || format!("cannot explore `{}`", self.target.display());
-        let program = Program::load_with(wasm, limits, selection, compiled.cache().as_ref());
+        let program =
+            Program::load_with(wasm, limits, selection, compiled.cache().as_ref(), &Budget::unlimited());
         let program = Arc::new(program.with_context(context)?);
         (0..count).map(|_| Machine::new(program.clone()).with_context(context)).collect()
     }

@@ -11,6 +11,7 @@ use wasmtime::{
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
+use crate::budget::Budget;
 use crate::choice::{Chooser, Kind, Value};
 use crate::outcome::{Failure, FailureKind};
 use crate::property::{Properties, PropertyKind};
@@ -21,6 +22,8 @@ pub(super) const MODULE: &str = "spelunk";
 /// The host's side of a store.
 #[derive(Default)]
 pub(crate) struct Host {
+    /// What stops the guest from outside.
+    pub(crate) budget: Budget,
     /// Answers the choices of the current step.
     pub(crate) chooser: Chooser,
     /// Choices may be made now; not so in preconditions.

@@ -16,13 +16,15 @@ mod portable;
 mod program;
 mod stack;
 mod state;
+mod watchdog;
 
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use wasmtime::{Linker, Store};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::budget::Over;
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
 use crate::explore::Scores;
@@ -34,6 +36,7 @@ use calls::{Calls, Room};
 use failure::Phase;
 use imports::{Host, Limiter};
 use state::State;
+use watchdog::Watched;
 
 pub use spelunk_instrumenter::Edges;
 
@@ -57,7 +60,7 @@ const THREAD_STACK_BYTES: usize = STACK_BYTES + 4 * STACK_MARGIN;
 pub fn on_guest_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(THREAD_STACK_BYTES).spawn_scoped(scope, f);
-        let result = thread.expect("a thread can be started").join();
+        let result = thread.map(std::thread::ScopedJoinHandle::join).expect("a thread can be started");
         result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
@@ -71,6 +74,9 @@ pub struct Machine {
     /// The state before setup.
     root: Snapshot,
     uses_snapshots: bool,
+    watched: Arc<Watched>,
+    /// The guest could not be instantiated anew; it has no state to go on from.
+    lost: Option<Halt>,
 }
 
 impl Machine {
@@ -79,9 +85,10 @@ impl Machine {
     /// # Errors
     /// Imports that are not provided; a module that traps while it is instantiated.
     pub fn new(program: Arc<Program>) -> Result<Machine> {
-        let Fresh { store, state, calls } = Fresh::new(&program)?;
-        let uses_snapshots = program.obstacles().is_empty();
-        let mut machine = Machine { root: state.nothing(), program, store, state, calls, uses_snapshots };
+        let watched = Watched::of(&program)?;
+        let Fresh { store, state, calls } = Fresh::new(&program, &watched)?;
+        let (root, uses_snapshots) = (state.nothing(), program.obstacles().is_empty());
+        let mut machine = Machine { root, program, store, state, calls, uses_snapshots, watched, lost: None };
         machine.store.data_mut().properties = machine.program.properties.clone();
         machine.root = machine.state.save(&mut machine.store);
         Ok(machine)
@@ -210,6 +217,18 @@ impl Machine {
         }
     }
 
+    /// Runs `f`, which calls the guest, where that has all the stack it may use, and where the watchdog sees it. Nothing
+    /// that the guest does counts once the host failed it.
+    fn enter<T>(&mut self, f: impl FnOnce(&mut Machine) -> Result<T, Halt>) -> Result<T, Halt> {
+        if let Some(halt) = &self.lost {
+            return Err(halt.clone());
+        }
+        self.watched.turn();
+        let result = self.on_guest_stack(f);
+        self.watched.turn();
+        if self.program.budget.over() == Some(Over::Exhausted) { Err(Halt::Stopped) } else { result }
+    }
+
     fn failed(&mut self, error: wasmtime::Error, phase: Phase) -> Outcome {
         failure::outcome(&self.program, &mut self.state, error, phase)
     }
@@ -228,6 +247,7 @@ fn new_store(program: &Program) -> Store<Host> {
         fault_names: program.exports.faults.clone(),
         memory_export: layout.memories.first().map(|memory| memory.export.clone()),
         page_bytes: PAGE as u32,
+        budget: program.budget.clone(),
         limits: Limiter { memory_bytes_max: program.limits.memory_bytes_max as usize },
         ..Host::default()
     };
@@ -244,18 +264,18 @@ struct Fresh {
 }
 
 impl Fresh {
-    fn new(program: &Program) -> Result<Fresh> {
+    fn new(program: &Program, watched: &Watched) -> Result<Fresh> {
         let mut store = new_store(program);
         let mut linker = Linker::new(&program.engine);
         imports::link(&mut linker, &mut store, &program.module, program.limits.stub_imports)?;
         let needed = STACK_BYTES + STACK_MARGIN;
+        watched.set_place(program.place_of_start());
+        watched.turn();
         let instance = stacker::maybe_grow(needed, needed + STACK_MARGIN, || {
             linker.instantiate(&mut store, &program.module)
-        })
-        .map_err(|e| {
-            let at = failure::place(program, &e).map(|place| format!(", at {place}")).unwrap_or_default();
-            anyhow!("the module cannot be instantiated: {}{at}", e.root_cause())
-        })?;
+        });
+        watched.turn();
+        let instance = instance.map_err(|error| failure::of_start(program, &error))?;
         let takes_input = program.exports.takes_input;
         let room = takes_input.then(|| Room::of(instance, &mut store, program.limits.input_bytes_max));
         let room = room.transpose()?;
@@ -266,6 +286,7 @@ impl Fresh {
             instance,
             &mut store,
         )?;
+        watched.set_place(state.place_of_budget());
         let calls = Calls::of(&program.exports, instance, &mut store, room.as_ref())?;
         Ok(Fresh { store, state, calls })
     }
@@ -299,9 +320,16 @@ impl Target for Machine {
             let root = self.root.clone();
             return self.restore(&root);
         }
+        let fresh = match Fresh::new(&self.program, &self.watched) {
+            Ok(fresh) => fresh,
+            // It was instantiated before, so it is not the module that is to blame, but time or this machine.
+            Err(error) => {
+                self.lost = Some(failure::of_restart(&self.program, &error));
+                return;
+            }
+        };
+        self.lost = None;
         let before = std::mem::take(self.store.data_mut());
-        let fresh =
-            Fresh::new(&self.program).expect("a module that was instantiated once is instantiated again");
         Fresh { store: self.store, state: self.state, calls: self.calls } = fresh;
         let host = self.store.data_mut();
         // What was seen so far is not part of the state.
@@ -320,7 +348,7 @@ impl Target for Machine {
         if self.calls.preconditions.is_empty() {
             return Ok(());
         }
-        self.on_guest_stack(|machine| {
+        self.enter(|machine| {
             machine.store.data_mut().may_choose = false;
             for index in 0..machine.calls.preconditions.len() {
                 machine.state.begin(&machine.program.limits);
@@ -345,7 +373,7 @@ impl Target for Machine {
         std::mem::swap(chooser, &mut self.store.data_mut().chooser);
         self.store.data_mut().may_choose = true;
         self.store.data_mut().scores.clear();
-        let outcome = self.on_guest_stack(|machine| machine.perform(action));
+        let outcome = self.enter(|machine| Ok(machine.perform(action))).unwrap_or_else(Outcome::from);
         std::mem::swap(chooser, &mut self.store.data_mut().chooser);
         outcome
     }
@@ -404,7 +432,7 @@ impl Target for Machine {
         if self.calls.state.is_none() || !self.program.obstacles().is_empty() {
             return Ok(self.live_state());
         }
-        self.on_guest_stack(Machine::guest_state).map(Some)
+        self.enter(Machine::guest_state).map(Some)
     }
 
     fn is_independent(&self, a: u16, b: u16) -> bool {

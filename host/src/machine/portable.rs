@@ -223,7 +223,7 @@ impl Functions<'_> {
         let types = match &mut self.types {
             Some(types) => types,
             None => {
-                let Fresh { store, state, .. } = Fresh::new(self.program)?;
+                let Fresh { store, state, .. } = Fresh::new(self.program, &*super::watchdog::Watched::of(self.program)?)?;
                 let types = state.function_types(&store).into_iter();
                 self.types.insert(types.map(|ty| RefType::new(false, HeapType::ConcreteFunc(ty))).collect())
             }

@@ -11,9 +11,10 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::Limits;
 use super::imports::Host;
-use super::memory::{Memories, View};
+use super::memory::{EXHAUSTED, Memories, View, was_ended};
 use super::pages::{self, Blocks, Held, PageTable};
 use super::stack::ShadowStack;
+use super::watchdog::Place;
 use crate::coverage::{EdgeSet, take_marks};
 
 /// A saved state. Cloning is cheap, and so is saving one: it shares all pages that did not change with the
@@ -35,6 +36,12 @@ pub(super) struct Saved {
 
 /// Bytes of a saved state beside its pages: a leaf of the table of pages, and some that each has.
 pub(super) const SAVED_BYTES: usize = 1024;
+
+/// Who spent the budget of a call.
+pub(super) enum Spent {
+    ByGuest,
+    ByWatchdog,
+}
 
 /// The value of a global; floats by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Hash)]
@@ -357,9 +364,22 @@ impl State {
         self.private.as_mut()?.bytes()[at? as usize..].first_chunk().copied()
     }
 
-    /// Whether the last call ended because its budget ran out.
-    pub(super) fn is_out_of_budget(&mut self) -> bool {
-        self.private_at(self.layout.budget).is_some_and(|left| i64::from_le_bytes(left) < 0)
+    /// Why the last call ended, where that was because its budget ran out.
+    pub(super) fn spent(&mut self) -> Option<Spent> {
+        let left = i64::from_le_bytes(self.private_at(self.layout.budget)?);
+        match left {
+            0.. => None,
+            left if was_ended(left) => Some(Spent::ByWatchdog),
+            _ => Some(Spent::ByGuest),
+        }
+    }
+
+    /// Where the step budget is, for the watchdog.
+    pub(super) fn place_of_budget(&self) -> Place {
+        match (&self.private, self.layout.budget) {
+            (Some(private), Some(at)) => Place::At(private.mapping().clone(), at as usize),
+            _ => Place::None,
+        }
     }
 
     /// Whether the last call ended because it nested too deep.
@@ -477,7 +497,11 @@ impl TargetMemory {
         let mut stale = self.dirty.split_off(beyond);
         stale.extend(self.resident.pages_from(first as usize));
         let resized = self.view.resize(size, &stale, pages::PAGE);
-        resized.expect("a size that the memory had before fits its mapping");
+        if let Err(error) = resized {
+            // It had this size before, so it is the host that has no room. The machine is not used any more.
+            store.data().budget.exhaust(format!("{EXHAUSTED}: {error}"));
+            return;
+        }
         // The engine reads the size anew when the memory grows, even by nothing.
         self.memory.grow(&mut *store, 0).expect("growing by nothing is within every limit");
         debug_assert!(self.is_64 || size <= 1 << 32);
