@@ -2,7 +2,7 @@
 //!
 //! ```wat
 //! (table.fill $t (i) (r) (n))  =>  (i) (r) (n) (local.set $n) PAY 64 + $n / 4 (local.get $n) (table.fill $t)
-//! (throw $e)                   =>  PAY 32 (throw $e)
+//! (throw $e)                   =>  PAY 16 (throw $e)
 //! ```
 //!
 //! They are rare in ordinary code, and the longest way through it would have to pay for them where it does not go through
@@ -30,7 +30,7 @@ pub(crate) struct Charges {
 /// What a `memory.grow` pays: it makes the host change what is mapped.
 const GROW_STEPS: u32 = 256;
 /// What a `throw` pays.
-const THROW_STEPS: u32 = 32;
+const THROW_STEPS: u32 = 16;
 /// What an instruction pays that writes many elements of a table, beside the elements.
 const TABLE_STEPS: u32 = 64;
 /// What an array pays that is made or written as a whole, beside the elements.

@@ -66,7 +66,7 @@
       i32.const 0
       i32.const 0
       i64.load
-      i64.const 32
+      i64.const 16
       i64.sub
       local.tee 5
       i64.store

@@ -223,8 +223,8 @@ fn straight_line_work_is_charged() {
         "(drop (array.new $a (i32.const 1) (i32.const 1000)))".to_string(),
     ];
     for (edges, expected) in [
-        (Edges::Static, [13006, 13006, 6528, 1184, 1184, 6, 13006, 50, 392, 40, 193]),
-        (Edges::None, [13006, 13006, 6528, 1183, 1183, 6, 13006, 50, 392, 40, 193]),
+        (Edges::Static, [13006, 13006, 6528, 1184, 1184, 6, 13006, 50, 766, 40, 193]),
+        (Edges::None, [13006, 13006, 6528, 1183, 1183, 6, 13006, 50, 766, 40, 193]),
     ] {
         assert_eq!(bodies.each_ref().map(|body| turns(body, edges)), expected, "{edges:?}");
     }

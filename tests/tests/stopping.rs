@@ -116,16 +116,19 @@ fn compiling_is_stopped() {
 #[test]
 fn the_default_step_budget_lasts_seconds() {
     let divisions = |op: &str, ty: &str| {
-        let nested =
-            format!("{}(local.get $x){}", format!("({op} ").repeat(3000), "(local.get $x))".repeat(3000));
+        let x = "(local.get $x)";
+        let nested = format!("{}{x}{}", format!("({op} ").repeat(30_000), format!("{x})").repeat(30_000));
         format!(
-            "(func (export \"rule:{op}\") (local $x {ty}) (local.set $x ({ty}.const 3)) (loop $l (drop {nested}) (br $l)))"
+            "(memory 1) (data (i32.const 0) \"\\03\")
+             (func (export \"rule:{op}\") (local $x {ty}) (local.set $x ({ty}.load (i32.const 0)))
+               (loop $l ({ty}.store (i32.const 8) ({ty}.add {nested} ({ty}.load (i32.const 8)))) (br $l)))"
         )
     };
     let sources = [
         divisions("i32.div_u", "i32"),
         divisions("i64.rem_s", "i64"),
         divisions("f64.div", "f64"),
+        divisions("i32.add", "i32"),
         "(tag $e) (func (export \"rule:throw\") (loop $l (block (try_table (catch_all 0) (throw $e))) (br $l)))".into(),
         "(type $a (array (mut i64))) (func (export \"rule:array\")
            (loop $l (drop (array.new_default $a (i32.const 100))) (br $l)))".into(),

@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use wasmtime::{Error, Trap, WasmBacktrace};
 
 use super::Program;
-use super::imports::Stop;
+use super::host::Stop;
 use super::state::{Spent, State};
 use crate::budget::Over;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};

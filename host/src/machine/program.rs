@@ -12,6 +12,7 @@ use wasmtime::{Collector, Config, Engine, ExternType, Module};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::cache::{Cache, Key};
+use super::data::Data;
 use super::exports::Exports;
 use super::memory::{GUARD, Memories};
 use super::stack::ShadowStack;
@@ -120,6 +121,7 @@ pub struct Program {
     pub(super) exports: Exports,
     pub(super) properties: Properties,
     pub(super) stack: Option<ShadowStack>,
+    pub(super) data: Vec<Data>,
     /// Pairs of rules that are declared independent, the lower index first.
     pub(super) independent: BTreeSet<(u16, u16)>,
     /// Where the body of each function begins in the module as it came; those that are imported have none.
@@ -199,6 +201,7 @@ impl Program {
             exports,
             properties,
             stack,
+            data: Data::of(wasm),
             independent,
             bodies: bodies_of(wasm),
             limits,

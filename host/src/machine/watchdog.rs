@@ -134,7 +134,8 @@ mod tests {
     fn ends(watched: &Watched, within: Duration) -> bool {
         let mapping = Arc::new(Mapping::new(65536, 65536, 65536).unwrap());
         watched.set_place(Place::At(mapping.clone(), 64));
-        let mut left = 1 << 24;
+        let mut left = 1 << 40;
+        mapping.set_budget(64, left);
         let began = Instant::now();
         watched.turn();
         while left >= 0 && began.elapsed() < within {
