@@ -14,18 +14,21 @@ pub enum Over {
     Time,
     /// The user asked to stop.
     Interrupt,
+    /// This machine has no more of what is needed: memory, address space, threads. [`Budget::exhaustion`] says what.
+    Exhausted,
 }
 
 /// The error of a job whose budget ended before it had anything to report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stopped(pub Over);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Why it ended.
+    pub over: Over,
+    why: String,
+}
 
 impl std::fmt::Display for Stopped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self.0 {
-            Over::Time => "the time was up (--time) before the search began",
-            Over::Interrupt => "interrupted before the search began",
-        })
+        f.write_str(&self.why)
     }
 }
 
@@ -41,10 +44,12 @@ struct Shared {
     /// What the thread that looks at the clock waits for.
     deadline: Mutex<Option<Instant>>,
     changed: Condvar,
+    exhaustion: Mutex<Option<String>>,
 }
 
 const TIME: u8 = 1;
 const INTERRUPT: u8 = 2;
+const EXHAUSTED: u8 = 3;
 
 impl Budget {
     /// A budget that ends when it is interrupted, and not before.
@@ -78,7 +83,9 @@ impl Budget {
 
     /// The user asked to stop; whether for the second time. To be called from anywhere.
     pub fn interrupt(&self) -> bool {
-        self.0.over.swap(INTERRUPT, Ordering::Relaxed) == INTERRUPT
+        let interrupt = |over| (over != EXHAUSTED).then_some(INTERRUPT);
+        let before = self.0.over.fetch_update(Ordering::Relaxed, Ordering::Relaxed, interrupt);
+        before.is_ok_and(|before| before == INTERRUPT)
     }
 
     /// Why it is over, once it is.
@@ -86,6 +93,7 @@ impl Budget {
         match self.0.over.load(Ordering::Relaxed) {
             TIME => Some(Over::Time),
             INTERRUPT => Some(Over::Interrupt),
+            EXHAUSTED => Some(Over::Exhausted),
             _ => None,
         }
     }
@@ -95,12 +103,31 @@ impl Budget {
     /// # Errors
     /// It is.
     pub fn check(&self) -> Result<(), Stopped> {
-        self.over().map_or(Ok(()), |over| Err(Stopped(over)))
+        let Some(over) = self.over() else { return Ok(()) };
+        let why = match over {
+            Over::Time => "the time was up (--time) before the search began".to_string(),
+            Over::Interrupt => "interrupted before the search began".to_string(),
+            Over::Exhausted => self.exhaustion().unwrap_or_default(),
+        };
+        Err(Stopped { over, why })
     }
 
     /// Whether it is over.
     pub fn is_over(&self) -> bool {
         self.over().is_some()
+    }
+
+    /// The host cannot go on, for the reason that `message` says. What a guest does from then on does not count: it may
+    /// have seen that the host failed.
+    pub fn exhaust(&self, message: impl Into<String>) {
+        let mut exhaustion = self.0.exhaustion.lock().unwrap_or_else(PoisonError::into_inner);
+        exhaustion.get_or_insert_with(|| message.into());
+        self.0.over.store(EXHAUSTED, Ordering::Relaxed);
+    }
+
+    /// Why the host cannot go on, where it cannot: an error, which ends the job.
+    pub fn exhaustion(&self) -> Option<String> {
+        self.0.exhaustion.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn deadline(&self) -> MutexGuard<'_, Option<Instant>> {

@@ -60,6 +60,8 @@ pub enum FailureKind {
     Trap,
     /// The step budget ran out.
     Hang,
+    /// A call took too long by the clock. Where it was then is chance, and whether it happens again too.
+    Timeout,
     /// Calls nested deeper than the limit.
     StackOverflow,
     /// A choice among nothing.
@@ -80,6 +82,7 @@ impl fmt::Display for FailureKind {
             FailureKind::Fail => "fail",
             FailureKind::Trap => "trap",
             FailureKind::Hang => "hang",
+            FailureKind::Timeout => "timeout",
             FailureKind::StackOverflow => "stack-overflow",
             FailureKind::Deadlock => "deadlock",
             FailureKind::Always => "always",

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use spelunk::budget::Budget;
 use spelunk::explore::{Explorer, Options};
 use spelunk::machine::{Cache, Limits, Machine, Program, Selection};
 
@@ -21,7 +22,9 @@ const GUEST: &str = r#"(module
 /// All that an exploration comes to, as text.
 fn explored(cache: Option<&Cache>, selection: Selection) -> String {
     let wasm = wat::parse_str(GUEST).unwrap();
-    let program = Arc::new(Program::load_with(&wasm, Limits::default(), selection, cache).unwrap());
+    let program = Arc::new(
+        Program::load_with(&wasm, Limits::default(), selection, cache, &Budget::unlimited()).unwrap(),
+    );
     let mut machine = Machine::new(program.clone()).unwrap();
     let mut explorer = Explorer::new(&mut machine, Options { seed: 7, ..Options::default() });
     explorer.explore(|progress| progress.runs < 500);

@@ -435,7 +435,7 @@ fn reset(machine: &mut Machine, done: &Instrumented) {
     let memory = machine.memory(name);
     let data = memory.data_mut(&mut machine.store);
     if let Some(budget) = done.layout.budget {
-        data[budget as usize..][..4].copy_from_slice(&1000i32.to_le_bytes());
+        data[budget as usize..][..8].copy_from_slice(&256_000i64.to_le_bytes());
     }
     if let Some(depth) = done.layout.depth {
         data[depth as usize..][..4].fill(0);

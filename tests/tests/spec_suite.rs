@@ -328,7 +328,7 @@ impl<'a> Runner<'a> {
         for (memory, budget, depth) in &self.limits {
             let data = memory.data_mut(&mut self.store);
             if let Some(budget) = *budget {
-                data[budget as usize..][..4].copy_from_slice(&i32::MAX.to_le_bytes());
+                data[budget as usize..][..8].copy_from_slice(&i64::MAX.to_le_bytes());
             }
             if let Some(depth) = *depth {
                 data[depth as usize..][..4].copy_from_slice(&[0; 4]);

@@ -246,6 +246,7 @@ fn is_ours(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Budget;
     use crate::machine::Program;
 
     /// Bytes before the content: what authenticates it, and the length of our part of it.
@@ -282,7 +283,7 @@ mod tests {
 
     fn load(cache: &Cache, limits: Limits, selection: Selection) -> Program {
         let wasm = wat::parse_str(GUEST).unwrap();
-        Program::load_with(&wasm, limits, selection, Some(cache)).unwrap()
+        Program::load_with(&wasm, limits, selection, Some(cache), &Budget::unlimited()).unwrap()
     }
 
     #[test]

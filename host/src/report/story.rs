@@ -120,7 +120,7 @@ pub(super) fn finding_text(finding: &Finding) -> String {
     }
     if let Some(place) = &finding.failure.place {
         let verb = match finding.failure.kind {
-            FailureKind::Hang | FailureKind::StackOverflow => "in",
+            FailureKind::Hang | FailureKind::Timeout | FailureKind::StackOverflow => "in",
             _ if place.contains('+') => "at",
             _ => "panicked at",
         };

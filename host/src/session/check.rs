@@ -96,7 +96,7 @@ impl Work<'_> {
             }
             match self.budget.over() {
                 Some(Over::Time) => Some(Limit::Time),
-                Some(Over::Interrupt) => Some(Limit::Interrupt),
+                Some(Over::Interrupt | Over::Exhausted) => Some(Limit::Interrupt),
                 None => is_unheard.load(Ordering::Relaxed).then_some(Limit::Interrupt),
             }
         };
