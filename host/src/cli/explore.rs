@@ -204,6 +204,8 @@ impl Explore {
         }
         let mut reported: Vec<Finding> = Vec::new();
         let mut is_flaky = false;
+        let rules = (0..).zip(explorer.target().rules()).filter(|(_, rule)| self.rule.contains(&rule.name));
+        let rules: Vec<u16> = rules.map(|(index, _)| index).collect();
         while self.max_findings == 0 || known_before + reported.len() < self.max_findings {
             let found = known_before + reported.len();
             let saved_at = Instant::now();
@@ -230,8 +232,8 @@ impl Explore {
                 continue;
             };
             let place = (&self.guest, &*self.findings());
-            let budget = Some(self.shrink_budget);
-            match found::told(explorer.target(), &finding, place, budget, output, interrupted)? {
+            let limits = (&*rules, Some(self.shrink_budget));
+            match found::told(explorer.target(), &finding, place, limits, output, interrupted)? {
                 Some(finding) => reported.push(finding),
                 None => {
                     is_flaky = true;

@@ -51,13 +51,13 @@ pub(super) fn tell_saved(saved: &[Saved], guest: &Guest, output: &mut Output) ->
     Ok(())
 }
 
-/// Shrinks, saves and tells a finding; nothing where it does not happen again. With `budget` `None` it is the simplest
-/// one already.
+/// Shrinks, saves and tells a finding; nothing where it does not happen again. Shrinking calls `rules`; none is all. With
+/// `budget` `None` it is the simplest one already.
 pub(super) fn told(
     machine: &mut Machine,
     finding: &explore::Finding,
     (guest, folder): (&Guest, &Path),
-    budget: Option<u64>,
+    (rules, budget): (&[u16], Option<u64>),
     output: &mut Output,
     interrupted: &AtomicBool,
 ) -> Result<Option<Finding>> {
@@ -65,7 +65,8 @@ pub(super) fn told(
     let path = folder.join(format!("{}.json", failure.id()));
     // As it was found first, so that it is not lost whatever happens while it is shrunk.
     let saved = save(machine, trace, Some(failure), &path);
-    let shrunk = shrunk(machine, trace, failure, budget.unwrap_or(0), &mut output.console, interrupted);
+    let limits = (rules, budget.unwrap_or(0));
+    let shrunk = shrunk(machine, trace, failure, limits, &mut output.console, interrupted);
     let shrunk = match shrunk {
         Ok(shrunk) => shrunk,
         Err(NotReproduced(replayed)) => {

@@ -50,19 +50,24 @@ impl Shrink {
         let trace = file.trace(&machine).with_context(|| {
             format!("the trace `{}` does not fit `{}`", self.trace.display(), self.guest.target.display())
         })?;
-        let shrunk =
-            match shrunk(&mut machine, &trace, failure, self.shrink_budget, &mut output.console, interrupted)
-            {
-                Ok(shrunk) => shrunk,
-                Err(NotReproduced(replayed)) => {
-                    let why = describe(&machine, &trace, &replayed);
-                    output.report.event("shrink", json!({ "outcome": "not reproduced", "why": why }))?;
-                    output
-                        .report
-                        .text(&format!("It cannot be shrunk, since it does not fail as recorded: {why}"))?;
-                    return Ok(if replayed == Replayed::Passed { PASSED } else { NONDETERMINISM });
-                }
-            };
+        let shrunk = match shrunk(
+            &mut machine,
+            &trace,
+            failure,
+            (&[], self.shrink_budget),
+            &mut output.console,
+            interrupted,
+        ) {
+            Ok(shrunk) => shrunk,
+            Err(NotReproduced(replayed)) => {
+                let why = describe(&machine, &trace, &replayed);
+                output.report.event("shrink", json!({ "outcome": "not reproduced", "why": why }))?;
+                output
+                    .report
+                    .text(&format!("It cannot be shrunk, since it does not fail as recorded: {why}"))?;
+                return Ok(if replayed == Replayed::Passed { PASSED } else { NONDETERMINISM });
+            }
+        };
         let path = self.output.as_ref().unwrap_or(&self.trace);
         for (failure, trace) in &shrunk.others {
             keep(&machine, trace, failure, path.parent().unwrap_or(Path::new("")), output)?;
@@ -82,17 +87,17 @@ impl Shrink {
     }
 }
 
-/// Shrinks, and shows how far it is.
+/// Shrinks with these rules (none is all), and shows how far it is.
 pub(super) fn shrunk(
     machine: &mut Machine,
     trace: &Trace,
     failure: &Failure,
-    budget: u64,
+    (rules, budget): (&[u16], u64),
     console: &mut Console,
     interrupted: &AtomicBool,
 ) -> Result<Shrunk, NotReproduced> {
     let mut redrawn = Instant::now();
-    shrink(machine, trace, failure, budget, |executions, steps| {
+    shrink(machine, trace, failure, rules, budget, |executions, steps| {
         if redrawn.elapsed() > Duration::from_millis(100) {
             redrawn = Instant::now();
             console.shrinking(executions, steps);

@@ -177,8 +177,14 @@ fn a_fault_during_the_third_of_five_rules_is_found() {
             if state.0 == 5 { fail("five in order") } else { Outcome::Pass }
         });
         let (_, findings) = explore(&mut model, Options { seed, ..Options::default() }, 1_000_000);
-        let shrunk =
-            crate::shrink::shrink(&mut model, &findings[0].trace, &findings[0].failure, 100_000, |_, _| true);
+        let shrunk = crate::shrink::shrink(
+            &mut model,
+            &findings[0].trace,
+            &findings[0].failure,
+            &[],
+            100_000,
+            |_, _| true,
+        );
         let actions: Vec<Action> = shrunk.unwrap().trace.steps().iter().map(|step| step.action).collect();
         let [one, two, three, four, five] = [0, 1, 2, 3, 4].map(Action::Rule);
         let (on, off) = (Action::Fault(0, true), Action::Fault(0, false));
