@@ -18,7 +18,7 @@ use super::memory::{GUARD, Memories};
 use super::stack::ShadowStack;
 use super::watchdog::{CALL_MAX, Place};
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
-use crate::budget::{Budget, Over};
+use crate::budget::Budget;
 use crate::file::{self, Names};
 use crate::property::{Counts, Properties};
 use crate::target::Rule;
@@ -350,13 +350,9 @@ fn compile_within(
     loop {
         match receiver.recv_timeout(POLL) {
             Ok(compiled) => return compiled,
-            Err(RecvTimeoutError::Timeout) => match budget.over() {
-                None => {}
-                Some(Over::Interrupt) => bail!("interrupted while the module was compiled"),
-                Some(_) => {
-                    bail!("compiling the module did not end within the time that it was given (--time)")
-                }
-            },
+            Err(RecvTimeoutError::Timeout) => {
+                budget.check().context("compiling the module did not come to its end")?;
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 let panic = thread.join().expect_err("a thread that sends nothing panics");
                 std::panic::resume_unwind(panic)
