@@ -167,6 +167,9 @@ struct Lists {
     /// The bits of the highest score of each label, by the label's hash.
     scores: Vec<(u64, u64)>,
     counts: Counts,
+    /// See [`Knowledge::merged`].
+    #[serde(default)]
+    merged: Vec<(Hex, Tally)>,
 }
 
 /// A finding, as it is stored.
@@ -264,6 +267,16 @@ impl Campaign {
     /// The hash of the module.
     pub fn module_hash(&self) -> u128 {
         self.module
+    }
+
+    /// What names it: campaigns of one module with the same settings do the same runs.
+    pub fn name(&self) -> u128 {
+        let settings = serde_json::to_vec(&self.settings).unwrap_or_default();
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.module.to_le_bytes()).update(&settings);
+        let mut name = [0; 16];
+        hasher.finalize_xof().fill(&mut name);
+        u128::from_le_bytes(name)
     }
 
     /// The module that it was begun with.
@@ -376,6 +389,7 @@ impl Campaign {
                 .collect(),
             scores: known.scores.iter().map(|(label, score)| (*label, score.to_bits())).collect(),
             counts,
+            merged: known.merged.iter().map(|(name, tally)| (Hex(*name), tally.clone())).collect(),
         };
         let checkpoints = known.checkpoints.iter().map(|checkpoint| {
             let snapshot = checkpoint.snapshot.as_ref().filter(|_| kept.contains(&checkpoint.id));
@@ -498,6 +512,7 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     }
     findings.sort_by_key(|finding| finding.run);
     known.findings = findings;
+    known.merged = lists.merged.into_iter().map(|(name, tally)| (name.0, tally)).collect();
     if counters.runs > 0 {
         known.tally = tally(counters, lists.counts);
     }

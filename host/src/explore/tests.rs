@@ -300,7 +300,18 @@ fn a_merged_exploration_knows_what_both_knew_and_goes_on() {
         known.edges.iter().map(|(slot, _)| *slot).collect::<std::collections::BTreeSet<_>>()
     };
     let all = &slots(&one) | &slots(&other);
-    one.merge(&other);
+    // What comes again is not counted again, nor what comes by another way.
+    let mut third = run(3, 100);
+    third.merge(&other, (3, 2));
+    one.merge(&other, (1, 2));
+    let saved = one.checkpoints.saved();
+    one.merge(&other, (1, 2));
+    assert_eq!((one.tally.runs, one.checkpoints.saved()), (500, saved));
+    let mut both = one.clone();
+    both.merge(&third, (1, 3));
+    assert_eq!(both.tally.runs, 600);
+    third.merge(&both, (3, 1));
+    assert_eq!((third.tally.runs, third.tally.counts.clone()), (600, both.tally.counts.clone()));
     assert_eq!(slots(&one), all);
     assert_eq!((one.tally.runs, one.progress().edges as usize), (500, all.len()));
     let states: Vec<_> = one.checkpoints.iter().map(|c| c.state).collect();

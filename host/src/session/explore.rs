@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use super::finding::FoundAfter;
 use super::saved::Saved;
 use super::start::Started;
+use super::status::Status;
 use super::{Begin, Event, Finding, JobResult, Pace, Summary, Verdict, Work};
 use crate::budget::Over;
 use crate::campaign::{Campaign, Settings};
@@ -115,7 +116,11 @@ impl Work<'_> {
         self.observer.on(Event::Searching { steps: search.explorer.progress().steps })?;
         let searching = Instant::now();
         let telling = search.telling;
-        search.run(searching)?;
+        let ran = search.run(searching);
+        if let Some(campaign) = &search.campaign {
+            Status::withdraw(campaign.folder());
+        }
+        ran?;
         let seconds = searching.elapsed().saturating_sub(search.telling - telling);
         search.summary(seconds, runs_before)
     }
@@ -211,6 +216,7 @@ impl Search<'_, '_, '_> {
         }
         let program = self.explorer.target().program().clone();
         let saved = campaign.save(self.explorer.knowledge(), &program);
+        Status::publish(campaign, self.explorer.knowledge(), &program);
         if saved.is_err() {
             self.tell_new(started)?;
         }

@@ -60,22 +60,36 @@ impl Saved {
     }
 }
 
-impl Work<'_> {
-    /// Replays what was found before, in the order of its names, and tells what became of it.
-    pub(super) fn replay_saved(&self, machine: &mut Machine) -> Result<Vec<Saved>> {
-        let folder = self.guest.place.findings();
+impl Saved {
+    /// Replays the traces in a folder of findings, in the order of their names. `tell` is told of each.
+    ///
+    /// # Errors
+    /// The folder cannot be read; what `tell` says.
+    pub fn replay_all(
+        machine: &mut Machine,
+        folder: &Path,
+        mut tell: impl FnMut(&Saved) -> Result<()>,
+    ) -> Result<Vec<Saved>> {
         if !folder.exists() {
             return Ok(Vec::new());
         }
-        let files = disk::files(&folder, Some("json"));
+        let files = disk::files(folder, Some("json"));
         let files = files.with_context(|| format!("cannot read the findings in `{}`", folder.display()))?;
         let mut all = Vec::new();
         for path in files {
             let saved = replayed(machine, path);
-            self.observer.on(Event::Saved(&saved))?;
+            tell(&saved)?;
             all.push(saved);
         }
         Ok(all)
+    }
+}
+
+impl Work<'_> {
+    /// Replays what was found before, in the order of its names, and tells what became of it.
+    pub(super) fn replay_saved(&self, machine: &mut Machine) -> Result<Vec<Saved>> {
+        let folder = self.guest.place.findings();
+        Saved::replay_all(machine, &folder, |saved| self.observer.on(Event::Saved(saved)))
     }
 
     /// Tells a finding that was saved before in full, as the first time; one that was not shrunk to the end is shrunk
