@@ -365,7 +365,7 @@ fn the_initial_state_is_checked() {
     let mut explorer = spelunk::explore::Explorer::new(&mut machine, Default::default());
     explorer.explore(|progress| progress.runs < 10);
     assert_eq!(explorer.progress().findings, 1);
-    assert_eq!(explorer.findings()[0].trace.len(), 1);
+    assert_eq!(explorer.findings().next().unwrap().trace.len(), 1);
 }
 
 /// A fault can be toggled where a precondition fails: that comes before.

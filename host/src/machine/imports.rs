@@ -9,8 +9,9 @@ use wasmtime::{
     ResourceLimiter, Store, Trap,
 };
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::xxh3_64;
 
+use super::keyed::Hasher;
 use crate::choice::{Chooser, Kind, Value};
 use crate::outcome::{Failure, FailureKind};
 use crate::property::{Properties, PropertyKind};
@@ -28,7 +29,7 @@ pub(crate) struct Host {
     /// The guest is one function, and it was called.
     pub(crate) has_run: bool,
     /// What the guest says its state is, while it is asked.
-    pub(crate) state: Option<Xxh3>,
+    pub(crate) state: Option<Hasher>,
     /// The current step is being told.
     pub(crate) is_verbose: bool,
     pub(crate) told: Told,

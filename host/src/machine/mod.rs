@@ -11,6 +11,7 @@ mod calls;
 mod exports;
 mod failure;
 mod imports;
+mod keyed;
 mod memory;
 mod pages;
 mod portable;
@@ -22,7 +23,6 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use wasmtime::{Linker, Store};
-use xxhash_rust::xxh3::Xxh3;
 
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
@@ -34,6 +34,7 @@ use crate::trace::Action;
 use calls::{Calls, Room};
 use failure::Phase;
 use imports::{Host, Limiter};
+use pages::Hashing;
 use state::State;
 
 pub use spelunk_instrumenter::Edges;
@@ -190,7 +191,7 @@ impl Machine {
         self.state.begin(&self.program.limits);
         let host = self.store.data_mut();
         host.may_choose = false;
-        host.state = Some(Xxh3::new());
+        host.state = Some(keyed::Hasher::new());
         let call = self.calls.state.as_mut().expect("the caller found it");
         let called = call.call(&mut self.store).map_err(|error| self.failed(error, Phase::State));
         let host = self.store.data_mut();
@@ -199,7 +200,7 @@ impl Machine {
         hasher.update(&[u8::from(host.has_run)]);
         self.state.load(&mut self.store, &before);
         match called {
-            Ok(_) => Ok(hasher.digest128()),
+            Ok(_) => Ok(hasher.finish()),
             Err(Outcome::Fail(failure)) => Err(Halt::Fail(failure)),
             Err(Outcome::Stopped) => Err(Halt::Stopped),
             Err(_) => Err(Halt::Fail(Box::new(Failure {
@@ -209,6 +210,12 @@ impl Machine {
                 place: None,
             }))),
         }
+    }
+
+    fn live_hash(&mut self, hashing: Hashing) -> Option<u128> {
+        // What no snapshot holds may differ where all else is equal.
+        let is_whole = self.program.obstacles().is_empty();
+        is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack, hashing))
     }
 
     fn failed(&mut self, error: wasmtime::Error, phase: Phase) -> Outcome {
@@ -399,15 +406,13 @@ impl Target for Machine {
     }
 
     fn live_state(&mut self) -> Option<u128> {
-        // What no snapshot holds may differ where all else is equal.
-        let is_whole = self.program.obstacles().is_empty();
-        is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack))
+        self.live_hash(Hashing::Portable)
     }
 
     fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
         // What the guest does while it says what its state is must be undone.
         if self.calls.state.is_none() || !self.program.obstacles().is_empty() {
-            return Ok(self.live_state());
+            return Ok(self.live_hash(Hashing::Keyed));
         }
         self.on_guest_stack(Machine::guest_state).map(Some)
     }
