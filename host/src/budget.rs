@@ -14,7 +14,25 @@ pub enum Over {
     Time,
     /// The user asked to stop.
     Interrupt,
+    /// This machine has no more of what is needed: memory, address space, threads. [`Budget::exhaustion`] says what.
+    Exhausted,
 }
+
+/// The error of a job whose budget ended before it had anything to report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Why it ended.
+    pub over: Over,
+    why: String,
+}
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl std::error::Error for Stopped {}
 
 /// Time, and whether the user asked to stop. Clones are the same budget.
 #[derive(Clone, Debug, Default)]
@@ -26,10 +44,12 @@ struct Shared {
     /// What the thread that looks at the clock waits for.
     deadline: Mutex<Option<Instant>>,
     changed: Condvar,
+    exhaustion: Mutex<Option<String>>,
 }
 
 const TIME: u8 = 1;
 const INTERRUPT: u8 = 2;
+const EXHAUSTED: u8 = 3;
 
 impl Budget {
     /// A budget that ends when it is interrupted, and not before.
@@ -61,9 +81,11 @@ impl Budget {
         }
     }
 
-    /// The user asked to stop. To be called from anywhere, a signal's handler too.
-    pub fn interrupt(&self) {
-        self.0.over.store(INTERRUPT, Ordering::Relaxed);
+    /// The user asked to stop; whether for the second time. To be called from anywhere.
+    pub fn interrupt(&self) -> bool {
+        let interrupt = |over| (over != EXHAUSTED).then_some(INTERRUPT);
+        let before = self.0.over.fetch_update(Ordering::Relaxed, Ordering::Relaxed, interrupt);
+        before.is_ok_and(|before| before == INTERRUPT)
     }
 
     /// Why it is over, once it is.
@@ -71,13 +93,41 @@ impl Budget {
         match self.0.over.load(Ordering::Relaxed) {
             TIME => Some(Over::Time),
             INTERRUPT => Some(Over::Interrupt),
+            EXHAUSTED => Some(Over::Exhausted),
             _ => None,
         }
+    }
+
+    /// Goes on only while it is not over.
+    ///
+    /// # Errors
+    /// It is.
+    pub fn check(&self) -> Result<(), Stopped> {
+        let Some(over) = self.over() else { return Ok(()) };
+        let why = match over {
+            Over::Time => "the time was up (--time) before the search began".to_string(),
+            Over::Interrupt => "interrupted before the search began".to_string(),
+            Over::Exhausted => self.exhaustion().unwrap_or_default(),
+        };
+        Err(Stopped { over, why })
     }
 
     /// Whether it is over.
     pub fn is_over(&self) -> bool {
         self.over().is_some()
+    }
+
+    /// The host cannot go on, for the reason that `message` says. What a guest does from then on does not count: it may
+    /// have seen that the host failed.
+    pub fn exhaust(&self, message: impl Into<String>) {
+        let mut exhaustion = self.0.exhaustion.lock().unwrap_or_else(PoisonError::into_inner);
+        exhaustion.get_or_insert_with(|| message.into());
+        self.0.over.store(EXHAUSTED, Ordering::Relaxed);
+    }
+
+    /// Why the host cannot go on, where it cannot: an error, which ends the job.
+    pub fn exhaustion(&self) -> Option<String> {
+        self.0.exhaustion.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn deadline(&self) -> MutexGuard<'_, Option<Instant>> {

@@ -1,7 +1,6 @@
 //! Trace files: a finding on disk. JSON, one step a line, so that two of them can be compared with `diff`.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{Choice, Kind, Value};
+use crate::disk;
 use crate::outcome::Failure;
 use crate::target::{Rule, Target};
 use crate::trace::{Action, Trace};
@@ -34,8 +34,23 @@ pub struct TraceFile {
     pub selection: Selection,
     /// What it ended with; `None` where every step passes.
     pub failure: Option<Failure>,
+    /// How far it was shrunk, where it fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shrinking: Option<Shrinking>,
     /// The steps.
     pub steps: Vec<StepLine>,
+}
+
+/// How far a trace was shrunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shrinking {
+    /// Not yet, or not to the end.
+    Pending,
+    /// As far as the candidates went that it was allowed.
+    Limited,
+    /// No pass helps any more.
+    Minimal,
 }
 
 /// See `machine::Limits`.
@@ -356,13 +371,17 @@ impl TraceFile {
         trace_of(target, &self.steps)
     }
 
+    /// Whether it was recorded on this very module, with these limits and this selection: then its states compare.
+    pub fn is_of(&self, module: u128, limits: &Limits, selection: &Selection) -> bool {
+        self.module.0 == module && self.limits == *limits && self.selection == *selection
+    }
+
     /// Reads a file.
     ///
     /// # Errors
     /// A file that cannot be read, that is not a trace, or that a newer version wrote.
     pub fn read(path: &Path) -> Result<TraceFile> {
-        let text =
-            std::fs::read(path).with_context(|| format!("cannot read the trace `{}`", path.display()))?;
+        let text = disk::read(path).with_context(|| format!("cannot read the trace `{}`", path.display()))?;
         TraceFile::parse(&text).with_context(|| {
             format!(
                 "`{}` is not a trace that can be read (explorations save them below .spelunk/TARGET/findings)",
@@ -408,23 +427,21 @@ impl TraceFile {
         let _ = writeln!(text, "  \"limits\": {},", json(&self.limits));
         let _ = writeln!(text, "  \"selection\": {},", json(&self.selection));
         let _ = writeln!(text, "  \"failure\": {},", json(&self.failure));
+        if let Some(shrinking) = self.shrinking {
+            let _ = writeln!(text, "  \"shrinking\": {},", json(&shrinking));
+        }
         let lines: Vec<String> = self.steps.iter().map(|step| format!("    {}", json(step))).collect();
         let _ = writeln!(text, "  \"steps\": [\n{}\n  ]\n}}", lines.join(",\n"));
         text
     }
 
-    /// Writes the file under a temporary name first, so that a file of this name is always whole.
+    /// Writes the file, whole or not at all.
     ///
     /// # Errors
-    /// The folder cannot be made or written to.
+    /// The folder cannot be written to.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let cannot = || format!("cannot write the trace `{}`", path.display());
-        std::fs::create_dir_all(folder).with_context(cannot)?;
-        let temporary = path.with_extension(format!("tmp{}", std::process::id()));
-        let mut file = std::fs::File::create(&temporary).with_context(cannot)?;
-        let written = file.write_all(self.text().as_bytes()).and_then(|()| file.sync_all());
-        written.and_then(|()| std::fs::rename(&temporary, path)).with_context(cannot)
+        let written = disk::write(path, self.text().as_bytes());
+        written.with_context(|| format!("cannot write the trace `{}`", path.display()))
     }
 }
 
@@ -480,7 +497,8 @@ mod tests {
         let steps = lines_of(&model(), &trace);
         let selection = Selection { edges: Edges::Static, include: vec!["a*".into()], exclude: Vec::new() };
         let failure = Some(failure);
-        (TraceFile { spelunk: VERSION, module: Hex(9), limits, selection, failure, steps }, trace)
+        let shrinking = Some(Shrinking::Limited);
+        (TraceFile { spelunk: VERSION, module: Hex(9), limits, selection, failure, shrinking, steps }, trace)
     }
 
     #[test]
@@ -489,7 +507,7 @@ mod tests {
         let parsed = TraceFile::parse(file.text().as_bytes()).unwrap();
         assert_eq!(parsed, file);
         assert_eq!(parsed.trace(&model()).unwrap(), trace);
-        assert_eq!(file.text().lines().count(), 12);
+        assert_eq!(file.text().lines().count(), 13);
     }
 
     fn check(change: impl Fn(&mut TraceFile), expected: &str) {

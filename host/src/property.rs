@@ -45,6 +45,10 @@ pub struct Property {
 }
 
 impl Property {
+    fn key(&self) -> (PropertyKind, &str) {
+        (self.kind, &self.name)
+    }
+
     /// Counts one evaluation.
     pub fn count(&mut self, holds: bool) {
         self.reached += 1;
@@ -83,21 +87,78 @@ impl Counts {
         Counts { declared: properties.0.len(), properties, events: BTreeMap::new() }
     }
 
-    /// Adds what was counted elsewhere.
+    /// Adds what was counted elsewhere. Of properties that are not declared, and of events, so many are told apart as
+    /// there is room for; further properties do not count, and further events count as one.
     pub fn add(&mut self, other: &Counts) {
+        let known = self.properties.0.len();
+        let mut room =
+            Room::new(self.properties.0[self.declared..].iter().map(|property| property.name.len()));
         for property in &other.properties.0 {
-            let index = self.properties.declare(property.kind, &property.name);
-            let known = self.properties.at(index);
-            known.reached += property.reached;
-            known.held += property.held;
+            if let Some(at) = self.find(known, property) {
+                let known = &mut self.properties.0[at];
+                known.reached += property.reached;
+                known.held += property.held;
+            } else if room.takes(property.name.len()) {
+                self.properties.0.push(property.clone());
+            }
         }
         // Which was reached first may differ between workers.
-        self.properties.0[self.declared..].sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
+        self.properties.0[self.declared..].sort_by(|a, b| a.key().cmp(&b.key()));
+        if other.events.is_empty() {
+            return;
+        }
+        let mut room = Room::new(self.events.keys().map(String::len));
         for (event, count) in &other.events {
-            *self.events.entry(event.clone()).or_default() += count;
+            if let Some(known) = self.events.get_mut(event) {
+                *known += count;
+                continue;
+            }
+            let event = if room.takes(event.len()) { event } else { OTHERS };
+            *self.events.entry(event.to_string()).or_default() += count;
         }
     }
+
+    /// The index of a property among the first `known`, those of which that are not declared are sorted.
+    fn find(&self, known: usize, property: &Property) -> Option<usize> {
+        let (declared, others) = self.properties.0[..known].split_at(self.declared);
+        let declared = declared.iter().position(|known| known.key() == property.key());
+        let other = || others.binary_search_by(|known| known.key().cmp(&property.key())).ok();
+        declared.or_else(|| other().map(|at| self.declared + at))
+    }
 }
+
+/// Room for names.
+struct Room {
+    names: usize,
+    bytes: usize,
+}
+
+impl Room {
+    /// What is left beside names of these lengths.
+    fn new(lengths: impl Iterator<Item = usize>) -> Room {
+        let start = Room { names: NAMES_MAX, bytes: NAMES_BYTES_MAX };
+        lengths.fold(start, |Room { names, bytes }, length| Room {
+            names: names.saturating_sub(1),
+            bytes: bytes.saturating_sub(length),
+        })
+    }
+
+    /// Takes room for one more, where there is.
+    fn takes(&mut self, length: usize) -> bool {
+        let fits = self.names > 0 && length <= self.bytes;
+        if fits {
+            (self.names, self.bytes) = (self.names - 1, self.bytes - length);
+        }
+        fits
+    }
+}
+
+/// Different properties, and events, each, that are told apart beside the properties that are declared.
+pub const NAMES_MAX: usize = 10_000;
+/// Bytes of their names, each.
+pub const NAMES_BYTES_MAX: usize = 4 << 20;
+/// What further events count as.
+pub const OTHERS: &str = "(all others)";
 
 impl Properties {
     /// Reads the declarations in a `spelunk:properties` section: a line each, `sometimes NAME`. Lines of
@@ -114,17 +175,32 @@ impl Properties {
                 _ => continue,
             };
             properties.declare(kind, name);
+            if properties.0.len() == NAMES_MAX {
+                break;
+            }
         }
         properties
+    }
+
+    /// Adds a property that is not known; its index.
+    pub(crate) fn push(&mut self, kind: PropertyKind, name: String) -> usize {
+        self.0.push(Property { kind, name, reached: 0, held: 0 });
+        self.0.len() - 1
+    }
+
+    /// Forgets those after the first `kept` that were not reached.
+    pub(crate) fn retain_counted(&mut self, kept: usize) {
+        let mut at = 0;
+        self.0.retain(|property| {
+            at += 1;
+            at <= kept || property.reached > 0
+        });
     }
 
     /// The index of the property, which is added where it is not known.
     pub fn declare(&mut self, kind: PropertyKind, name: &str) -> usize {
         let known = self.0.iter().position(|p| p.kind == kind && p.name == name);
-        known.unwrap_or_else(|| {
-            self.0.push(Property { kind, name: name.to_string(), reached: 0, held: 0 });
-            self.0.len() - 1
-        })
+        known.unwrap_or_else(|| self.push(kind, name.to_string()))
     }
 
     /// What was counted, which is forgotten; the properties stay declared.

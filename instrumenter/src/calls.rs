@@ -3,9 +3,10 @@
 //! Work multiplies through calls in two ways: by recursion, and by functions that call others and are called
 //! from several places (each of twenty functions calling the next one twice makes a million calls). A function
 //! with one call site, or one that calls nothing, only does a bounded amount of work for each thing that is
-//! counted already.
+//! counted already: what calls it pays for that, unless it is so much that its own entries are counted.
 
 use crate::code::each_instr;
+use crate::work;
 use std::collections::BTreeMap;
 use walrus::ir::*;
 use walrus::{
@@ -21,6 +22,24 @@ pub(crate) struct Calls {
     pub multiplies: Vec<bool>,
     /// Functions that a reference may stand for, in order of index.
     pub referenced: Vec<FunctionId>,
+    /// By node of the call graph: what calling it takes.
+    work: Vec<u64>,
+    node_of_type: BTreeMap<TypeId, usize>,
+}
+
+impl Calls {
+    /// What an instruction takes, and what it calls.
+    pub(crate) fn work(&self, instr: &Instr) -> u64 {
+        let called = match instr {
+            Instr::Call(Call { func }) | Instr::ReturnCall(ReturnCall { func }) => self.work[func.index()],
+            Instr::CallIndirect(CallIndirect { ty, .. })
+            | Instr::ReturnCallIndirect(ReturnCallIndirect { ty, .. })
+            | Instr::CallRef(CallRef { ty })
+            | Instr::ReturnCallRef(ReturnCallRef { ty }) => self.work[self.node_of_type[ty]],
+            _ => 0,
+        };
+        work::of(instr) + called
+    }
 }
 
 /// Reads the call graph. Linear in the size of the module.
@@ -28,7 +47,10 @@ pub(crate) fn analyse(module: &Module) -> Calls {
     let mut graph = Graph::new(module);
     let functions = module.funcs.iter().count();
     for (id, function) in module.funcs.iter_local() {
-        each_instr(function, |instr, _| graph.instr(id.index(), instr));
+        each_instr(function, |instr, _| {
+            graph.instr(id.index(), instr);
+            graph.work[id.index()] += work::of(instr);
+        });
     }
     let referenced = graph.references(module);
     let recursive = crate::cycles::in_cycles(&graph.edges);
@@ -36,10 +58,12 @@ pub(crate) fn analyse(module: &Module) -> Calls {
         let indirect: u32 = graph.callers_of_type(index).map(|node| graph.sites[node]).sum();
         graph.sites[index] + indirect
     };
-    let multiplies = (0..functions)
+    let mut multiplies: Vec<bool> = (0..functions)
         .map(|index| recursive[index] || !graph.edges[index].is_empty() && sites(index) >= 2)
         .collect();
-    Calls { recursive: recursive[..functions].to_vec(), multiplies, referenced }
+    let work = graph.works(&mut multiplies);
+    let recursive = recursive[..functions].to_vec();
+    Calls { recursive, multiplies, referenced, work, node_of_type: graph.node_of_type }
 }
 
 /// Nodes are functions, by index, and then types: a type stands for a call through a reference.
@@ -51,17 +75,23 @@ struct Graph {
     type_of: Vec<TypeId>,
     is_local: Vec<bool>,
     is_referenced: Vec<bool>,
+    /// By node: what the instructions of the function take.
+    work: Vec<u64>,
 }
 
 impl Graph {
     fn new(module: &Module) -> Self {
         let type_of: Vec<TypeId> = module.funcs.iter().map(|function| function.ty()).collect();
-        let is_local =
+        let is_local: Vec<bool> =
             module.funcs.iter().map(|f| matches!(f.kind, walrus::FunctionKind::Local(_))).collect();
         let (node_of_type, nodes) = type_nodes(module, type_of.len());
+        let mut work: Vec<u64> =
+            is_local.iter().map(|is_local| if *is_local { 0 } else { work::HOST_CALL }).collect();
+        work.resize(nodes, 0);
         Self {
             edges: vec![Vec::new(); nodes],
             sites: vec![0; nodes],
+            work,
             node_of_type,
             is_referenced: vec![false; type_of.len()],
             type_of,
@@ -88,6 +118,39 @@ impl Graph {
     fn call(&mut self, from: usize, to: usize) {
         self.edges[from].push(to as u32);
         self.sites[to] += 1;
+    }
+
+    /// By node: what calling it takes beyond what its own counter pays. Functions of much work are made to be counted.
+    fn works(&mut self, multiplies: &mut [bool]) -> Vec<u64> {
+        let mut taken = vec![0; self.edges.len()];
+        let mut is_seen = vec![false; self.edges.len()];
+        for root in 0..self.edges.len() {
+            let mut path = Vec::new();
+            if !std::mem::replace(&mut is_seen[root], true) {
+                path.push((root, 0));
+            }
+            while let Some((node, next)) = path.last_mut() {
+                let node = *node;
+                if let Some(&to) = self.edges[node].get(*next) {
+                    *next += 1;
+                    if !std::mem::replace(&mut is_seen[to as usize], true) {
+                        path.push((to as usize, 0));
+                    }
+                    continue;
+                }
+                path.pop();
+                let called = self.edges[node].iter().map(|to| taken[*to as usize]);
+                let Some(is_counted) = multiplies.get_mut(node) else {
+                    // A call through a reference may go to any of them.
+                    taken[node] = called.max().unwrap_or(0);
+                    continue;
+                };
+                let work = self.work[node] + called.sum::<u64>();
+                *is_counted |= work > work::UNCOUNTED_MAX;
+                taken[node] = if *is_counted { 0 } else { work };
+            }
+        }
+        taken
     }
 
     fn callers_of_type(&self, function: usize) -> impl Iterator<Item = usize> {

@@ -35,6 +35,8 @@ pub(crate) struct Block {
     pub head: Option<Place>,
     /// Offset of its first instruction in the original file.
     pub offset: Option<u32>,
+    /// What its instructions take; see [`work`](crate::work).
+    pub work: u64,
 }
 
 /// Before instruction `index` of sequence `seq`.

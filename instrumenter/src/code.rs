@@ -53,6 +53,7 @@ pub(crate) enum Width {
     Byte,
     Half,
     Word,
+    Long,
 }
 
 impl Private {
@@ -63,6 +64,7 @@ impl Private {
             Width::Byte => (LoadKind::I32_8 { kind: zero }, 1),
             Width::Half => (LoadKind::I32_16 { kind: zero }, 2),
             Width::Word => (LoadKind::I32 { atomic: false }, 4),
+            Width::Long => (LoadKind::I64 { atomic: false }, 8),
         };
         push(code, Load { memory: self.0, kind, arg: MemArg { align, offset: offset.into() } });
     }
@@ -73,6 +75,7 @@ impl Private {
             Width::Byte => (StoreKind::I32_8 { atomic: false }, 1),
             Width::Half => (StoreKind::I32_16 { atomic: false }, 2),
             Width::Word => (StoreKind::I32 { atomic: false }, 4),
+            Width::Long => (StoreKind::I64 { atomic: false }, 8),
         };
         push(code, Store { memory: self.0, kind, arg: MemArg { align, offset: offset.into() } });
     }
@@ -88,6 +91,35 @@ impl Private {
         i32_const(code, 0);
         i32_const(code, 1);
         self.store(code, Width::Byte, address);
+    }
+
+    /// Takes steps from the budget, and traps where that is used up. `steps` pushes how many, an `i64`; `scratch` is an
+    /// `i64` too.
+    ///
+    /// ```wat
+    /// (i64.store $p offset=BUDGET (i32.const 0)
+    ///   (local.tee $t (i64.sub (i64.load $p offset=BUDGET (i32.const 0)) STEPS)))
+    /// (if (i64.lt_s (local.get $t) (i64.const 0)) (then (unreachable)))
+    /// ```
+    pub(crate) fn pay(
+        self,
+        function: &mut LocalFunction,
+        code: &mut Code,
+        (budget, scratch): (u32, LocalId),
+        steps: impl FnOnce(&mut Code),
+    ) {
+        i32_const(code, 0);
+        self.load_at(code, Width::Long, budget);
+        steps(code);
+        binop(code, BinaryOp::I64Sub);
+        tee(code, scratch);
+        self.store(code, Width::Long, budget);
+        get(code, scratch);
+        i64_const(code, 0);
+        binop(code, BinaryOp::I64LtS);
+        let mut trap = Code::with_capacity(1);
+        push(&mut trap, Unreachable {});
+        if_then(function, code, trap);
     }
 }
 

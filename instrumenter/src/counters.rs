@@ -2,14 +2,17 @@
 
 use crate::code::*;
 use crate::weave::{Action, Places, Weaver};
+use walrus::ValType;
 use walrus::ir::*;
-use walrus::{LocalId, ValType};
+
+/// Steps that are paid together, so that a counter of one byte adds them up.
+const TOGETHER: u32 = 256;
 
 /// Instructions that an action takes.
 pub(crate) fn length(action: Action) -> usize {
     match action {
-        Action::Count { pays: false, .. } => 3,
-        Action::Count { pays: true, .. } => 11,
+        Action::Count { steps: 0, .. } => 3,
+        Action::Count { .. } => 13,
         Action::Visit { .. } => 13,
     }
 }
@@ -17,7 +20,7 @@ pub(crate) fn length(action: Action) -> usize {
 impl Weaver<'_, '_> {
     pub(crate) fn act(&mut self, code: &mut Code, action: Action) {
         match action {
-            Action::Count { address, pays } => self.count(code, address, pays),
+            Action::Count { address, steps } => self.count(code, address, steps),
             Action::Visit { location } => self.visit(code, location),
         }
     }
@@ -29,55 +32,50 @@ impl Weaver<'_, '_> {
     /// (i32.store8 $p offset=COUNTER (i32.const 0) (i32.const 1))
     /// ```
     ///
-    /// One that pays counts, and begins again at 1.
+    /// One that pays adds its steps up, pays when they reach 256, and goes on with the rest, which is never 0.
     ///
     /// ```wat
     /// (i32.store8 $p offset=COUNTER (i32.const 0)
-    ///   (local.tee $t (i32.add (i32.load8_u $p offset=COUNTER (i32.const 0)) (i32.const 1))))
-    /// (if (i32.eq (local.get $t) (i32.const 256)) (then
-    ///   (i32.store8 $p offset=COUNTER (i32.const 0) (i32.const 1))
-    ///   PAY))
+    ///   (local.tee $t (i32.add (i32.load8_u $p offset=COUNTER (i32.const 0)) (i32.const STEPS))))
+    /// (if (i32.ge_u (local.get $t) (i32.const 256)) (then
+    ///   (i32.store8 $p offset=COUNTER (i32.const 0) (i32.or (local.get $t) (i32.const 1)))
+    ///   PAY 256))
     /// ```
-    fn count(&mut self, code: &mut Code, address: u32, pays: bool) {
+    ///
+    /// What takes so many steps at once that paying does not matter pays each time.
+    fn count(&mut self, code: &mut Code, address: u32, steps: u32) {
         let private = self.places.private;
-        if !pays {
+        if steps == 0 {
             return private.raise(code, address);
+        }
+        if steps >= TOGETHER {
+            private.raise(code, address);
+            return self.pay(code, steps);
         }
         let sum = self.scratch.local(self.locals, ValType::I32, 1);
         i32_const(code, 0);
         private.load_at(code, Width::Byte, address);
-        i32_const(code, 1);
+        i32_const(code, steps);
         binop(code, BinaryOp::I32Add);
         tee(code, sum);
         private.store(code, Width::Byte, address);
         get(code, sum);
-        i32_const(code, 256);
-        binop(code, BinaryOp::I32Eq);
-        let mut wrapped = Code::with_capacity(15);
-        private.raise(&mut wrapped, address);
-        self.pay(&mut wrapped, sum);
+        i32_const(code, TOGETHER);
+        binop(code, BinaryOp::I32GeU);
+        let mut wrapped = Code::with_capacity(17);
+        i32_const(&mut wrapped, 0);
+        get(&mut wrapped, sum);
+        i32_const(&mut wrapped, 1);
+        binop(&mut wrapped, BinaryOp::I32Or);
+        private.store(&mut wrapped, Width::Byte, address);
+        self.pay(&mut wrapped, TOGETHER);
         if_then(self.function, code, wrapped);
     }
 
-    /// ```wat
-    /// (i32.store $p offset=BUDGET (i32.const 0)
-    ///   (local.tee $t (i32.sub (i32.load $p offset=BUDGET (i32.const 0)) (i32.const 1))))
-    /// (if (i32.lt_s (local.get $t) (i32.const 0)) (then (unreachable)))
-    /// ```
-    fn pay(&mut self, code: &mut Code, scratch: LocalId) {
-        let (private, budget) = (self.places.private, self.places.budget);
-        i32_const(code, 0);
-        private.load_at(code, Width::Word, budget);
-        i32_const(code, 1);
-        binop(code, BinaryOp::I32Sub);
-        tee(code, scratch);
-        private.store(code, Width::Word, budget);
-        get(code, scratch);
-        i32_const(code, 0);
-        binop(code, BinaryOp::I32LtS);
-        let mut trap = Code::with_capacity(1);
-        push(&mut trap, Unreachable {});
-        if_then(self.function, code, trap);
+    fn pay(&mut self, code: &mut Code, steps: u32) {
+        let scratch = self.scratch.local(self.locals, ValType::I64, 0);
+        let Places { private, budget, .. } = self.places;
+        private.pay(self.function, code, (budget, scratch), |code| i64_const(code, steps.into()));
     }
 
     /// ```wat
@@ -104,10 +102,11 @@ impl Weaver<'_, '_> {
     }
 
     pub(crate) fn undo(&mut self, code: &mut Code, action: Action) {
-        if let Action::Count { address, .. } = action {
+        if let Action::Count { address, steps } = action {
+            let steps = if steps < TOGETHER { steps.max(1) } else { 1 };
             i32_const(code, 0);
             self.places.private.load_at(code, Width::Byte, address);
-            i32_const(code, 1);
+            i32_const(code, steps);
             binop(code, BinaryOp::I32Sub);
             self.places.private.store(code, Width::Byte, address);
         }

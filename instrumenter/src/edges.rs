@@ -104,7 +104,7 @@ impl Counting<'_> {
         if !(wanted.edges || wanted.cycles || wanted.entry || visits) {
             return Plan::default();
         }
-        let cfg = build(function);
+        let cfg = build(function, &|instr| self.calls.work(instr));
         let (mut inserts, mut edges) = (Vec::new(), Vec::new());
         for placed in place(&cfg, wanted) {
             let mut address = self.shared;
@@ -112,7 +112,8 @@ impl Counting<'_> {
                 address = edges.len() as u32;
                 edges.push(edge(&cfg, &placed, index as u32, identity));
             }
-            inserts.push(Insert { site: placed.site, action: Action::Count { address, pays: placed.pays } });
+            inserts
+                .push(Insert { site: placed.site, action: Action::Count { address, steps: placed.steps } });
         }
         if visits {
             inserts.extend(visited(&cfg, identity));

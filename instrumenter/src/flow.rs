@@ -9,15 +9,17 @@ use crate::code::offset_of;
 use walrus::LocalFunction;
 use walrus::ir::*;
 
-/// Builds the graph of a function. Linear in its size, and not recursive: nesting costs no stack.
-pub(crate) fn build(function: &LocalFunction) -> Cfg {
-    let mut builder = Builder::new(function);
+/// Builds the graph of a function, of whose instructions `work` says what they take. Linear in its size, and not
+/// recursive: nesting costs no stack.
+pub(crate) fn build(function: &LocalFunction, work: &dyn Fn(&Instr) -> u64) -> Cfg {
+    let mut builder = Builder::new(function, work);
     builder.run();
     builder.cfg
 }
 
 struct Builder<'a> {
     function: &'a LocalFunction,
+    work: &'a dyn Fn(&Instr) -> u64,
     cfg: Cfg,
     labels: Vec<Label>,
     /// By sequence index: its label.
@@ -61,11 +63,12 @@ struct Region {
 }
 
 impl<'a> Builder<'a> {
-    fn new(function: &'a LocalFunction) -> Self {
-        let nowhere = || Block { head: None, offset: None };
+    fn new(function: &'a LocalFunction, work: &'a dyn Fn(&Instr) -> u64) -> Self {
+        let nowhere = || Block { head: None, offset: None, work: 0 };
         let cfg = Cfg { blocks: vec![nowhere(), nowhere()], edges: Vec::new(), loops: Loops::default() };
         let (labels, label_of) = (Vec::new(), Vec::new());
-        Self { function, cfg, labels, label_of, frames: Vec::new(), regions: Vec::new(), current: None }
+        let (frames, regions) = (Vec::new(), Vec::new());
+        Self { function, work, cfg, labels, label_of, frames, regions, current: None }
     }
 
     fn run(&mut self) {
@@ -84,6 +87,7 @@ impl<'a> Builder<'a> {
                 (Some(current), Some((instr, location))) => {
                     frame.next += 1;
                     self.touch(current, *location);
+                    self.cfg.blocks[current as usize].work += (self.work)(instr);
                     self.instr(current, instr, place, offset_of(*location));
                 }
                 _ => self.leave(place),
@@ -92,7 +96,7 @@ impl<'a> Builder<'a> {
     }
 
     fn block(&mut self, head: Option<Place>) -> BlockId {
-        self.cfg.blocks.push(Block { head, offset: None });
+        self.cfg.blocks.push(Block { head, offset: None, work: 0 });
         self.cfg.blocks.len() as BlockId - 1
     }
 

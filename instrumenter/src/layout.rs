@@ -20,9 +20,9 @@ pub struct StateLayout {
     pub entered_functions: u32,
     /// Bytes that are no edges but must be cleared with them. Ends where `counters` begins.
     pub resets: Range<u32>,
-    /// An `i32`: what remains of the budget, in units of 256 steps. To be set before each call; negative after
-    /// a trap says that it was spent. It starts at [`BUDGET_INITIAL`](crate::BUDGET_INITIAL), which is what a
-    /// start function has.
+    /// An `i64`: what remains of the budget, in steps. To be set before each call; negative after a trap says that it
+    /// was spent. It starts at [`Options::budget_initial`](crate::Options::budget_initial), which is what a start
+    /// function has.
     pub budget: Option<u32>,
     /// An `i32`: how deep calls are nested in functions that can call themselves. To be set to 0 before each
     /// call; more than [`Options::depth_max`](crate::Options::depth_max) after a trap says that it was exceeded.

@@ -33,6 +33,7 @@
 //! | `refuse` | says no, and why |
 //! | `names`, `selection` | what functions are called, and which are counted |
 //! | `calls`, `cycles` | which functions may multiply work |
+//! | `work`, `charges` | what instructions take, and those that pay for it themselves |
 //! | `flow` (`cfg`) → `placement` (`classes`) → `weave` (`counters`) | the edges of a function → those to be counted → their code |
 //! | `depth`, `segments`, `marks` (`bases`, `ranges`) | calls, dropped segments, stores |
 //! | `state`, `layout` | what the host can reach, and where |
@@ -44,6 +45,7 @@
 mod bases;
 mod calls;
 mod cfg;
+mod charges;
 mod classes;
 mod code;
 mod counters;
@@ -63,6 +65,7 @@ mod segments;
 mod selection;
 mod state;
 mod weave;
+mod work;
 
 pub use bases::FRINGE_BYTES;
 pub use edges::{Edge, EdgeMap};
@@ -78,9 +81,6 @@ use walrus::{FunctionId, Module, ModuleConfig};
 
 /// Names that begin with this belong to the instrumentation: exports, and modules of imports.
 pub const PREFIX: &str = "__spelunk";
-
-/// The budget that private memory begins with, and so a start function has: 2^30 steps, in units of 256.
-pub const BUDGET_INITIAL: i32 = 1 << 22;
 
 /// How edges are told apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,6 +109,8 @@ pub struct Options {
     pub include: Vec<String>,
     /// Globs over demangled function names: do not count these.
     pub exclude: Vec<String>,
+    /// The steps that private memory begins with, and so a start function has.
+    pub budget_initial: u64,
     /// How deep calls may nest in functions that can call themselves.
     pub depth_max: u32,
     /// The size to which memories are limited. The limit is written into the module's own memories; an
@@ -125,6 +127,7 @@ impl Default for Options {
             page_bytes: 4096,
             include: Vec::new(),
             exclude: Vec::new(),
+            budget_initial: 1 << 24,
             depth_max: 10_000,
             memory_bytes_max: 4 << 30,
         }

@@ -21,6 +21,7 @@
 
 use crate::cfg::{Cfg, ENTRY, EXIT, Site};
 use crate::classes::{Neighbours, classes};
+use crate::work;
 use std::collections::BTreeSet;
 
 /// What must be counted in a function.
@@ -41,19 +42,16 @@ pub(crate) struct Placed {
     pub edge: usize,
     /// Where its code stands: not always the edge's own site, if only this edge leads to its target.
     pub site: Site,
-    /// It also pays from the budget.
-    pub pays: bool,
+    /// What it pays from the budget.
+    pub steps: u32,
 }
 
 /// The edges of a function that get counters, in the order of [`Cfg::edges`].
 pub(crate) fn place(cfg: &Cfg, wanted: Wanted) -> Vec<Placed> {
     let flow = Flow::new(cfg);
-    let mut pays = vec![false; flow.class.len()];
-    for (edge, class) in cfg.edges.iter().zip(&flow.class) {
-        pays[*class as usize] |= edge.back && wanted.cycles || edge.from == ENTRY && wanted.entry;
-    }
+    let steps = flow.steps(cfg, wanted);
     let follows = flow.follows(cfg);
-    let counted = |class: usize| pays[class] || wanted.edges && !follows[class];
+    let counted = |class: usize| steps[class] > 0 || wanted.edges && !follows[class];
     let mut best: Vec<Option<(u8, usize)>> = vec![None; flow.class.len()];
     for edge in 0..cfg.edges.len() {
         let class = flow.class[edge] as usize;
@@ -65,7 +63,7 @@ pub(crate) fn place(cfg: &Cfg, wanted: Wanted) -> Vec<Placed> {
     let mut placed: Vec<Placed> = (0..flow.class.len())
         .filter_map(|class| {
             let (_, edge) = best[class]?;
-            Some(Placed { edge, site: flow.site(cfg, edge), pays: pays[class] })
+            Some(Placed { edge, site: flow.site(cfg, edge), steps: steps[class] })
         })
         .collect();
     placed.sort_unstable_by_key(|placed| placed.edge);
@@ -114,6 +112,53 @@ impl Flow {
             }
             _ => site,
         }
+    }
+
+    /// By class: what it pays from the budget. An edge back to the head of a loop pays for the way that led there from
+    /// the head, and the entry of a function for that to its end; both for the longest one, without the loops on it,
+    /// which pay themselves.
+    fn steps(&self, cfg: &Cfg, wanted: Wanted) -> Vec<u32> {
+        let mut steps = vec![0u32; self.class.len()];
+        if !wanted.cycles && !wanted.entry {
+            return steps;
+        }
+        let ways = self.longest_ways(cfg);
+        let longest = ways.iter().copied().max().unwrap_or(0);
+        for (edge, class) in cfg.edges.iter().zip(&self.class) {
+            let way = if edge.back && wanted.cycles {
+                // Every way to the end of a loop leads through its head.
+                let head = edge.to as usize;
+                (ways[edge.from as usize] + cfg.blocks[head].work).saturating_sub(ways[head])
+            } else if edge.from == ENTRY && wanted.entry {
+                longest
+            } else {
+                continue;
+            };
+            let paid = &mut steps[*class as usize];
+            *paid = paid.saturating_add(work::steps(way));
+        }
+        steps
+    }
+
+    /// By block: what the longest way takes that leads there and through it, without edges back.
+    fn longest_ways(&self, cfg: &Cfg) -> Vec<u64> {
+        let mut ways: Vec<u64> = cfg.blocks.iter().map(|block| block.work).collect();
+        let is_forward = |edge: u32| cfg.edges.get(edge as usize).is_some_and(|edge| !edge.back);
+        let count = |block| self.incoming.of(block).iter().filter(|edge| is_forward(**edge)).count();
+        let mut missing: Vec<usize> = (0..cfg.blocks.len() as u32).map(count).collect();
+        let mut ready: Vec<u32> =
+            (0..cfg.blocks.len() as u32).filter(|block| missing[*block as usize] == 0).collect();
+        while let Some(block) = ready.pop() {
+            for edge in self.outgoing.of(block).iter().filter(|edge| is_forward(**edge)) {
+                let to = cfg.edges[*edge as usize].to as usize;
+                ways[to] = ways[to].max(ways[block as usize] + cfg.blocks[to].work);
+                missing[to] -= 1;
+                if missing[to] == 0 {
+                    ready.push(to as u32);
+                }
+            }
+        }
+        ways
     }
 
     /// By class: whether its count follows from others.
@@ -187,7 +232,7 @@ mod tests {
 
     fn graphs(source: &str) -> Vec<Cfg> {
         let module = Module::from_buffer(&wat::parse_str(source).unwrap()).unwrap();
-        module.funcs.iter_local().map(|(_, function)| build(function)).collect()
+        module.funcs.iter_local().map(|(_, function)| build(function, &work::of)).collect()
     }
 
     const EDGES: Wanted = Wanted { edges: true, cycles: false, entry: false };

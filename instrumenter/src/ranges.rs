@@ -3,7 +3,10 @@
 use crate::code::*;
 use crate::marks::{Map, page};
 use walrus::ir::*;
-use walrus::{FunctionBuilder, FunctionId, LocalFunction, LocalId, Module, ValType};
+use walrus::{FunctionBuilder, FunctionId, LocalId, Module, ValType};
+
+/// What a page of a long range pays.
+const PAGE_STEPS: u32 = 64;
 
 /// Adds the function that marks a range of a memory. Engines leave their own code for a `memory.fill`, so it
 /// marks the first and the last page itself.
@@ -19,13 +22,10 @@ use walrus::{FunctionBuilder, FunctionId, LocalFunction, LocalId, Module, ValTyp
 ///     (if (i32.gt_u (i32.sub (local.get $last) (local.get $first)) (i32.const 1)) (then
 ///       (memory.fill $p (i32.add (local.get $first) (i32.const MAP)) (i32.const 1)
 ///         (i32.sub (local.get $last) (local.get $first)))
-///       (i32.store $p offset=BUDGET (i32.const 0) (local.tee $last (i32.sub
-///         (i32.load $p offset=BUDGET (i32.const 0))
-///         (i32.shr_u (i32.sub (local.get $last) (local.get $first)) (i32.const 2)))))
-///       (if (i32.lt_s (local.get $last) (i32.const 0)) (then (unreachable))))))))
+///       PAY (i64.shl (i64.extend_i32_u (i32.sub (local.get $last) (local.get $first))) (i64.const 6)))))))
 /// ```
 ///
-/// A long range pays from the budget, a unit for four pages: it is one instruction, and takes as long as many.
+/// A long range pays from the budget, 64 steps for a page: it is one instruction, and takes as long as many.
 pub(crate) fn range_function(
     module: &mut Module,
     private: Private,
@@ -61,7 +61,15 @@ pub(crate) fn range_function(
     binop(&mut some, BinaryOp::I32GtU);
     let mut many = fill(private, start, first, last);
     if let Some(budget) = budget {
-        pay(&mut function, &mut many, private, budget, first, last);
+        let scratch = module.locals.add(ValType::I64);
+        private.pay(&mut function, &mut many, (budget, scratch), |code| {
+            get(code, last);
+            get(code, first);
+            binop(code, BinaryOp::I32Sub);
+            unop(code, UnaryOp::I64ExtendUI32);
+            i64_const(code, PAGE_STEPS.trailing_zeros().into());
+            binop(code, BinaryOp::I64Shl);
+        });
     }
     if_then(&mut function, &mut some, many);
     let mut code = Code::new();
@@ -105,31 +113,4 @@ fn fill(private: Private, start: u32, first: LocalId, last: LocalId) -> Code {
     binop(&mut code, BinaryOp::I32Sub);
     push(&mut code, MemoryFill { memory: private.0 });
     code
-}
-
-/// Takes a unit for each four pages from the budget, and traps where that is used up. Ends the use of `last`.
-fn pay(
-    function: &mut LocalFunction,
-    code: &mut Code,
-    private: Private,
-    budget: u32,
-    first: LocalId,
-    last: LocalId,
-) {
-    i32_const(code, 0);
-    private.load_at(code, Width::Word, budget);
-    get(code, last);
-    get(code, first);
-    binop(code, BinaryOp::I32Sub);
-    i32_const(code, 2);
-    binop(code, BinaryOp::I32ShrU);
-    binop(code, BinaryOp::I32Sub);
-    tee(code, last);
-    private.store(code, Width::Word, budget);
-    get(code, last);
-    i32_const(code, 0);
-    binop(code, BinaryOp::I32LtS);
-    let mut trap = Code::with_capacity(1);
-    push(&mut trap, Unreachable {});
-    if_then(function, code, trap);
 }

@@ -1,5 +1,6 @@
 //! Composes the passes: one rewrites code, the next one needs what it left.
 
+use crate::charges::Charges;
 use crate::code::{NewLocals, Private};
 use crate::edges::{Counting, Plan};
 use crate::layout::Allocator;
@@ -7,8 +8,8 @@ use crate::marks::{Map, Marks};
 use crate::refuse::Offsets;
 use crate::segments::Segments;
 use crate::{
-    BUDGET_INITIAL, Edge, Edges, FunctionName, MemoryLayout, Options, PREFIX, StateLayout, calls, code,
-    depth, locate, ranges, state, weave,
+    Edge, Edges, FunctionName, MemoryLayout, Options, PREFIX, StateLayout, calls, code, depth, locate,
+    ranges, state, weave,
 };
 use anyhow::Result;
 use rayon::iter::ParallelIterator;
@@ -59,6 +60,7 @@ pub(crate) fn rewrite(
         maps: maps(module, options, private, layout.budget, &memories, &survey),
         tables: state::flags(&survey.tables, layout.table_marks.start),
     };
+    let charges = layout.budget.map(|budget| Charges::new(module, private, budget));
     let (types, locals) = (&module.types, NewLocals::new(&mut module.locals));
     module.funcs.par_iter_local_mut().for_each(|(id, function)| {
         // What was added here is not to be rewritten.
@@ -73,11 +75,14 @@ pub(crate) fn rewrite(
         }
         let seqs = code::sequences(function);
         locate::forget(function, &seqs);
+        if let Some(charges) = &charges {
+            charges.add(function, &seqs, &locals);
+        }
         segments.replace(function, &seqs, &locals);
         marks.mark(function, &seqs, &locals);
     });
     state::export(module, survey, &calls, &mut layout, &memories);
-    finish_private(module, private, &allocator, &mut layout);
+    finish_private(module, private, &allocator, &mut layout, options);
     Ok((layout, edges))
 }
 
@@ -101,7 +106,7 @@ fn small_state(
         layout.entered = allocator.take(functions.div_ceil(together) as u64, 64)?;
     }
     if options.budget {
-        layout.budget = Some(allocator.take(4, 4)?.start);
+        layout.budget = Some(allocator.take(8, 8)?.start);
         if calls.recursive.contains(&true) {
             layout.depth = Some(allocator.take(4, 4)?.start);
         }
@@ -182,7 +187,13 @@ fn maps(
 }
 
 /// Gives private memory its size, its name and its first contents; or removes it, if nothing is in it.
-fn finish_private(module: &mut Module, private: Private, allocator: &Allocator, layout: &mut StateLayout) {
+fn finish_private(
+    module: &mut Module,
+    private: Private,
+    allocator: &Allocator,
+    layout: &mut StateLayout,
+    options: &Options,
+) {
     let pages = allocator.pages();
     if pages == 0 {
         module.memories.delete(private.0);
@@ -196,6 +207,6 @@ fn finish_private(module: &mut Module, private: Private, allocator: &Allocator, 
     if let Some(budget) = layout.budget {
         let offset = ConstExpr::Value(walrus::ir::Value::I32(budget as i32));
         let kind = DataKind::Active { memory: private.0, offset };
-        module.data.add(kind, BUDGET_INITIAL.to_le_bytes().to_vec());
+        module.data.add(kind, options.budget_initial.to_le_bytes().to_vec());
     }
 }

@@ -29,8 +29,8 @@ pub(crate) struct Insert {
 
 #[derive(Clone, Copy)]
 pub(crate) enum Action {
-    /// Add one to the byte at `address`; if it `pays`, take one from the budget each time it wraps to 0.
-    Count { address: u32, pays: bool },
+    /// Set the byte at `address`; if there are steps to pay, add them up there instead, and pay.
+    Count { address: u32, steps: u32 },
     /// Count the transition from the previous location to this one, as AFL does.
     Visit { location: u16 },
 }
@@ -39,7 +39,7 @@ pub(crate) enum Action {
 #[derive(Clone, Copy)]
 pub(crate) struct Places {
     pub private: Private,
-    /// An `i32`; meaningful if any counter pays.
+    /// An `i64`; meaningful if any counter pays.
     pub budget: u32,
     /// 64 KiB of counters, and the previous location (two bytes); meaningful for [`Action::Visit`].
     pub map: u32,

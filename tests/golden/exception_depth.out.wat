@@ -6,15 +6,15 @@
   (export "catch" (func $catch))
   (export "__spelunk:private" (memory 0))
   (func $dive (;0;) (type 1) (param i32)
-    (local i32 i32 i32)
+    (local i32 i32 i32 i64 i64)
     i32.const 0
     i32.const 0
-    i32.load offset=4
+    i32.load offset=8
     local.tee 2
     i32.const 1
     i32.add
     local.tee 3
-    i32.store offset=4
+    i32.store offset=8
     local.get 3
     i32.const 100
     i32.gt_u
@@ -32,21 +32,23 @@
       i32.store8 offset=63
       local.get 1
       i32.const 256
-      i32.eq
+      i32.ge_u
       if ;; label = @2
         i32.const 0
+        local.get 1
         i32.const 1
+        i32.or
         i32.store8 offset=63
         i32.const 0
         i32.const 0
-        i32.load
-        i32.const 1
-        i32.sub
-        local.tee 1
-        i32.store
-        local.get 1
-        i32.const 0
-        i32.lt_s
+        i64.load
+        i64.const 256
+        i64.sub
+        local.tee 4
+        i64.store
+        local.get 4
+        i64.const 0
+        i64.lt_s
         if ;; label = @3
           unreachable
         else
@@ -61,16 +63,30 @@
         call $dive
       else
       end
+      i32.const 0
+      i32.const 0
+      i64.load
+      i64.const 16
+      i64.sub
+      local.tee 5
+      i64.store
+      local.get 5
+      i64.const 0
+      i64.lt_s
+      if ;; label = @2
+        unreachable
+      else
+      end
       throw $e
     end
     i32.const 0
     local.get 2
-    i32.store offset=4
+    i32.store offset=8
   )
   (func $catch (;1;) (type 1) (param i32)
     (local i32)
     i32.const 0
-    i32.load offset=4
+    i32.load offset=8
     local.set 1
     block ;; label = @1
       block ;; label = @2
@@ -83,12 +99,12 @@
         end
         i32.const 0
         local.get 1
-        i32.store offset=4
+        i32.store offset=8
         br 1 (;@1;)
       end
     end
   )
-  (data (;0;) (i32.const 0) "\00\00@\00")
+  (data (;0;) (i32.const 0) "\00\00\00\01\00\00\00\00")
   (@producers
     (processed-by "walrus" "0.28.0")
   )
@@ -105,10 +121,10 @@
 ;;         0,
 ;;     ),
 ;;     depth: Some(
-;;         4,
+;;         8,
 ;;     ),
-;;     dropped: 8..8,
-;;     table_marks: 8..8,
+;;     dropped: 12..12,
+;;     table_marks: 12..12,
 ;;     memories: [],
 ;;     globals: [],
 ;;     tables: [],

@@ -4,15 +4,15 @@
   (export "even" (func $even))
   (export "__spelunk:private" (memory 0))
   (func $odd (;0;) (type 0) (param i32) (result i32)
-    (local i32 i32 i32)
+    (local i32 i32 i32 i64)
     i32.const 0
     i32.const 0
-    i32.load offset=4
+    i32.load offset=8
     local.tee 2
     i32.const 1
     i32.add
     local.tee 3
-    i32.store offset=4
+    i32.store offset=8
     local.get 3
     i32.const 100
     i32.gt_u
@@ -30,21 +30,23 @@
       i32.store8 offset=63
       local.get 1
       i32.const 256
-      i32.eq
+      i32.ge_u
       if ;; label = @2
         i32.const 0
+        local.get 1
         i32.const 1
+        i32.or
         i32.store8 offset=63
         i32.const 0
         i32.const 0
-        i32.load
-        i32.const 1
-        i32.sub
-        local.tee 1
-        i32.store
-        local.get 1
-        i32.const 0
-        i32.lt_s
+        i64.load
+        i64.const 256
+        i64.sub
+        local.tee 4
+        i64.store
+        local.get 4
+        i64.const 0
+        i64.lt_s
         if ;; label = @3
           unreachable
         else
@@ -63,23 +65,23 @@
       i32.sub
       i32.const 0
       local.get 2
-      i32.store offset=4
+      i32.store offset=8
       return_call $even
     end
     i32.const 0
     local.get 2
-    i32.store offset=4
+    i32.store offset=8
   )
   (func $even (;1;) (type 0) (param i32) (result i32)
-    (local i32 i32 i32)
+    (local i32 i32 i32 i64)
     i32.const 0
     i32.const 0
-    i32.load offset=4
+    i32.load offset=8
     local.tee 2
     i32.const 1
     i32.add
     local.tee 3
-    i32.store offset=4
+    i32.store offset=8
     local.get 3
     i32.const 100
     i32.gt_u
@@ -97,21 +99,23 @@
       i32.store8 offset=63
       local.get 1
       i32.const 256
-      i32.eq
+      i32.ge_u
       if ;; label = @2
         i32.const 0
+        local.get 1
         i32.const 1
+        i32.or
         i32.store8 offset=63
         i32.const 0
         i32.const 0
-        i32.load
-        i32.const 1
-        i32.sub
-        local.tee 1
-        i32.store
-        local.get 1
-        i32.const 0
-        i32.lt_s
+        i64.load
+        i64.const 256
+        i64.sub
+        local.tee 4
+        i64.store
+        local.get 4
+        i64.const 0
+        i64.lt_s
         if ;; label = @3
           unreachable
         else
@@ -132,9 +136,9 @@
     end
     i32.const 0
     local.get 2
-    i32.store offset=4
+    i32.store offset=8
   )
-  (data (;0;) (i32.const 0) "\00\00@\00")
+  (data (;0;) (i32.const 0) "\00\00\00\01\00\00\00\00")
   (@producers
     (processed-by "walrus" "0.28.0")
   )
@@ -151,10 +155,10 @@
 ;;         0,
 ;;     ),
 ;;     depth: Some(
-;;         4,
+;;         8,
 ;;     ),
-;;     dropped: 8..8,
-;;     table_marks: 8..8,
+;;     dropped: 12..12,
+;;     table_marks: 12..12,
 ;;     memories: [],
 ;;     globals: [],
 ;;     tables: [],

@@ -6,7 +6,7 @@
   (export "malloc" (func $malloc))
   (export "__spelunk:private" (memory 0))
   (func $library::parse (;0;) (type 0)
-    (local i32)
+    (local i32 i64)
     loop ;; label = @1
       i32.const 0
       if ;; label = @2
@@ -19,21 +19,23 @@
         i32.store8 offset=63
         local.get 0
         i32.const 256
-        i32.eq
+        i32.ge_u
         if ;; label = @3
           i32.const 0
+          local.get 0
           i32.const 1
+          i32.or
           i32.store8 offset=63
           i32.const 0
           i32.const 0
-          i32.load
-          i32.const 1
-          i32.sub
-          local.tee 0
-          i32.store
-          local.get 0
-          i32.const 0
-          i32.lt_s
+          i64.load
+          i64.const 256
+          i64.sub
+          local.tee 1
+          i64.store
+          local.get 1
+          i64.const 0
+          i64.lt_s
           if ;; label = @4
             unreachable
           else
@@ -51,7 +53,7 @@
     i32.store8 offset=64
   )
   (func $malloc (;2;) (type 0))
-  (data (;0;) (i32.const 0) "\00\00@\00")
+  (data (;0;) (i32.const 0) "\00\00\00\01\00\00\00\00")
   (@producers
     (processed-by "walrus" "0.28.0")
   )
@@ -68,8 +70,8 @@
 ;;         0,
 ;;     ),
 ;;     depth: None,
-;;     dropped: 4..4,
-;;     table_marks: 4..4,
+;;     dropped: 8..8,
+;;     table_marks: 8..8,
 ;;     memories: [],
 ;;     globals: [],
 ;;     tables: [],

@@ -1,6 +1,6 @@
 //! Work without end is ended, always at the same point, and the host can tell a hang from too deep a recursion.
 
-use spelunk_instrumenter::{BUDGET_INITIAL, Edges, Options, instrument};
+use spelunk_instrumenter::{Edges, Options, instrument};
 use wasmtime::{Config, Engine, Instance, Memory, Module, Store, Trap};
 
 #[derive(Debug, PartialEq)]
@@ -12,7 +12,8 @@ enum End {
     Overflow,
 }
 
-const BUDGET: i32 = 50;
+/// Steps.
+const BUDGET: i64 = 50 * 256;
 const DEPTH_MAX: u32 = 2000;
 
 /// Calls `run` with `argument`, in all modes; what is left of the budget must not depend on anything.
@@ -25,7 +26,7 @@ fn check(source: &str, argument: i32, expected: End) {
     }
 }
 
-fn run(source: &str, argument: i32, options: &Options) -> (End, i32) {
+fn run(source: &str, argument: i32, options: &Options) -> (End, i64) {
     let done = instrument(&wat::parse_str(source).unwrap(), options).unwrap();
     let mut config = Config::new();
     config.wasm_exceptions(true).wasm_gc(true).wasm_function_references(true);
@@ -35,11 +36,11 @@ fn run(source: &str, argument: i32, options: &Options) -> (End, i32) {
     let instance = Instance::new(&mut store, &module, &[]).unwrap();
     let private = instance.get_memory(&mut store, done.layout.private.as_ref().unwrap()).unwrap();
     let budget = done.layout.budget.unwrap();
-    assert_eq!(word(&store, private, budget), BUDGET_INITIAL);
+    assert_eq!(long(&store, private, budget), options.budget_initial as i64);
     private.write(&mut store, budget as usize, &BUDGET.to_le_bytes()).unwrap();
     let function = instance.get_typed_func::<i32, ()>(&mut store, "run").unwrap();
     let answer = function.call(&mut store, argument);
-    let left = word(&store, private, budget);
+    let left = long(&store, private, budget);
     let depth = done.layout.depth.map_or(0, |depth| word(&store, private, depth));
     let end = match answer {
         Ok(()) => {
@@ -59,7 +60,11 @@ fn run(source: &str, argument: i32, options: &Options) -> (End, i32) {
 }
 
 fn word(store: &Store<()>, memory: Memory, address: u32) -> i32 {
-    i32::from_le_bytes(memory.data(store)[address as usize..][..4].try_into().unwrap())
+    i32::from_le_bytes(*memory.data(store)[address as usize..].first_chunk().unwrap())
+}
+
+fn long(store: &Store<()>, memory: Memory, address: u32) -> i64 {
+    i64::from_le_bytes(*memory.data(store)[address as usize..].first_chunk().unwrap())
 }
 
 #[test]
@@ -100,8 +105,8 @@ fn endless_bulk_operations_hang_soon() {
 fn loops_that_end_in_time_return() {
     let source = "(module (func (export \"run\") (param i32)
       (loop $l (local.set 0 (i32.sub (local.get 0) (i32.const 1))) (br_if $l (local.get 0)))))";
-    check(source, 256 * BUDGET, End::Returned);
-    check(source, 256 * (BUDGET + 1) + 1, End::Hang);
+    check(source, BUDGET as i32, End::Returned);
+    check(source, BUDGET as i32 + 257, End::Hang);
 }
 
 /// Each of 30 functions calls the next one twice.
@@ -171,7 +176,56 @@ fn exceptions_restore_the_depth() {
                  (try_table (catch_all $caught) (call $dive (i32.const 50))))
                (local.set 0 (i32.sub (local.get 0) (i32.const 1)))
                (br_if $again (local.get 0)))))",
-        200,
+        100,
         End::Returned,
     );
+}
+
+/// How many turns of a loop with this body the budget allows.
+fn turns(body: &str, edges: Edges) -> i32 {
+    let source = format!(
+        "(module (memory 1) (table 1024 funcref) (tag $e) (type $a (array (mut i8)))
+           (func $leaf (drop {DIVISIONS})) (elem declare func $leaf)
+           (func (export \"run\") (param i32) (loop $l {body}
+             (local.set 0 (i32.sub (local.get 0) (i32.const 1))) (br_if $l (local.get 0)))))"
+    );
+    let options = Options { edges, ..Options::default() };
+    let (mut low, mut high) = (1, 1 << 16);
+    while low + 1 < high {
+        let middle = (low + high) / 2;
+        let ends = run(&source, middle, &options).0 == End::Returned;
+        *if ends { &mut low } else { &mut high } = middle;
+    }
+    low
+}
+
+const DIVISIONS: &str = "(i32.div_u (i32.div_u (i32.const 9) (i32.const 5)) (i32.const 3))";
+
+/// What takes long counts as much as it takes.
+#[test]
+fn straight_line_work_is_charged() {
+    let divisions = |count| {
+        format!("(drop {}(i32.const 9){})", "(i32.div_u ".repeat(count), "(local.get 0))".repeat(count))
+    };
+    // Only the longest way through the body counts.
+    let either = format!("(if (local.get 0) (then {}) (else {}))", divisions(100), divisions(160));
+    let bodies = [
+        String::new(),
+        divisions(15),
+        divisions(16),
+        divisions(160),
+        either,
+        divisions(30_000),
+        "(call $leaf) (call $leaf) (call $leaf) (call $leaf)".to_string(),
+        "(drop (memory.grow (i32.const 0)))".to_string(),
+        "(block (try_table (catch_all 0) (throw $e)))".to_string(),
+        "(table.fill (i32.const 0) (ref.null func) (i32.const 1024))".to_string(),
+        "(drop (array.new $a (i32.const 1) (i32.const 1000)))".to_string(),
+    ];
+    for (edges, expected) in [
+        (Edges::Static, [13006, 13006, 6528, 1184, 1184, 6, 13006, 50, 766, 40, 193]),
+        (Edges::None, [13006, 13006, 6528, 1183, 1183, 6, 13006, 50, 766, 40, 193]),
+    ] {
+        assert_eq!(bodies.each_ref().map(|body| turns(body, edges)), expected, "{edges:?}");
+    }
 }

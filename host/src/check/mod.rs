@@ -22,6 +22,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use crate::choice::Kind;
 use crate::explore::Finding;
 use crate::outcome::{Failure, Halt};
@@ -29,7 +31,8 @@ use crate::target::Target;
 use crate::trace::Trace;
 
 /// What to walk first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Order {
     /// One path to its end before the next.
     Depth,
@@ -38,7 +41,8 @@ pub enum Order {
 }
 
 /// How to check.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Options {
     /// What to walk first.
     pub order: Order,

@@ -536,6 +536,7 @@ impl<'t, T: Target> Runner<'t, T> {
         let is_function = self.target.is_function();
         let state = if is_function { None } else { self.target.live_state() };
         let run = known.plan.number;
+        let has_room = self.target.saved_bytes() < known.options.saved_bytes_max;
         let known = known.learn();
         if state.is_some() && (state == known.base_state || known.checkpoints.holds(state)) {
             return;
@@ -548,7 +549,8 @@ impl<'t, T: Target> Runner<'t, T> {
         let checkpoint = Checkpoint {
             id,
             parent: self.parent.replace(id),
-            snapshot: if is_function { None } else { self.target.snapshot() },
+            // Where there is no room the state is reached again by its steps.
+            snapshot: if is_function || !has_room { None } else { self.target.snapshot() },
             state,
             faults: self.faults.clone(),
             history,

@@ -4,7 +4,8 @@ use anyhow::{Result, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
 use super::exports::{Exports, INITIALIZE, INPUT};
-use super::imports::{Host, Stop, stop, write};
+use super::host::{Host, Stop};
+use super::imports::{stop, write};
 use super::program::engine_error;
 use crate::choice::{Kind, Value};
 use crate::outcome::FailureKind;
@@ -54,7 +55,7 @@ impl Room {
         if let Ok(malloc) = instance.get_typed_func(&mut *store, "malloc") {
             return Ok(Room { place: Place::Malloc(malloc), bytes_max });
         }
-        let name = store.data().memory_export.clone();
+        let name = store.data().guest.memory_export.clone();
         let memory = name.and_then(|name| instance.get_memory(&mut *store, &name));
         let grown = memory.and_then(|memory| {
             let pages = u64::from(bytes_max).div_ceil(memory.page_size(&*store)).max(1);
@@ -88,7 +89,7 @@ impl Room {
 }
 
 fn memory_size(store: &Store<Host>) -> u64 {
-    store.data().memory.map_or(0, |memory| memory.data_size(store) as u64)
+    store.data().guest.memory.map_or(0, |memory| memory.data_size(store) as u64)
 }
 
 /// What a machine calls, in the order of [`Exports`].
@@ -168,7 +169,7 @@ impl Call {
             }
             Call::Input { func, room } => {
                 let kind = Kind::Bytes { min: 0, max: room.bytes_max };
-                let answer = store.data_mut().chooser.ask(kind).ok_or(Stop::Reject)?;
+                let answer = store.data_mut().step.chooser.ask(kind).ok_or(Stop::Reject)?;
                 let Value::Bytes(bytes) = answer.clone() else { unreachable!("{answer:?} answers bytes") };
                 let at = room.reserve(store, bytes.len() as u32)?;
                 write(store, at, &bytes)?;
@@ -190,7 +191,7 @@ impl Call {
 fn draw_argument(arg: &mut Val, store: &mut Store<Host>) -> wasmtime::Result<()> {
     let integer = |min, max| Kind::Integer { min, max, simplest: 0 };
     let float = Kind::Float { min: f64::NEG_INFINITY, max: f64::INFINITY, nan: true, infinite: true };
-    let chooser = &mut store.data_mut().chooser;
+    let chooser = &mut store.data_mut().step.chooser;
     let kind = match arg {
         Val::I32(_) => integer(i32::MIN.into(), i32::MAX.into()),
         Val::I64(_) => integer(i64::MIN, i64::MAX),

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use wasmtime::{ExternType, FuncType, Module, ValType};
 
-use super::imports::{MODULE, shown};
+use super::imports::MODULE;
+use super::link::shown;
 use crate::choice::Kind;
 use crate::target::Rule;
 

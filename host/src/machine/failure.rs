@@ -1,11 +1,13 @@
 //! From the way in which a call into the guest ended to an outcome.
 
+use anyhow::anyhow;
 use wasmtime::{Error, Trap, WasmBacktrace};
 
 use super::Program;
-use super::imports::Stop;
-use super::state::State;
-use crate::outcome::{Failure, FailureKind, Outcome, Reject};
+use super::host::Stop;
+use super::state::{Spent, State};
+use crate::budget::Over;
+use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};
 use crate::trace::Action;
 
 /// What was being called.
@@ -18,6 +20,33 @@ pub(super) enum Phase {
     Invariant(usize),
     /// What the state is.
     State,
+}
+
+/// Why a module cannot be instantiated.
+pub(super) fn of_start(program: &Program, error: &Error) -> anyhow::Error {
+    if let Some(exhaustion) = program.budget.exhaustion() {
+        return anyhow!(exhaustion);
+    }
+    match program.budget.over() {
+        Some(Over::Interrupt) => return anyhow!("interrupted while the module was instantiated"),
+        Some(_) => {
+            return anyhow!(
+                "instantiating the module did not end within the time that it was given (--time)"
+            );
+        }
+        None => {}
+    }
+    let at = place(program, error).map(|place| format!(", at {place}")).unwrap_or_default();
+    anyhow!("the module cannot be instantiated: {}{at}", error.root_cause())
+}
+
+/// Why a module cannot be instantiated that was instantiated before.
+pub(super) fn of_restart(program: &Program, error: &anyhow::Error) -> Halt {
+    if program.budget.is_over() {
+        return Halt::Stopped;
+    }
+    let message = format!("{error}; it was before, so that this is not reproducible");
+    Halt::Fail(Box::new(Failure { kind: FailureKind::Timeout, subject: None, message, place: None }))
 }
 
 /// An invariant returned 0.
@@ -33,6 +62,9 @@ pub(super) fn invariant_is_false(program: &Program, index: usize) -> Failure {
 
 /// The outcome of a call that did not return.
 pub(super) fn outcome(program: &Program, state: &mut State, error: Error, phase: Phase) -> Outcome {
+    if program.budget.is_over() && matches!(state.spent(), Some(Spent::ByWatchdog)) {
+        return Outcome::Stopped;
+    }
     let failure = match error.downcast_ref::<Stop>() {
         Some(Stop::Reject) => return Outcome::Reject(Reject::Assume),
         Some(Stop::Fail(failure)) => {
@@ -48,9 +80,21 @@ fn trapped(program: &Program, state: &mut State, error: &Error, phase: Phase) ->
     let trap = error.downcast_ref::<Trap>();
     let at = place(program, error);
     // Where a budget runs out or a stack ends is chance; the call that led there names the failure.
-    let (kind, message, place) = if state.is_out_of_budget() {
-        let message = format!("the step did not end within its budget (--step-budget){}", inside(&at));
-        (FailureKind::Hang, message, entry(program, phase))
+    let (kind, message, place) = if let Some(spent) = state.spent() {
+        let (kind, message) = match spent {
+            Spent::ByGuest => {
+                (FailureKind::Hang, "the step did not end within its budget (--step-budget)".into())
+            }
+            Spent::ByWatchdog => {
+                let seconds = program.call_max().as_secs();
+                let message = format!(
+                    "the step did not end within {seconds} s; where it was then, and whether that happens again, is \
+                     not reproducible"
+                );
+                (FailureKind::Timeout, message)
+            }
+        };
+        (kind, message + &inside(&at), entry(program, phase))
     } else if trap == Some(&Trap::StackOverflow) || state.is_too_deep(&program.limits) {
         let message =
             format!("calls nest deeper than {} (--depth-max){}", program.limits.depth_max, inside(&at));

@@ -13,10 +13,12 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
+
+use crate::budget::Budget;
 
 /// The windows of a memory, at most. Beyond, the one that was not used for longest is given another size.
 const WINDOWS_MAX: usize = 8;
@@ -42,6 +44,15 @@ pub(crate) struct Mapping {
     size: AtomicUsize,
 }
 
+/// The step budget of a call that was ended from outside. What the guest takes from it still does not make it as small as
+/// the least number, nor as large as what is left of a budget that was spent.
+const ENDED: i64 = i64::MIN / 2;
+
+/// Whether a step budget is that of a call which [`Mapping::end_call`] ended.
+pub(super) fn was_ended(budget: i64) -> bool {
+    budget < ENDED / 2
+}
+
 /// One place at which a memory's bytes are mapped, of which the first `size` bytes can be accessed.
 struct Window {
     base: NonNull<u8>,
@@ -53,7 +64,7 @@ struct Window {
 unsafe impl Send for Window {}
 
 impl Mapping {
-    fn new(size: usize, size_max: usize, guard: usize) -> std::io::Result<Mapping> {
+    pub(super) fn new(size: usize, size_max: usize, guard: usize) -> std::io::Result<Mapping> {
         let size_max = size_max.max(size);
         Mapping::of(Shared::new(size_max.max(1))?, size, size_max, guard)
     }
@@ -75,6 +86,31 @@ impl Mapping {
         self.size.load(Ordering::Relaxed)
     }
 
+    /// Makes the step budget at `at` negative, so that the guest traps where it pays next. Of a memory that does not grow,
+    /// and so does not move; the guest may be using it.
+    pub(super) fn end_call(&self, at: usize) {
+        self.word(at).store(ENDED, Ordering::Relaxed);
+    }
+
+    /// The step budget at `at`, which the watchdog may write to.
+    fn word(&self, at: usize) -> &AtomicI64 {
+        assert!(at.is_multiple_of(8) && at + 8 <= self.size_max && self.size() == self.size_max);
+        // SAFETY: it lies within the memory and is aligned. Nobody has a reference to it while the guest runs, and between
+        // calls only a call's beginning writes there, and its end reads: a budget that is torn between the two is
+        // impossible on processors that the engine compiles for, whose aligned words are written at once.
+        unsafe { AtomicI64::from_ptr(self.base().add(at).cast()) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn budget(&self, at: usize) -> i64 {
+        self.word(at).load(Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
+    pub(super) fn set_budget(&self, at: usize, budget: i64) {
+        self.word(at).store(budget, Ordering::Relaxed);
+    }
+
     fn base(&self) -> *mut u8 {
         self.base.load(Ordering::Relaxed)
     }
@@ -87,13 +123,16 @@ impl Mapping {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         match windows.iter().position(|window| window.size == size) {
             Some(at) => windows[..=at].rotate_right(1),
-            None if windows.len() < WINDOWS_MAX => {
-                // Into the list first, so that it is unmapped whatever follows.
-                windows.insert(0, Window { base: map_inaccessible(None, self.mapped)?, size: 0 });
-                windows[0].resize(&self.bytes, size)?;
-            }
             None => {
-                windows.rotate_right(1);
+                let is_full = windows.len() >= WINDOWS_MAX;
+                let fresh = if is_full { None } else { Some(map_inaccessible(None, self.mapped)) };
+                match fresh {
+                    // Into the list first, so that it is unmapped whatever follows.
+                    Some(Ok(base)) => windows.insert(0, Window { base, size: 0 }),
+                    Some(Err(error)) if windows.is_empty() => return Err(error),
+                    // Few windows do as well, but slower.
+                    _ => windows.rotate_right(1),
+                }
                 windows[0].resize(&self.bytes, size)?;
             }
         }
@@ -246,34 +285,49 @@ fn map_inaccessible(at: Option<NonNull<u8>>, len: usize) -> std::io::Result<NonN
 }
 
 /// wasmtime's handle of a mapping.
-struct Linear(Arc<Mapping>);
+struct Linear {
+    mapping: Arc<Mapping>,
+    budget: Budget,
+}
 
 // SAFETY: the base moves where the size changes only, `byte_size` bytes from it are accessible, and everything from there
 // to the end of the guard is mapped without access, as the engine's elided bounds checks need.
 unsafe impl LinearMemory for Linear {
     fn byte_size(&self) -> usize {
-        self.0.size()
+        self.mapping.size()
     }
 
     /// As far as the memory grows without moving, which is not at all.
     fn byte_capacity(&self) -> usize {
-        self.0.size()
+        self.mapping.size()
     }
 
     fn grow_to(&mut self, new_size: usize) -> wasmtime::Result<()> {
-        Ok(self.0.resize(new_size)?)
+        let resized = self.mapping.resize(new_size);
+        if let Err(error) = &resized
+            && new_size <= self.mapping.size_max
+        {
+            // The guest is told that it cannot grow, which is not so: nothing that it does counts any more.
+            self.budget.exhaust(format!("{EXHAUSTED}: {error}"));
+        }
+        Ok(resized?)
     }
 
     fn as_ptr(&self) -> *mut u8 {
-        self.0.base()
+        self.mapping.base()
     }
 }
 
 /// Makes the memories of an engine and remembers their mappings until a machine claims them.
 #[derive(Default)]
 pub(crate) struct Memories {
+    budget: Budget,
     unclaimed: Mutex<Vec<Arc<Mapping>>>,
 }
+
+/// What is said where this machine has no room for the memory of a guest.
+pub(super) const EXHAUSTED: &str = "there is no more address space for the memory of guests; take fewer --workers, a \
+     smaller --memory-max, or a higher limit of this process (`ulimit -v`)";
 
 // SAFETY: `Mapping::new` maps what it is asked for, with the guard, zero-filled.
 unsafe impl MemoryCreator for Memories {
@@ -286,16 +340,33 @@ unsafe impl MemoryCreator for Memories {
         guard: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
         let size_max = maximum.map_or(SIZE_MAX, |maximum| maximum.min(SIZE_MAX)).max(reserved.unwrap_or(0));
-        let mapping = Arc::new(Mapping::new(minimum, size_max, guard).map_err(|e| e.to_string())?);
+        let mapping = Mapping::new(minimum, size_max, guard).map_err(|error| {
+            self.budget.exhaust(format!("{EXHAUSTED}: {error}"));
+            error.to_string()
+        })?;
+        let mapping = Arc::new(mapping);
         let mut unclaimed = self.unclaimed.lock().map_err(|e| e.to_string())?;
         // Those that only this list holds belonged to instances that were never claimed and are gone.
         unclaimed.retain(|mapping| Arc::strong_count(mapping) > 1);
         unclaimed.push(mapping.clone());
-        Ok(Box::new(Linear(mapping)))
+        Ok(Box::new(Linear { mapping, budget: self.budget.clone() }))
     }
 }
 
 impl Memories {
+    /// Of guests that are stopped with this budget.
+    pub(crate) fn new(budget: Budget) -> Memories {
+        Memories { budget, unclaimed: Mutex::default() }
+    }
+
+    /// Ends the calls of all instances that are being made whose step budget is at `at` of a memory of this size, which
+    /// does not grow.
+    pub(super) fn end_calls(&self, size: usize, at: usize) {
+        let unclaimed = self.unclaimed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_private = |mapping: &&Arc<Mapping>| (mapping.size(), mapping.size_max) == (size, size);
+        unclaimed.iter().filter(is_private).for_each(|mapping| mapping.end_call(at));
+    }
+
     /// The mapping at this base address.
     pub(crate) fn claim(&self, base: *mut u8) -> View {
         let mut unclaimed = self.unclaimed.lock().unwrap_or_else(|e| e.into_inner());
@@ -318,6 +389,11 @@ impl View {
     /// The size in bytes.
     pub(crate) fn size(&self) -> usize {
         self.0.size()
+    }
+
+    /// The memory itself.
+    pub(super) fn mapping(&self) -> &Arc<Mapping> {
+        &self.0
     }
 
     /// Sets the size; the engine must be told by growing the memory by 0. Bytes that are added must be zero, so those

@@ -8,22 +8,28 @@
 mod addresses;
 mod cache;
 mod calls;
+mod data;
 mod exports;
 mod failure;
+mod host;
 mod imports;
 mod keyed;
+mod link;
 mod memory;
 mod pages;
 mod portable;
 mod program;
 mod stack;
 mod state;
+mod tally;
+mod watchdog;
 
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use wasmtime::{Linker, Store};
 
+use crate::budget::Over;
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
 use crate::explore::Scores;
@@ -33,20 +39,24 @@ use crate::target::{Rule, Target};
 use crate::trace::Action;
 use calls::{Calls, Room};
 use failure::Phase;
-use imports::{Host, Limiter};
+use host::{Guest, Host, Limiter};
 use pages::Hashing;
 use state::State;
+use tally::Tally;
+use watchdog::Watched;
 
 pub use spelunk_instrumenter::Edges;
 
 pub use cache::Cache;
-pub use imports::Told;
+pub use host::Told;
 pub use pages::PAGE;
 pub use portable::{Blobs, PART_MAX, Reader};
 pub(crate) use portable::{leaves_of, pages_of};
 pub use program::{Limits, Program, Selection, engine, instrument};
 pub use state::Snapshot;
 
+/// Labels of scores that are told apart, of all runs; further ones do not count.
+const LABELS_MAX: usize = 10_000;
 /// Bytes of native stack a guest may use. With the default call depth that is 3 KiB a call.
 const STACK_BYTES: usize = 32 << 20;
 /// Bytes of stack that the host keeps for itself around a guest's.
@@ -59,7 +69,7 @@ const THREAD_STACK_BYTES: usize = STACK_BYTES + 4 * STACK_MARGIN;
 pub fn on_guest_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(THREAD_STACK_BYTES).spawn_scoped(scope, f);
-        let result = thread.expect("a thread can be started").join();
+        let result = thread.map(std::thread::ScopedJoinHandle::join).expect("a thread can be started");
         result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
@@ -73,6 +83,9 @@ pub struct Machine {
     /// The state before setup.
     root: Snapshot,
     uses_snapshots: bool,
+    watched: Arc<Watched>,
+    /// The guest could not be instantiated anew; it has no state to go on from.
+    lost: Option<Halt>,
 }
 
 impl Machine {
@@ -81,10 +94,11 @@ impl Machine {
     /// # Errors
     /// Imports that are not provided; a module that traps while it is instantiated.
     pub fn new(program: Arc<Program>) -> Result<Machine> {
-        let Fresh { store, state, calls } = Fresh::new(&program)?;
-        let uses_snapshots = program.obstacles().is_empty();
-        let mut machine = Machine { root: state.nothing(), program, store, state, calls, uses_snapshots };
-        machine.store.data_mut().properties = machine.program.properties.clone();
+        let watched = Watched::of(&program)?;
+        let Fresh { store, state, calls } = Fresh::new(&program, &watched)?;
+        let (root, uses_snapshots) = (state.nothing(), program.obstacles().is_empty());
+        let mut machine = Machine { root, program, store, state, calls, uses_snapshots, watched, lost: None };
+        machine.store.data_mut().tally = Tally::new(&machine.program.properties);
         machine.root = machine.state.save(&mut machine.store);
         Ok(machine)
     }
@@ -112,7 +126,7 @@ impl Machine {
 
     /// The properties and how often they were evaluated.
     pub fn properties(&self) -> &Properties {
-        &self.store.data().properties
+        &self.store.data().tally.properties
     }
 
     /// The hash that [`Target::state`] gives, computed from all of memory without trusting that every page
@@ -125,10 +139,11 @@ impl Machine {
     /// Performs a step as [`Target::step`] does, and has the guest say what it does. The state afterwards is
     /// not the one that the step leads to: go back to a snapshot.
     pub fn tell(&mut self, action: Action, chooser: &mut Chooser) -> Told {
-        self.store.data_mut().is_verbose = true;
+        self.store.data_mut().step.is_verbose = true;
         self.step(action, chooser);
-        self.store.data_mut().is_verbose = false;
-        let mut told = std::mem::take(&mut self.store.data_mut().told);
+        let step = &mut self.store.data_mut().step;
+        (step.is_verbose, step.told_bytes) = (false, 0);
+        let mut told = std::mem::take(&mut step.told);
         if let Action::Rule(rule) = action {
             // What the host drew for parameters, it tells itself.
             let params = self.program.exports.rules[usize::from(rule)].params.len();
@@ -142,7 +157,7 @@ impl Machine {
 
     /// What a span's label says; nothing where it lies outside memory.
     pub fn label(&self, (pointer, len): (u32, u32)) -> Option<String> {
-        let bytes = self.store.data().memory?.data(&self.store);
+        let bytes = self.store.data().guest.memory?.data(&self.store);
         let bytes = bytes.get(pointer as usize..(pointer as usize).checked_add(len as usize)?)?;
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
@@ -153,11 +168,11 @@ impl Machine {
         let result = match action {
             Action::Setup => self.calls.setup.iter_mut().try_for_each(|call| call.call(store).map(drop)),
             Action::Rule(rule) => {
-                store.data_mut().has_run = self.program.exports.is_function;
+                store.data_mut().guest.has_run = self.program.exports.is_function;
                 self.calls.rules[usize::from(rule)].call(store).map(drop)
             }
             Action::Fault(fault, on) => {
-                store.data_mut().faults[usize::from(fault)] = on;
+                store.data_mut().guest.faults[usize::from(fault)] = on;
                 self.calls.faults[usize::from(fault)].call(store, on.into())
             }
             Action::Teardown => match &mut self.calls.teardown {
@@ -189,15 +204,15 @@ impl Machine {
     fn guest_state(&mut self) -> Result<u128, Halt> {
         let before = self.state.save(&mut self.store);
         self.state.begin(&self.program.limits);
-        let host = self.store.data_mut();
-        host.may_choose = false;
-        host.state = Some(keyed::Hasher::new());
+        let step = &mut self.store.data_mut().step;
+        step.may_choose = false;
+        step.state = Some(keyed::Hasher::new());
         let call = self.calls.state.as_mut().expect("the caller found it");
         let called = call.call(&mut self.store).map_err(|error| self.failed(error, Phase::State));
         let host = self.store.data_mut();
-        let mut hasher = host.state.take().expect("it was just put there");
-        hasher.update(&host.faults.iter().map(|on| u8::from(*on)).collect::<Vec<_>>());
-        hasher.update(&[u8::from(host.has_run)]);
+        let mut hasher = host.step.state.take().expect("it was just put there");
+        hasher.update(&host.guest.faults.iter().map(|on| u8::from(*on)).collect::<Vec<_>>());
+        hasher.update(&[u8::from(host.guest.has_run)]);
         self.state.load(&mut self.store, &before);
         match called {
             Ok(_) => Ok(hasher.finish()),
@@ -218,6 +233,18 @@ impl Machine {
         is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack, hashing))
     }
 
+    /// Runs `f`, which calls the guest, where that has all the stack it may use, and where the watchdog sees it. Nothing
+    /// that the guest does counts once the host failed it.
+    fn enter<T>(&mut self, f: impl FnOnce(&mut Machine) -> Result<T, Halt>) -> Result<T, Halt> {
+        if let Some(halt) = &self.lost {
+            return Err(halt.clone());
+        }
+        self.watched.turn();
+        let result = self.on_guest_stack(f);
+        self.watched.turn();
+        if self.program.budget.over() == Some(Over::Exhausted) { Err(Halt::Stopped) } else { result }
+    }
+
     fn failed(&mut self, error: wasmtime::Error, phase: Phase) -> Outcome {
         failure::outcome(&self.program, &mut self.state, error, phase)
     }
@@ -231,14 +258,14 @@ impl Machine {
 
 fn new_store(program: &Program) -> Store<Host> {
     let layout = &program.instrumented.layout;
-    let host = Host {
+    let guest = Guest {
         faults: vec![false; program.exports.faults.len()],
         fault_names: program.exports.faults.clone(),
         memory_export: layout.memories.first().map(|memory| memory.export.clone()),
-        page_bytes: PAGE as u32,
-        limits: Limiter { memory_bytes_max: program.limits.memory_bytes_max as usize },
-        ..Host::default()
+        ..Guest::default()
     };
+    let limits = Limiter { memory_bytes_max: program.limits.memory_bytes_max as usize, ..Limiter::default() };
+    let host = Host { budget: program.budget.clone(), guest, limits, ..Host::default() };
     let mut store = Store::new(&program.engine, host);
     store.limiter(|host| &mut host.limits);
     store
@@ -252,28 +279,29 @@ struct Fresh {
 }
 
 impl Fresh {
-    fn new(program: &Program) -> Result<Fresh> {
+    fn new(program: &Program, watched: &Watched) -> Result<Fresh> {
         let mut store = new_store(program);
         let mut linker = Linker::new(&program.engine);
-        imports::link(&mut linker, &mut store, &program.module, program.limits.stub_imports)?;
+        link::link(&mut linker, &mut store, &program.module, program.limits.stub_imports)?;
         let needed = STACK_BYTES + STACK_MARGIN;
+        watched.set_place(program.place_of_start());
+        watched.turn();
         let instance = stacker::maybe_grow(needed, needed + STACK_MARGIN, || {
             linker.instantiate(&mut store, &program.module)
-        })
-        .map_err(|e| {
-            let at = failure::place(program, &e).map(|place| format!(", at {place}")).unwrap_or_default();
-            anyhow!("the module cannot be instantiated: {}{at}", e.root_cause())
-        })?;
+        });
+        watched.turn();
+        let instance = instance.map_err(|error| failure::of_start(program, &error))?;
         let takes_input = program.exports.takes_input;
         let room = takes_input.then(|| Room::of(instance, &mut store, program.limits.input_bytes_max));
         let room = room.transpose()?;
         let state = State::of(
             &program.instrumented.layout,
             &program.entered,
-            &program.memories,
+            (&program.memories, &program.data),
             instance,
             &mut store,
         )?;
+        watched.set_place(state.place_of_budget());
         let calls = Calls::of(&program.exports, instance, &mut store, room.as_ref())?;
         Ok(Fresh { store, state, calls })
     }
@@ -311,29 +339,33 @@ impl Target for Machine {
             let root = self.root.clone();
             return self.restore(&root);
         }
+        let fresh = match Fresh::new(&self.program, &self.watched) {
+            Ok(fresh) => fresh,
+            // It was instantiated before, so it is not the module that is to blame, but time or this machine.
+            Err(error) => {
+                self.lost = Some(failure::of_restart(&self.program, &error));
+                return;
+            }
+        };
+        self.lost = None;
         let before = std::mem::take(self.store.data_mut());
-        let fresh =
-            Fresh::new(&self.program).expect("a module that was instantiated once is instantiated again");
         Fresh { store: self.store, state: self.state, calls: self.calls } = fresh;
         let host = self.store.data_mut();
         // What was seen so far is not part of the state.
-        host.properties = before.properties;
-        host.events = before.events;
-        host.has_counted = before.has_counted;
-        host.scores = before.scores;
-        host.labels = before.labels;
+        host.tally = before.tally;
+        host.step.scores = before.step.scores;
     }
 
     fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
         rules.clear();
-        if !self.store.data().has_run {
+        if !self.store.data().guest.has_run {
             rules.extend(0..self.calls.rules.len() as u16);
         }
         if self.calls.preconditions.is_empty() {
             return Ok(());
         }
-        self.on_guest_stack(|machine| {
-            machine.store.data_mut().may_choose = false;
+        self.enter(|machine| {
+            machine.store.data_mut().step.may_choose = false;
             for index in 0..machine.calls.preconditions.len() {
                 machine.state.begin(&machine.program.limits);
                 let (rule, call) = &mut machine.calls.preconditions[index];
@@ -354,16 +386,16 @@ impl Target for Machine {
     }
 
     fn step(&mut self, action: Action, chooser: &mut Chooser) -> Outcome {
-        std::mem::swap(chooser, &mut self.store.data_mut().chooser);
-        self.store.data_mut().may_choose = true;
-        self.store.data_mut().scores.clear();
-        let outcome = self.on_guest_stack(|machine| machine.perform(action));
-        std::mem::swap(chooser, &mut self.store.data_mut().chooser);
+        let step = &mut self.store.data_mut().step;
+        std::mem::swap(chooser, &mut step.chooser);
+        step.begin();
+        let outcome = self.enter(|machine| Ok(machine.perform(action))).unwrap_or_else(Outcome::from);
+        std::mem::swap(chooser, &mut self.store.data_mut().step.chooser);
         outcome
     }
 
     fn set_counts(&mut self, counts: bool) {
-        self.store.data_mut().counts = counts;
+        self.store.data_mut().tally.counts = counts;
     }
 
     fn snapshot(&mut self) -> Option<Snapshot> {
@@ -379,9 +411,14 @@ impl Target for Machine {
     }
 
     fn scores(&mut self, best: &Scores, risen: &mut Vec<(u64, f64)>) {
-        for (label, score) in self.store.data_mut().scores.drain(..) {
-            let before = risen.iter().rev().find(|(known, _)| *known == label).map(|(_, score)| score);
-            if before.or(best.get(&label)).is_none_or(|before| score > *before) {
+        let mut room = LABELS_MAX.saturating_sub(best.len());
+        for (label, score) in self.store.data_mut().step.scores.drain(..) {
+            let before = best.get(&label);
+            if before.is_none() {
+                let Some(left) = room.checked_sub(1) else { continue };
+                room = left;
+            }
+            if before.is_none_or(|before| score > *before) {
                 risen.push((label, score));
             }
         }
@@ -392,13 +429,7 @@ impl Target for Machine {
     }
 
     fn take_counts(&mut self) -> Option<Box<Counts>> {
-        let host = self.store.data_mut();
-        let has_counted = std::mem::take(&mut host.has_counted);
-        has_counted.then(|| {
-            let events = std::mem::take(&mut host.events).into_iter();
-            let events = events.map(|(text, count)| (String::from_utf8_lossy(&text).into_owned(), count));
-            Box::new(Counts { events: events.collect(), ..Counts::new(host.properties.take()) })
-        })
+        self.store.data_mut().tally.take()
     }
 
     fn state(&mut self) -> u128 {
@@ -414,7 +445,7 @@ impl Target for Machine {
         if self.calls.state.is_none() || !self.program.obstacles().is_empty() {
             return Ok(self.live_hash(Hashing::Keyed));
         }
-        self.on_guest_stack(Machine::guest_state).map(Some)
+        self.enter(Machine::guest_state).map(Some)
     }
 
     fn is_independent(&self, a: u16, b: u16) -> bool {

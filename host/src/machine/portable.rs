@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::Fresh;
 use super::pages::{Held, LEAF, Leaf, NAMES, PAGE, Page, PageTable};
 use super::program::Program;
-use super::state::{GlobalValue, Reference, SAVED_BYTES, Saved, Snapshot};
+use super::state::{GlobalValue, Reference, SAVED_BYTES, Saved, SavedTable, Snapshot};
 
 /// The form of the records that this version writes and reads.
 const VERSION: u32 = 1;
@@ -223,7 +223,8 @@ impl Functions<'_> {
         let types = match &mut self.types {
             Some(types) => types,
             None => {
-                let Fresh { store, state, .. } = Fresh::new(self.program)?;
+                let Fresh { store, state, .. } =
+                    Fresh::new(self.program, &*super::watchdog::Watched::of(self.program)?)?;
                 let types = state.function_types(&store).into_iter();
                 self.types.insert(types.map(|ty| RefType::new(false, HeapType::ConcreteFunc(ty))).collect())
             }
@@ -241,7 +242,7 @@ pub struct Reader<'b, B> {
     pages: HashMap<(usize, usize, u128), Arc<Page>>,
     /// By memory, index and name.
     leaves: HashMap<(usize, usize, u128), Arc<Leaf>>,
-    tables: BTreeMap<Vec<Reference>, Arc<Vec<Reference>>>,
+    tables: BTreeMap<Vec<Reference>, Arc<SavedTable>>,
 }
 
 impl<'b, B: Blobs> Reader<'b, B> {
@@ -276,7 +277,8 @@ impl<'b, B: Blobs> Reader<'b, B> {
             rest.count("elements of a table", *size as usize)?;
             let table: Result<Vec<Reference>> = (0..*size).map(|_| allowed.check(rest.u32()?)).collect();
             let table = table?;
-            let shared = self.tables.entry(table).or_insert_with_key(|table| Arc::new(table.clone()));
+            let shared =
+                self.tables.entry(table).or_insert_with_key(|table| Arc::new(SavedTable::new(table.clone())));
             tables.push(shared.clone());
         }
         rest.count("segments that may be dropped", self.shape.dropped)?;

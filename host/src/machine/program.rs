@@ -3,17 +3,22 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use spelunk_instrumenter::{EdgeMap, Edges, Instrumented, Obstacle, Options};
-use wasmtime::{Collector, Config, Engine, Module};
+use wasmtime::{Collector, Config, Engine, ExternType, Module};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::cache::{Cache, Key};
+use super::data::Data;
 use super::exports::Exports;
 use super::memory::{GUARD, Memories};
 use super::stack::ShadowStack;
+use super::watchdog::{CALL_MAX, Place};
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
+use crate::budget::Budget;
 use crate::file::{self, Names};
 use crate::property::{Counts, Properties};
 use crate::target::Rule;
@@ -21,7 +26,7 @@ use crate::target::Rule;
 /// What a guest may use, and how it is instrumented. A run depends on these, so a trace records them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Loop iterations and calls in one step and its invariants, in units of 256.
+    /// Loop iterations and calls in one step and its invariants, in units of 256; those that take long count as several.
     pub step_budget: u32,
     /// Nested calls.
     pub depth_max: u32,
@@ -31,6 +36,13 @@ pub struct Limits {
     pub stub_imports: bool,
     /// Bytes that a function which takes bytes is given, at most.
     pub input_bytes_max: u32,
+}
+
+impl Limits {
+    /// The steps that a call may take.
+    pub(super) fn steps(&self) -> u64 {
+        u64::from(self.step_budget) * 256
+    }
 }
 
 impl Default for Limits {
@@ -101,6 +113,7 @@ impl Default for Selection {
 
 /// A module, instrumented and compiled. Machines are made from it.
 pub struct Program {
+    pub(super) budget: Budget,
     pub(super) engine: Engine,
     pub(super) module: Module,
     pub(super) memories: Arc<Memories>,
@@ -108,6 +121,7 @@ pub struct Program {
     pub(super) exports: Exports,
     pub(super) properties: Properties,
     pub(super) stack: Option<ShadowStack>,
+    pub(super) data: Vec<Data>,
     /// Pairs of rules that are declared independent, the lower index first.
     pub(super) independent: BTreeSet<(u16, u16)>,
     /// Where the body of each function begins in the module as it came; those that are imported have none.
@@ -139,27 +153,30 @@ impl Program {
     /// A module that is malformed, that the instrumenter refuses, that has nothing to explore, or that declares
     /// something of a rule that it does not have.
     pub fn load(wasm: &[u8], limits: Limits, selection: Selection) -> Result<Program> {
-        Program::load_with(wasm, limits, selection, None)
+        Program::load_with(wasm, limits, selection, None, &Budget::unlimited())
     }
 
-    /// As [`Program::load`]; what was compiled is kept in the cache, and taken from there the next time.
+    /// As [`Program::load`]; what was compiled is kept in the cache, and taken from there the next time. The budget ends
+    /// compiling, and then whatever machines of this program do.
     ///
     /// # Errors
-    /// As [`Program::load`].
+    /// As [`Program::load`]; compiling that does not end within the budget. It goes on then on a thread of its own, which
+    /// does not keep the process from ending.
     pub fn load_with(
         wasm: &[u8],
         limits: Limits,
         selection: Selection,
         cache: Option<&Cache>,
+        budget: &Budget,
     ) -> Result<Program> {
         let hash = xxh3_128(wasm);
-        let memories = Arc::new(Memories::default());
+        let memories = Arc::new(Memories::new(budget.clone()));
         let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
         let kept = cache.and_then(|cache| Some((cache, Key::new(hash, &limits, &selection, &engine)?)));
         let (instrumented, module) = match kept.and_then(|(cache, key)| cache.load(key, &engine)) {
             Some(loaded) => loaded,
             None => {
-                let compiled = compile(wasm, &limits, &selection, &engine)?;
+                let compiled = compile_within(budget, wasm, &limits, &selection, &engine)?;
                 if let Some((cache, key)) = kept {
                     cache.save(key, &compiled.0, &compiled.1);
                 }
@@ -175,6 +192,7 @@ impl Program {
             together => marked_slots(&instrumented.edges, together),
         };
         Ok(Program {
+            budget: budget.clone(),
             entered,
             engine,
             module,
@@ -183,12 +201,36 @@ impl Program {
             exports,
             properties,
             stack,
+            data: Data::of(wasm),
             independent,
             bodies: bodies_of(wasm),
             limits,
             selection,
             hash,
         })
+    }
+
+    /// What ends whatever machines of this program do.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// The longest that a call into the guest may take.
+    pub(super) fn call_max(&self) -> Duration {
+        CALL_MAX * self.limits.step_budget.div_ceil(Limits::default().step_budget)
+    }
+
+    /// Where the step budget of a start function is, while the module is instantiated.
+    pub(super) fn place_of_start(&self) -> Place {
+        let layout = &self.instrumented.layout;
+        let private = layout.private.as_ref().and_then(|name| self.module.get_export(name));
+        match (private, layout.budget) {
+            (Some(ExternType::Memory(private)), Some(at)) => {
+                let size = private.minimum() << 16;
+                Place::Among(self.memories.clone(), size as usize, at as usize)
+            }
+            _ => Place::None,
+        }
     }
 
     /// A hash of the module as it came, before it was instrumented.
@@ -276,6 +318,7 @@ pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result
         page_bytes: PAGE as u32,
         include: selection.include.clone(),
         exclude: selection.exclude.clone(),
+        budget_initial: limits.steps(),
         depth_max: limits.depth_max,
         memory_bytes_max: limits.memory_bytes_max,
     };
@@ -289,6 +332,39 @@ pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result
 pub fn engine() -> Result<Engine> {
     Engine::new(&config(Arc::default())).map_err(engine_error)
 }
+
+/// As [`compile`], on a thread of its own, for as long as the budget lasts.
+fn compile_within(
+    budget: &Budget,
+    wasm: &[u8],
+    limits: &Limits,
+    selection: &Selection,
+    engine: &Engine,
+) -> Result<(Instrumented, Module)> {
+    let (sender, receiver) = mpsc::channel();
+    let (wasm, limits, selection) = (wasm.to_vec(), limits.clone(), selection.clone());
+    let engine = engine.clone();
+    let work = move || drop(sender.send(compile(&wasm, &limits, &selection, &engine)));
+    let thread = std::thread::Builder::new().name("compiling".to_string()).stack_size(COMPILER_STACK_BYTES);
+    let thread = thread.spawn(work).context("no thread can be started to compile the module")?;
+    loop {
+        match receiver.recv_timeout(POLL) {
+            Ok(compiled) => return compiled,
+            Err(RecvTimeoutError::Timeout) => {
+                budget.check().context("compiling the module did not come to its end")?;
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let panic = thread.join().expect_err("a thread that sends nothing panics");
+                std::panic::resume_unwind(panic)
+            }
+        }
+    }
+}
+
+/// How often is looked whether compiling may go on.
+const POLL: Duration = Duration::from_millis(10);
+/// Types and expressions nest, and are read by recursion.
+const COMPILER_STACK_BYTES: usize = 16 << 20;
 
 /// Instruments and compiles a module. The instrumented bytes are not needed once they are compiled.
 fn compile(

@@ -10,11 +10,13 @@ use wasmtime::{Func, FuncType, Global, Instance, Memory, Ref, Store, Table, Val}
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Limits;
-use super::imports::Host;
+use super::data::Data;
+use super::host::{Host, Private};
 use super::keyed;
-use super::memory::{Memories, View};
+use super::memory::{EXHAUSTED, Memories, View, was_ended};
 use super::pages::{self, Blocks, Hashing, Held, PageTable};
 use super::stack::ShadowStack;
+use super::watchdog::Place;
 use crate::coverage::{EdgeSet, take_marks};
 
 /// A saved state. Cloning is cheap, and so is saving one: it shares all pages that did not change with the
@@ -26,7 +28,7 @@ pub struct Snapshot(pub(super) Arc<Saved>);
 pub(super) struct Saved {
     pub(super) memories: Vec<PageTable>,
     pub(super) globals: Vec<GlobalValue>,
-    pub(super) tables: Vec<Arc<Vec<Reference>>>,
+    pub(super) tables: Vec<Arc<SavedTable>>,
     pub(super) dropped: Vec<u8>,
     pub(super) faults: Vec<bool>,
     /// The guest is one function, and it was called.
@@ -34,8 +36,34 @@ pub(super) struct Saved {
     pub(super) _held: Held,
 }
 
+/// What a table holds.
+pub(super) struct SavedTable {
+    elements: Vec<Reference>,
+    _held: Held,
+}
+
+impl SavedTable {
+    pub(super) fn new(elements: Vec<Reference>) -> SavedTable {
+        SavedTable { _held: Held::new(size_of_val(&elements[..])), elements }
+    }
+}
+
+impl std::ops::Deref for SavedTable {
+    type Target = [Reference];
+
+    fn deref(&self) -> &[Reference] {
+        &self.elements
+    }
+}
+
 /// Bytes of a saved state beside its pages: a leaf of the table of pages, and some that each has.
 pub(super) const SAVED_BYTES: usize = 1024;
+
+/// Who spent the budget of a call.
+pub(super) enum Spent {
+    ByGuest,
+    ByWatchdog,
+}
 
 /// The value of a global; floats by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Hash)]
@@ -71,7 +99,7 @@ impl Snapshot {
 fn digest(
     parts: &mut Vec<u8>,
     globals: &[GlobalValue],
-    tables: &[Arc<Vec<Reference>>],
+    tables: &[Arc<SavedTable>],
     flags: (&[u8], &[bool], bool),
     hashing: Hashing,
 ) -> u128 {
@@ -165,14 +193,15 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Finds the state of a fresh instance. All of every memory counts as written.
+    /// Finds the state of a fresh instance. Of its memories only what the data segments and the start function wrote is
+    /// looked at: the rest is zeros, and reading would make it take room.
     ///
     /// # Errors
     /// An export that the layout names and the instance does not have.
     pub(super) fn of(
         layout: &StateLayout,
         entered: &[Range<u32>],
-        mappings: &Memories,
+        (mappings, data): (&Memories, &[Data]),
         instance: Instance,
         store: &mut Store<Host>,
     ) -> Result<State> {
@@ -184,7 +213,7 @@ impl State {
         if let Some(name) = &layout.private {
             let memory = find_memory(store, name)?;
             let marks = layout.memories.first().map_or(0, |memory| memory.dirty.start);
-            store.data_mut().marks = Some((memory, marks));
+            store.data_mut().guest.private = Some(Private { memory, marks, budget: layout.budget });
             private = Some(mappings.claim(memory.data_ptr(&*store)));
         }
         let mut memories = Vec::new();
@@ -202,7 +231,7 @@ impl State {
                 blocks: Blocks::default(),
             });
         }
-        store.data_mut().memory = memories.first().map(|first| first.memory);
+        store.data_mut().guest.memory = memories.first().map(|first| first.memory);
         let mut globals = Vec::new();
         for global in &layout.globals {
             globals
@@ -244,13 +273,28 @@ impl State {
             entered: entered.to_vec(),
             marked: Vec::new(),
         };
-        state.mark_everything();
+        state.mark_data(data);
         Ok(state)
     }
 
     /// A snapshot of no state, to stand where one is needed before the first is taken.
     pub(super) fn nothing(&self) -> Snapshot {
         Snapshot(Arc::new(self.resident.clone()))
+    }
+
+    /// Has the first save look at what the data segments wrote.
+    fn mark_data(&mut self, data: &[Data]) {
+        let Some(private) = &mut self.private else { return };
+        for Data { memory, range } in data {
+            let Some(memory) = self.memories.get(*memory as usize) else { continue };
+            let pages = memory.view.size() / pages::PAGE;
+            let pages = match range {
+                Some(range) => range.start as usize / pages::PAGE..(range.end as usize).div_ceil(pages::PAGE),
+                None => 0..pages,
+            };
+            private.bytes()[memory.marks.clone()][pages].fill(1);
+        }
+        private.bytes()[range(&self.layout.table_marks)].fill(1);
     }
 
     /// Has the next save or restore look at all of the state, trusting no mark.
@@ -307,8 +351,8 @@ impl State {
             self.parts.extend(hash.to_le_bytes());
         }
         let dropped = self.private.as_mut().map(|private| &private.bytes()[range(&self.layout.dropped)]);
-        let host = store.data();
-        let flags = (dropped.unwrap_or_default(), &host.faults[..], host.has_run);
+        let guest = &store.data().guest;
+        let flags = (dropped.unwrap_or_default(), &guest.faults[..], guest.has_run);
         digest(&mut self.parts, &self.values, &self.resident.tables, flags, hashing)
     }
 
@@ -322,7 +366,7 @@ impl State {
         let bytes = private.bytes();
         bytes[range(&self.layout.resets)].fill(0);
         if let Some(at) = self.layout.budget {
-            bytes[at as usize..][..4].copy_from_slice(&limits.step_budget.to_le_bytes());
+            bytes[at as usize..][..8].copy_from_slice(&limits.steps().to_le_bytes());
         }
         if let Some(at) = self.layout.depth {
             bytes[at as usize..][..4].fill(0);
@@ -363,20 +407,32 @@ impl State {
         }
     }
 
-    fn private_i32(&mut self, at: Option<u32>) -> Option<i32> {
-        let at = at? as usize;
-        let bytes = &self.private.as_mut()?.bytes()[at..at + 4];
-        Some(i32::from_le_bytes(bytes.try_into().expect("four bytes")))
+    /// Bytes of private memory.
+    fn private_at<const N: usize>(&mut self, at: Option<u32>) -> Option<[u8; N]> {
+        self.private.as_mut()?.bytes()[at? as usize..].first_chunk().copied()
     }
 
-    /// Whether the last call ended because its budget ran out.
-    pub(super) fn is_out_of_budget(&mut self) -> bool {
-        self.private_i32(self.layout.budget).is_some_and(|left| left < 0)
+    /// Why the last call ended, where that was because its budget ran out.
+    pub(super) fn spent(&mut self) -> Option<Spent> {
+        let left = i64::from_le_bytes(self.private_at(self.layout.budget)?);
+        match left {
+            0.. => None,
+            left if was_ended(left) => Some(Spent::ByWatchdog),
+            _ => Some(Spent::ByGuest),
+        }
+    }
+
+    /// Where the step budget is, for the watchdog.
+    pub(super) fn place_of_budget(&self) -> Place {
+        match (&self.private, self.layout.budget) {
+            (Some(private), Some(at)) => Place::At(private.mapping().clone(), at as usize),
+            _ => Place::None,
+        }
     }
 
     /// Whether the last call ended because it nested too deep.
     pub(super) fn is_too_deep(&mut self, limits: &Limits) -> bool {
-        self.private_i32(self.layout.depth).is_some_and(|depth| depth as u32 > limits.depth_max)
+        self.private_at(self.layout.depth).is_some_and(|depth| u32::from_le_bytes(depth) > limits.depth_max)
     }
 
     /// Saves the state.
@@ -393,9 +449,9 @@ impl State {
             globals: self.values.clone(),
             tables: self.resident.tables.clone(),
             dropped: dropped.unwrap_or_default(),
-            faults: store.data().faults.clone(),
-            has_run: store.data().has_run,
-            _held: Held::new(SAVED_BYTES),
+            faults: store.data().guest.faults.clone(),
+            has_run: store.data().guest.has_run,
+            _held: Held::new(SAVED_BYTES + size_of_val(&self.values[..])),
         };
         Snapshot(Arc::new(saved))
     }
@@ -412,7 +468,7 @@ impl State {
                 let element = table.get(&mut *store, i).unwrap_or(Ref::Func(None));
                 self.functions.name(&element, store)
             });
-            let elements = Arc::new(elements.collect());
+            let elements = Arc::new(SavedTable::new(elements.collect()));
             match self.resident.tables.get_mut(index) {
                 Some(slot) => *slot = elements,
                 None => self.resident.tables.push(elements),
@@ -449,11 +505,12 @@ impl State {
         {
             private.bytes()[range(&self.layout.dropped)].copy_from_slice(&saved.dropped);
         }
-        store.data_mut().faults.copy_from_slice(&saved.faults);
-        store.data_mut().has_run = saved.has_run;
+        let guest = &mut store.data_mut().guest;
+        guest.faults.copy_from_slice(&saved.faults);
+        guest.has_run = saved.has_run;
     }
 
-    fn load_tables(&mut self, store: &mut Store<Host>, saved: &[Arc<Vec<Reference>>]) {
+    fn load_tables(&mut self, store: &mut Store<Host>, saved: &[Arc<SavedTable>]) {
         for (index, (table, to)) in self.tables.iter().zip(saved).enumerate() {
             let Some(private) = &mut self.private else { return };
             let mark = &mut private.bytes()[range(&self.layout.table_marks)][index];
@@ -488,8 +545,15 @@ impl TargetMemory {
         let beyond = self.dirty.partition_point(|page| *page < first);
         let mut stale = self.dirty.split_off(beyond);
         stale.extend(self.resident.pages_from(first as usize));
+        let before = self.view.size();
         let resized = self.view.resize(size, &stale, pages::PAGE);
-        resized.expect("a size that the memory had before fits its mapping");
+        if let Err(error) = resized {
+            // It had this size before, so it is the host that has no room. The machine is not used any more.
+            store.data().budget.exhaust(format!("{EXHAUSTED}: {error}"));
+            return;
+        }
+        let limits = &mut store.data_mut().limits;
+        limits.memory_bytes = (limits.memory_bytes + size).saturating_sub(before);
         // The engine reads the size anew when the memory grows, even by nothing.
         self.memory.grow(&mut *store, 0).expect("growing by nothing is within every limit");
         debug_assert!(self.is_64 || size <= 1 << 32);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use spelunk::budget::Budget;
 use spelunk::energy::Strategy;
 use spelunk::explore::{Explorer, Options};
 use spelunk::machine::{Cache, Limits, Machine, Program, Selection, instrument};
@@ -36,9 +37,17 @@ pub(crate) fn instrumenting(table: &mut Table) -> Result<()> {
 pub(crate) fn starting(table: &mut Table) -> Result<()> {
     let store = build("../examples/kv")?;
     let folder = tempfile::tempdir()?;
-    let cache = Cache::new(folder.path().to_path_buf());
+    let cache = Cache::open(folder.path().to_path_buf()).expect("the folder is ours");
     for (name, wasm) in [("kv", &store), ("kv of 5 MiB", &grown(&store, 5 << 20)?)] {
-        let load = || drop(Program::load_with(wasm, Limits::default(), Selection::default(), Some(&cache)));
+        let load = || {
+            drop(Program::load_with(
+                wasm,
+                Limits::default(),
+                Selection::default(),
+                Some(&cache),
+                &Budget::unlimited(),
+            ))
+        };
         let first = timed(load);
         let second = shortest(5, load);
         let ms = |duration: Duration| format!("{:.1} ms", duration.as_secs_f64() * 1e3);
