@@ -11,6 +11,8 @@ use std::sync::{Arc, OnceLock};
 
 use xxhash_rust::xxh3::{xxh3_128, xxh3_128_with_seed};
 
+use super::keyed;
+
 /// Bytes in a page. With 512 the marks to be looked at cost more than the bytes that need not be copied; with 4096
 /// checks took 1.2 times as long.
 pub const PAGE: usize = 1024;
@@ -20,7 +22,7 @@ const FRINGE: usize = spelunk_instrumenter::FRINGE_BYTES as usize;
 const LINES: usize = 4 * LINE;
 const LINE: usize = 64;
 /// Bytes that are hashed together: most stores change few of a page's.
-const BLOCK: usize = 128;
+const BLOCK: usize = keyed::BLOCK;
 /// Blocks in a page.
 const BLOCKS: usize = PAGE / BLOCK;
 /// Pages in a leaf of the table.
@@ -104,6 +106,15 @@ impl Drop for Held {
     }
 }
 
+/// What a hash is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hashing {
+    /// To be compared with one of another process: what anybody can compute.
+    Portable,
+    /// To take two states for one, be it that a guest wants them to be taken so: see [`keyed`].
+    Keyed,
+}
+
 /// A hash that is computed once. In halves, since a page with a `u128` takes a tenth more room than its bytes.
 #[derive(Default)]
 struct Once(OnceLock<[u64; 2]>);
@@ -129,8 +140,8 @@ pub(super) struct Page {
 
 /// Some pages that follow one another.
 pub(super) struct Leaf {
-    /// The sum of the hashes of its pages.
-    hash: Once,
+    /// The sum of the hashes of its pages, portable and keyed.
+    hashes: [Once; 2],
     /// The hash of the names of its pages.
     name: Once,
     /// `None` is a page of zeros.
@@ -139,7 +150,7 @@ pub(super) struct Leaf {
 
 impl Leaf {
     pub(super) fn zeros() -> Leaf {
-        Leaf { hash: Once::default(), name: Once::default(), pages: [const { None }; LEAF] }
+        Leaf { hashes: Default::default(), name: Once::default(), pages: [const { None }; LEAF] }
     }
 
     /// A leaf that can be changed, in the place of `leaf`.
@@ -151,7 +162,7 @@ impl Leaf {
             *leaf = copy;
         }
         let leaf = Arc::get_mut(leaf).expect("nothing else refers to it");
-        (leaf.hash, leaf.name) = Default::default();
+        (leaf.hashes, leaf.name) = Default::default();
         leaf
     }
 
@@ -168,7 +179,7 @@ impl Leaf {
         }
         let Some(alone) = Arc::get_mut(&mut leaf) else { return };
         alone.pages.iter_mut().filter_map(Option::take).for_each(Page::let_go);
-        (alone.hash, alone.name) = Default::default();
+        (alone.hashes, alone.name) = Default::default();
         local(|local| {
             if local.leaves.len() < SPARE_MAX {
                 local.leaves.push(leaf);
@@ -192,12 +203,12 @@ impl Leaf {
     }
 
     /// See [`PageTable::hash`].
-    fn hash(&self, memory: usize, leaf: usize) -> u128 {
+    fn hash(&self, memory: usize, leaf: usize, hashing: Hashing) -> u128 {
         let page = |(slot, page): (usize, &Option<Arc<Page>>)| {
-            page.as_ref().map_or(0, |page| page.hash(memory, leaf * LEAF + slot))
+            page.as_ref().map_or(0, |page| page.hash(memory, leaf * LEAF + slot, hashing))
         };
         let sum = || self.pages.iter().enumerate().map(page).fold(0, u128::wrapping_add);
-        self.hash.get_or_init(sum)
+        self.hashes[hashing as usize].get_or_init(sum)
     }
 }
 
@@ -244,30 +255,37 @@ impl Page {
         self.name.get_or_init(|| xxh3_128(&self.bytes))
     }
 
-    fn hash(&self, memory: usize, index: usize) -> u128 {
-        self.hash.get_or_init(|| hash_of(&self.bytes, memory, index))
+    fn hash(&self, memory: usize, index: usize, hashing: Hashing) -> u128 {
+        match hashing {
+            Hashing::Portable => self.hash.get_or_init(|| hash_of(&self.bytes, memory, index, hashing)),
+            // It is seldom asked for: a check knows the sum of all pages, and how it changes.
+            Hashing::Keyed => hash_of(&self.bytes, memory, index, hashing),
+        }
     }
 }
 
 /// The hash of a page: the sum of those of its blocks.
-fn hash_of(bytes: &[u8; PAGE], memory: usize, index: usize) -> u128 {
+fn hash_of(bytes: &[u8; PAGE], memory: usize, index: usize, hashing: Hashing) -> u128 {
     let (blocks, _) = bytes.as_chunks::<BLOCK>();
-    let hashes = blocks.iter().enumerate().map(|(at, block)| hash_of_block(block, memory, index, at));
+    let hashes = blocks.iter().enumerate();
+    let hashes = hashes.map(|(at, block)| hash_of_block(block, memory, index * BLOCKS + at, hashing));
     hashes.fold(0, u128::wrapping_add)
 }
 
 /// The hash of a block, which covers its place; 0 of one that is all zeros.
-fn hash_of_block(block: &[u8; BLOCK], memory: usize, index: usize, at: usize) -> u128 {
-    if *block == [0; BLOCK] {
-        return 0;
+fn hash_of_block(block: &[u8; BLOCK], memory: usize, at: usize, hashing: Hashing) -> u128 {
+    let place = (memory as u64) << 48 | at as u64;
+    match hashing {
+        Hashing::Keyed => keyed::hash_of_block(block, place),
+        Hashing::Portable if *block == [0; BLOCK] => 0,
+        Hashing::Portable => xxh3_128_with_seed(block, place),
     }
-    xxh3_128_with_seed(block, (memory as u64) << 48 | (index * BLOCKS + at) as u64)
 }
 
 /// The hashes of blocks of one table of one memory, those that were asked for lately: what follows a state differs from
 /// it in few blocks, and often in the same ones.
 #[derive(Default)]
-pub(crate) struct Blocks(Vec<(usize, u128)>);
+pub(crate) struct Blocks(Vec<(usize, Hashing, u128)>);
 
 /// Blocks whose hashes are kept.
 const BLOCKS_MAX: usize = 16;
@@ -278,14 +296,13 @@ impl Blocks {
         self.0.clear();
     }
 
-    fn hash(&mut self, block: &[u8; BLOCK], memory: usize, index: usize, at: usize) -> u128 {
-        let place = index * BLOCKS + at;
-        if let Some((_, hash)) = self.0.iter().find(|(known, _)| *known == place) {
+    fn hash(&mut self, block: &[u8; BLOCK], memory: usize, at: usize, hashing: Hashing) -> u128 {
+        if let Some((.., hash)) = self.0.iter().find(|(known, how, _)| *known == at && *how == hashing) {
             return *hash;
         }
-        let hash = hash_of_block(block, memory, index, at);
+        let hash = hash_of_block(block, memory, at, hashing);
         if self.0.len() < BLOCKS_MAX {
-            self.0.push((place, hash));
+            self.0.push((at, hashing, hash));
         }
         hash
     }
@@ -298,6 +315,7 @@ fn hash_change(
     dead: &Range<usize>,
     (memory, index): (usize, usize),
     known: &mut Blocks,
+    hashing: Hashing,
 ) -> u128 {
     let (from, _) = from.as_chunks::<BLOCK>();
     let (to, _) = to.as_chunks::<BLOCK>();
@@ -312,14 +330,14 @@ fn hash_change(
             continue;
         }
         if dead.is_empty() {
-            change = change.wrapping_add(hash_of_block(&to[at], memory, index, at));
-            change = change.wrapping_sub(known.hash(&from[at], memory, index, at));
+            change = change.wrapping_add(hash_of_block(&to[at], memory, index * BLOCKS + at, hashing));
+            change = change.wrapping_sub(known.hash(&from[at], memory, index * BLOCKS + at, hashing));
             continue;
         }
         let live = |block: &[u8; BLOCK]| {
             let mut live = *block;
             live[dead.clone()].fill(0);
-            hash_of_block(&live, memory, index, at)
+            hash_of_block(&live, memory, index * BLOCKS + at, hashing)
         };
         change = change.wrapping_add(live(&to[at])).wrapping_sub(live(&from[at]));
     }
@@ -346,8 +364,8 @@ pub(crate) struct PageTable {
 #[derive(Default)]
 struct Leaves {
     list: Vec<Option<Arc<Leaf>>>,
-    /// The sum of the hashes of all pages, where some bytes count as zeros: that range, and the sum.
-    hash: OnceLock<(Range<usize>, u128)>,
+    /// The sum of the hashes of all pages, portable and keyed, where some bytes count as zeros: that range, and the sum.
+    hashes: [OnceLock<(Range<usize>, u128)>; 2],
 }
 
 impl Drop for Leaves {
@@ -359,18 +377,19 @@ impl Drop for Leaves {
 impl Clone for Leaves {
     /// To be changed, which its hash does not survive.
     fn clone(&self) -> Leaves {
-        Leaves { list: self.list.clone(), hash: OnceLock::new() }
+        Leaves { list: self.list.clone(), hashes: Default::default() }
     }
 }
 
 impl Leaves {
     /// See [`PageTable::hash`].
-    fn hash(&self, memory: usize, dead: &Range<usize>) -> u128 {
-        let (known, hash) = self.hash.get_or_init(|| (dead.clone(), self.sum(memory, dead)));
-        if known == dead { *hash } else { self.sum(memory, dead) }
+    fn hash(&self, memory: usize, dead: &Range<usize>, hashing: Hashing) -> u128 {
+        let sum = || (dead.clone(), self.sum(memory, dead, hashing));
+        let (known, hash) = self.hashes[hashing as usize].get_or_init(sum);
+        if known == dead { *hash } else { self.sum(memory, dead, hashing) }
     }
 
-    fn sum(&self, memory: usize, dead: &Range<usize>) -> u128 {
+    fn sum(&self, memory: usize, dead: &Range<usize>, hashing: Hashing) -> u128 {
         let mut sum = 0u128;
         for (leaf, pages) in self.list.iter().enumerate() {
             let Some(pages) = pages else { continue };
@@ -378,15 +397,15 @@ impl Leaves {
             if dead.start <= first * PAGE && dead.end >= end * PAGE {
                 continue;
             }
-            sum = sum.wrapping_add(pages.hash(memory, leaf));
+            sum = sum.wrapping_add(pages.hash(memory, leaf, hashing));
             for index in first.max(dead.start / PAGE)..end.min(dead.end.div_ceil(PAGE)) {
                 let Some(page) = &pages.pages[index % LEAF] else { continue };
-                sum = sum.wrapping_sub(page.hash(memory, index));
+                sum = sum.wrapping_sub(page.hash(memory, index, hashing));
                 let dead = within(dead, index);
                 if dead.len() < PAGE {
                     let mut live = page.bytes;
                     live[dead].fill(0);
-                    sum = sum.wrapping_add(hash_of(&live, memory, index));
+                    sum = sum.wrapping_add(hash_of(&live, memory, index, hashing));
                 }
             }
         }
@@ -402,7 +421,7 @@ impl PageTable {
 
     /// A memory of `size` bytes with these leaves, the first ones; `None` is one of zeros.
     pub(super) fn of(size: usize, list: Vec<Option<Arc<Leaf>>>) -> PageTable {
-        PageTable { size, leaves: Arc::new(Leaves { list, hash: OnceLock::new() }) }
+        PageTable { size, leaves: Arc::new(Leaves { list, hashes: Default::default() }) }
     }
 
     /// The leaves that are not all zeros, and their indices.
@@ -454,7 +473,8 @@ impl PageTable {
         }
         // Where the hash is known, that of what comes after it is too, by what changes.
         let is_longer = count >= self.leaves.list.len();
-        let mut hash = self.leaves.hash.get().filter(|_| is_longer).cloned();
+        let known_hash = |hash: &OnceLock<_>| hash.get().filter(|_| is_longer).cloned();
+        let mut hashes = self.leaves.hashes.each_ref().map(known_hash);
         let changed = Arc::make_mut(&mut self.leaves);
         let leaves = &mut changed.list;
         leaves.resize(count, None);
@@ -477,16 +497,18 @@ impl PageTable {
                 let now = now(index);
                 let index = index as usize;
                 let old = leaf.pages[index % LEAF].take();
-                if let Some((dead, sum)) = &mut hash {
+                for (hash, hashing) in hashes.iter_mut().zip([Hashing::Portable, Hashing::Keyed]) {
+                    let Some((dead, sum)) = hash else { continue };
                     let before = old.as_ref().map_or(&[0; PAGE], |old| &old.bytes);
                     let dead = within(dead, index);
-                    *sum = sum.wrapping_add(hash_change((before, now), &dead, (memory, index), known));
+                    let change = hash_change((before, now), &dead, (memory, index), known, hashing);
+                    *sum = sum.wrapping_add(change);
                 }
                 leaf.pages[index % LEAF] = (*now != [0; PAGE]).then(|| Page::again(now));
                 old.into_iter().for_each(Page::let_go);
             }
         }
-        changed.hash = hash.map_or_else(OnceLock::new, OnceLock::from);
+        changed.hashes = hashes.map(|hash| hash.map_or_else(OnceLock::new, OnceLock::from));
         known.clear();
     }
 
@@ -535,7 +557,7 @@ impl PageTable {
     /// The sum of the pages' hashes, each of which covers the page's place: which pages were hashed before
     /// does not matter, and a page of zeros counts nothing. The bytes in `dead` count as zeros.
     pub(crate) fn hash(&self, memory: usize, dead: &Range<usize>) -> u128 {
-        self.hash_with(memory, dead, (&[], &[]), &mut Blocks::default())
+        self.hash_with(memory, dead, (&[], &[]), &mut Blocks::default(), Hashing::Portable)
     }
 
     /// The hash of a memory of this table's pages but for those in `dirty`, in order, which are as in `bytes`. The hashes
@@ -546,10 +568,11 @@ impl PageTable {
         dead: &Range<usize>,
         (bytes, dirty): (&[u8], &[u32]),
         known: &mut Blocks,
+        hashing: Hashing,
     ) -> u128 {
         let size = if bytes.is_empty() { self.size } else { bytes.len() };
         let mut sum = xxh3_128_with_seed(&(size as u64).to_le_bytes(), !(memory as u64));
-        sum = sum.wrapping_add(self.leaves.hash(memory, dead));
+        sum = sum.wrapping_add(self.leaves.hash(memory, dead, hashing));
         for &index in dirty {
             let index = index as usize;
             let dead = within(dead, index);
@@ -558,7 +581,7 @@ impl PageTable {
             }
             let now: &[u8; PAGE] = bytes[index * PAGE..][..PAGE].try_into().expect("a whole page");
             let before = self.bytes(index).unwrap_or(&[0; PAGE]);
-            sum = sum.wrapping_add(hash_change((before, now), &dead, (memory, index), known));
+            sum = sum.wrapping_add(hash_change((before, now), &dead, (memory, index), known, hashing));
         }
         sum
     }
@@ -673,9 +696,18 @@ mod tests {
                     7 => {
                         take_dirty(&mut marks, &memory, &resident, &mut dirty);
                         let dead = rng.random_range(0..30_000)..rng.random_range(30_000..60_000);
-                        let hash = resident.hash_with(0, &dead, (&memory, &dirty), &mut Blocks::default());
+                        let hash = |table: &PageTable, written: (&[u8], &[u32])| {
+                            let mut blocks = Blocks::default();
+                            [Hashing::Portable, Hashing::Keyed]
+                                .map(|hashing| table.hash_with(0, &dead, written, &mut blocks, hashing))
+                        };
+                        let hashes = hash(&resident, (&memory, &dirty));
                         resident.save(0, (&memory, &dirty), &mut Blocks::default());
-                        assert_eq!(hash, resident.hash(0, &dead));
+                        assert_eq!(hashes, hash(&resident, (&[], &[])));
+                        let mut fresh = PageTable::zeros(0);
+                        let all: Vec<u32> = (0..(memory.len() / PAGE) as u32).collect();
+                        fresh.save(0, (&memory, &all), &mut Blocks::default());
+                        assert_eq!(hashes, hash(&fresh, (&[], &[])));
                         dirty.clear();
                         saved.push((resident.clone(), memory.clone()));
                     }
