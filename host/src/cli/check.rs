@@ -89,6 +89,7 @@ enum Order {
 impl Check {
     pub(super) fn run(&self, output: &mut Output, interrupted: &AtomicBool) -> Result<u8> {
         ensure!(self.domain_max > 0, "--domain-max must be at least 1");
+        self.time.into_iter().for_each(|time| super::budget().limit(time));
         let workers = self.workers.or_else(|| std::thread::available_parallelism().ok());
         let workers = workers.map_or(1, NonZero::get);
         // No edge counts in a check.
@@ -188,7 +189,8 @@ impl Check {
             if interrupted.load(Ordering::Relaxed) || is_unheard.load(Ordering::Relaxed) {
                 return Some(Limit::Interrupt);
             }
-            self.time.is_some_and(|time| now - started >= time).then_some(Limit::Time)
+            let is_over = self.time.is_some_and(|time| now - started >= time) || super::budget().is_over();
+            is_over.then_some(Limit::Time)
         };
         let mut heard = Ok(());
         let checked = check::check(machines, options, &goes_on, &mut |trace, end| {

@@ -140,6 +140,7 @@ impl Explore {
     pub(super) fn run(&self, output: &mut Output, interrupted: &AtomicBool) -> Result<u8> {
         ensure!(self.steps_per_run > 0, "--steps-per-run must be at least 1");
         ensure!(self.max_checkpoints > 0, "--max-checkpoints must be at least 1");
+        self.time.into_iter().for_each(|time| super::budget().limit(time));
         let workers = self.workers.or_else(|| std::thread::available_parallelism().ok());
         let workers = workers.map_or(1, NonZero::get);
         let wasm = self.guest.load(&output.console)?;
@@ -197,6 +198,7 @@ impl Explore {
             runs >= runs_max
                 || self.time.is_some_and(|time| now - started >= time)
                 || interrupted.load(Ordering::Relaxed)
+                || super::budget().is_over()
         };
         let (known_before, runs_before) = (explorer.findings().count(), explorer.progress().runs);
         if let Some(folder) = &self.seeds {

@@ -16,10 +16,10 @@ mod start;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use spelunk::budget::Budget;
 use spelunk::console::Console;
@@ -169,6 +169,12 @@ struct GuestLimits {
     stub_imports: bool,
 }
 
+/// What stops this process' job.
+pub(crate) fn budget() -> &'static Budget {
+    static BUDGET: OnceLock<Budget> = OnceLock::new();
+    BUDGET.get_or_init(Budget::unlimited)
+}
+
 const PASSED: u8 = 0;
 const FOUND: u8 = 1;
 pub(crate) const COULD_NOT: u8 = 2;
@@ -238,6 +244,7 @@ impl Cli {
             Verb::Instrument(args) => args.run(&mut output),
         };
         output.console.clear();
+        let done = budget().exhaustion().map_or(done, |exhaustion| Err(anyhow!(exhaustion)));
         done.unwrap_or_else(|error| {
             let closed =
                 error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe);
@@ -292,8 +299,7 @@ impl Guest {
         compiled: &Compiled,
     ) -> Result<Vec<Machine>> {
         let context = || format!("cannot explore `{}`", self.target.display());
-        let program =
-            Program::load_with(wasm, limits, selection, compiled.cache().as_ref(), &Budget::unlimited());
+        let program = Program::load_with(wasm, limits, selection, compiled.cache().as_ref(), budget());
         let program = Arc::new(program.with_context(context)?);
         (0..count).map(|_| Machine::new(program.clone()).with_context(context)).collect()
     }
