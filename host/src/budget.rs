@@ -18,6 +18,22 @@ pub enum Over {
     Exhausted,
 }
 
+/// The error of a job whose budget ended before it had anything to report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped(pub Over);
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.0 {
+            Over::Time => "the time was up (--time) before the search began",
+            Over::Interrupt => "interrupted before the search began",
+            Over::Exhausted => "this machine has no room for what is to be done",
+        })
+    }
+}
+
+impl std::error::Error for Stopped {}
+
 /// Time, and whether the user asked to stop. Clones are the same budget.
 #[derive(Clone, Debug, Default)]
 pub struct Budget(Arc<Shared>);
@@ -65,10 +81,10 @@ impl Budget {
         }
     }
 
-    /// The user asked to stop. To be called from anywhere, a signal's handler too.
-    pub fn interrupt(&self) {
+    /// The user asked to stop; whether for the second time. To be called from anywhere.
+    pub fn interrupt(&self) -> bool {
         let interrupt = |over| (over != EXHAUSTED).then_some(INTERRUPT);
-        let _ = self.0.over.fetch_update(Ordering::Relaxed, Ordering::Relaxed, interrupt);
+        self.0.over.fetch_update(Ordering::Relaxed, Ordering::Relaxed, interrupt) == Ok(INTERRUPT)
     }
 
     /// Why it is over, once it is.
@@ -79,6 +95,14 @@ impl Budget {
             EXHAUSTED => Some(Over::Exhausted),
             _ => None,
         }
+    }
+
+    /// Goes on only while it is not over.
+    ///
+    /// # Errors
+    /// It is.
+    pub fn check(&self) -> Result<(), Stopped> {
+        self.over().map_or(Ok(()), |over| Err(Stopped(over)))
     }
 
     /// Whether it is over.

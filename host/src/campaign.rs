@@ -39,7 +39,52 @@ pub struct Settings {
     pub selection: file::Selection,
 }
 
+impl Default for Settings {
+    fn default() -> Settings {
+        let (options, energies) = (Options::default(), Energies::default());
+        Settings {
+            seed: 0,
+            rules: Vec::new(),
+            strategy: options.strategy,
+            steps_per_run: options.steps_max,
+            checkpoint_rate: options.checkpoint_rate,
+            fault_rate: options.fault_rate,
+            mutation_rate: options.mutation_rate,
+            continuation_rate: options.continuation_rate,
+            swarm_rate: options.swarm_rate,
+            max_checkpoints: options.checkpoints_max,
+            energy_reward: energies.reward,
+            energy_decay: energies.decay,
+            limits: (&crate::machine::Limits::default()).into(),
+            selection: (&crate::machine::Selection::default()).into(),
+        }
+    }
+}
+
 impl Settings {
+    /// Refuses what makes no sense.
+    ///
+    /// # Errors
+    /// What does not, and what would.
+    pub fn validate(&self) -> Result<()> {
+        ensure!(self.steps_per_run > 0, "--steps-per-run must be at least 1");
+        ensure!(self.max_checkpoints > 0, "--max-checkpoints must be at least 1");
+        let rates = [
+            ("checkpoint-rate", self.checkpoint_rate),
+            ("fault-rate", self.fault_rate),
+            ("mutation-rate", self.mutation_rate),
+            ("continuation-rate", self.continuation_rate),
+            ("swarm-rate", self.swarm_rate),
+            ("energy-decay", self.energy_decay),
+        ];
+        for (name, rate) in rates {
+            ensure!((0.0..=1.0).contains(&rate), "--{name} must be in 0..=1, and is {rate}");
+        }
+        let reward = self.energy_reward;
+        ensure!((0.0..=REWARD_MAX).contains(&reward), "--energy-reward must be in 0..=1e9, and is {reward}");
+        Ok(())
+    }
+
     /// The options of an exploration of this program.
     ///
     /// # Errors
@@ -82,6 +127,9 @@ impl Settings {
             .collect()
     }
 }
+
+/// The most energy for a new edge: sums of more would lose the small ones.
+const REWARD_MAX: f64 = 1e9;
 
 /// A campaign's folder, open.
 pub struct Campaign {

@@ -1,12 +1,14 @@
 //! What goes to stderr: status lines as cargo's, and one live progress line. Nothing else writes there.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::check;
 use crate::explore::Progress;
+use crate::session::{End, Event, Fate, JobResult, Observer, Saved, Summary};
+use crate::text;
 
 /// Redraws a second of the live line.
 const REDRAWS: u8 = 10;
@@ -45,37 +47,40 @@ impl Console {
     pub fn status(&self, verb: &str, text: &str) {
         let verb = format!("{verb:>12}");
         let verb = if self.colors { format!("\x1b[1;32m{verb}\x1b[0m") } else { verb };
-        self.line(&format!("{verb} {text}"));
+        self.line(&verb, " ", text);
     }
 
     /// `warning: …`
     pub fn warning(&self, text: &str) {
         let label = if self.colors { "\x1b[1;33mwarning\x1b[0m" } else { "warning" };
-        self.line(&format!("{label}: {text}"));
+        self.line(label, ": ", text);
     }
 
     /// `error: …`, with its causes.
     pub fn error(&self, error: &anyhow::Error) {
         let label = if self.colors { "\x1b[1;31merror\x1b[0m" } else { "error" };
-        self.line(&format!("{label}: {error:#}"));
+        self.line(label, ": ", &format!("{error:#}"));
     }
 
-    fn line(&self, line: &str) {
+    /// A line of our label and text, of which parts may come from the guest: what a terminal would not show as it is, is
+    /// escaped.
+    fn line(&self, label: &str, between: &str, text: &str) {
+        let line = format!("{label}{between}{}", text::printable(text));
         match &self.live {
-            Some(bar) => bar.suspend(|| eprint_line(line)),
-            None => eprint_line(line),
+            Some(bar) => bar.suspend(|| eprint_line(&line)),
+            None => eprint_line(&line),
         }
     }
 
     /// Starts to count time anew: what was done before, so many steps, is not part of the rate.
-    pub fn restart(&mut self, steps: u64) {
+    fn restart(&mut self, steps: u64) {
         self.steps = steps;
         self.started = Instant::now();
         self.next_line = Duration::from_secs(1);
     }
 
     /// Shows how far an exploration is.
-    pub fn progress(&mut self, progress: &Progress, edges: usize) {
+    fn progress(&mut self, progress: &Progress, edges: usize) {
         let elapsed = self.started.elapsed();
         if self.live.is_none() && elapsed < self.next_line {
             return;
@@ -93,7 +98,7 @@ impl Console {
     }
 
     /// Shows how far a check is: with the states that wait, or with an estimate of what is left of the tree.
-    pub fn checking(&mut self, progress: &check::Progress, order: check::Order) {
+    fn checking(&mut self, progress: &check::Progress, order: check::Order) {
         let elapsed = self.started.elapsed();
         if self.live.is_none() && elapsed < self.next_line {
             return;
@@ -122,7 +127,7 @@ impl Console {
     }
 
     /// Shows how far shrinking is.
-    pub fn shrinking(&mut self, executions: u64, steps: usize) {
+    fn shrinking(&mut self, executions: u64, steps: usize) {
         if self.live.is_some() || self.started.elapsed() >= self.next_line {
             self.show(&format!("{steps} steps left, {executions} candidates tried"));
         }
@@ -142,12 +147,64 @@ impl Console {
         }
     }
 
+    fn saved(&self, saved: &Saved) {
+        let path = saved.path.display();
+        let text = match &saved.fate {
+            Fate::StillFails(failure) => format!("{path} still fails: {failure}"),
+            Fate::Fixed => format!("{path} passes now: it is fixed"),
+            Fate::Stale(why) => format!("{path} is stale: {why}"),
+            Fate::Unknown => format!("{path}: there was no time to replay it"),
+        };
+        self.status("Saved", &text);
+    }
+
+    /// What the user should know at the end.
+    fn end(&self, summary: &Summary) {
+        self.clear();
+        let JobResult::Explored(explored) = &summary.result else { return };
+        let progress = &explored.progress;
+        if summary.findings.is_empty() && progress.runs > 0 {
+            if progress.rejected == progress.runs {
+                self.warning("the guest rejected every run: what it assumes never holds");
+            } else if progress.rules == 0 {
+                self.warning("no rule was ever called: no precondition holds after setup");
+            }
+        }
+        if explored.end == End::Before {
+            let text = "the campaign has as many runs or findings as it may: a larger --runs or --max-findings \
+                        resumes it, --fresh begins anew";
+            self.status("Complete", text);
+        }
+    }
+
     /// Removes the live line.
     pub fn clear(&self) {
         if let Some(bar) = &self.live {
             bar.set_message("");
             bar.finish_and_clear();
         }
+    }
+}
+
+impl Observer for Console {
+    fn on(&mut self, event: Event<'_>) -> io::Result<()> {
+        match event {
+            Event::Status { verb, text } => self.status(verb, text),
+            Event::Warning(text) => self.warning(text),
+            Event::Saved(saved) => self.saved(saved),
+            Event::Searching { steps } => self.restart(steps),
+            Event::Exploring { progress, edges } => self.progress(progress, edges),
+            Event::Checking { progress, order } => self.checking(progress, order),
+            Event::Shrinking { executions, steps } => self.shrinking(executions, steps),
+            Event::Finding(_) | Event::Flaky { .. } => self.clear(),
+            Event::End(summary) => self.end(summary),
+            Event::Begin(_)
+            | Event::Resumed { .. }
+            | Event::Rebuilt { .. }
+            | Event::Seeded { .. }
+            | Event::Path { .. } => {}
+        }
+        Ok(())
     }
 }
 

@@ -25,7 +25,14 @@ pub struct Part {
 }
 
 /// Whether the part can have any other value: with several others, the trace always failed the same way.
-pub fn does_not_matter<T: Target>(target: &mut T, trace: &Trace, failure: &Failure, part: &Part) -> bool {
+/// Where `is_over` says that no time is left, it may matter.
+pub fn does_not_matter<T: Target>(
+    target: &mut T,
+    trace: &Trace,
+    failure: &Failure,
+    part: &Part,
+    is_over: &dyn Fn() -> bool,
+) -> bool {
     let step = &trace.steps()[part.step];
     let original = &trace.choices(step)[part.choices.clone()];
     let is_part = |at| part.choices.contains(&at);
@@ -35,6 +42,9 @@ pub fn does_not_matter<T: Target>(target: &mut T, trace: &Trace, failure: &Failu
     let hole = part.span.map(|span| Hole { span, resume: part.choices.end as u32 });
     let mut others = 0;
     for number in 0..TRIES {
+        if is_over() {
+            return false;
+        }
         let mut run = Trace::default();
         let varied = Varied { step: part.step, seed: mix(step.seed, number), values: &values, hole };
         let outcome = execute(target, trace, Some(&varied), None, &mut run);
@@ -151,7 +161,7 @@ mod tests {
         };
         let mut check = |choices, span, expected| {
             let part = Part { step: 1, choices, span };
-            assert_eq!(does_not_matter(&mut model, &trace, &failure, &part), expected);
+            assert_eq!(does_not_matter(&mut model, &trace, &failure, &part, &|| false), expected);
         };
         check(0..1, Some(0), false);
         check(1..4, Some(1), true);

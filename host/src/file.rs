@@ -1,7 +1,6 @@
 //! Trace files: a finding on disk. JSON, one step a line, so that two of them can be compared with `diff`.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{Choice, Kind, Value};
+use crate::disk;
 use crate::outcome::Failure;
 use crate::target::{Rule, Target};
 use crate::trace::{Action, Trace};
@@ -34,8 +34,23 @@ pub struct TraceFile {
     pub selection: Selection,
     /// What it ended with; `None` where every step passes.
     pub failure: Option<Failure>,
+    /// How far it was shrunk, where it fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shrinking: Option<Shrinking>,
     /// The steps.
     pub steps: Vec<StepLine>,
+}
+
+/// How far a trace was shrunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shrinking {
+    /// Not yet, or not to the end.
+    Pending,
+    /// As far as the candidates went that it was allowed.
+    Limited,
+    /// No pass helps any more.
+    Minimal,
 }
 
 /// See `machine::Limits`.
@@ -226,6 +241,8 @@ pub trait Names {
     fn faults(&self) -> &[String];
     /// Whether a run starts with a setup step.
     fn has_setup(&self) -> bool;
+    /// Whether that step calls nothing: see [`Target::implies_setup`].
+    fn implies_setup(&self) -> bool;
     /// Whether a run ends with a teardown step.
     fn has_teardown(&self) -> bool;
 }
@@ -241,6 +258,10 @@ impl<T: Target> Names for T {
 
     fn has_setup(&self) -> bool {
         Target::has_setup(self)
+    }
+
+    fn implies_setup(&self) -> bool {
+        Target::implies_setup(self)
     }
 
     fn has_teardown(&self) -> bool {
@@ -304,14 +325,17 @@ pub fn lines_of<N: Names>(target: &N, trace: &Trace) -> Vec<StepLine> {
 
 /// The trace that these lines are, all of a run's from its start.
 pub(crate) fn trace_of<N: Names>(target: &N, lines: &[StepLine]) -> Result<Trace> {
-    if let Some(first) = lines.first() {
-        ensure!(
-            !target.has_setup() || first.step == "setup",
-            "step 1 (`{}`): setup is the first step of a run, and only that",
-            first.step
-        );
+    let first = lines.first().map_or("setup", |line| &line.step);
+    if !target.has_setup() || first == "setup" {
+        return part_of(target, lines);
     }
-    part_of(target, lines)
+    ensure!(target.implies_setup(), "step 1 (`{first}`): setup is the first step of a run, and only that");
+    // It was saved when a run of a guest without the export `setup` began with its first rule.
+    let mut trace = Trace::default();
+    trace.push(Action::Setup, 0);
+    let part = part_of(target, lines)?;
+    trace.extend(&part, part.len());
+    Ok(trace)
 }
 
 /// The part of a trace that these lines are. It need not begin where the run does.
@@ -347,13 +371,17 @@ impl TraceFile {
         trace_of(target, &self.steps)
     }
 
+    /// Whether it was recorded on this very module, with these limits and this selection: then its states compare.
+    pub fn is_of(&self, module: u128, limits: &Limits, selection: &Selection) -> bool {
+        self.module.0 == module && self.limits == *limits && self.selection == *selection
+    }
+
     /// Reads a file.
     ///
     /// # Errors
     /// A file that cannot be read, that is not a trace, or that a newer version wrote.
     pub fn read(path: &Path) -> Result<TraceFile> {
-        let text =
-            std::fs::read(path).with_context(|| format!("cannot read the trace `{}`", path.display()))?;
+        let text = disk::read(path).with_context(|| format!("cannot read the trace `{}`", path.display()))?;
         TraceFile::parse(&text).with_context(|| {
             format!(
                 "`{}` is not a trace that can be read (explorations save them below .spelunk/TARGET/findings)",
@@ -399,23 +427,21 @@ impl TraceFile {
         let _ = writeln!(text, "  \"limits\": {},", json(&self.limits));
         let _ = writeln!(text, "  \"selection\": {},", json(&self.selection));
         let _ = writeln!(text, "  \"failure\": {},", json(&self.failure));
+        if let Some(shrinking) = self.shrinking {
+            let _ = writeln!(text, "  \"shrinking\": {},", json(&shrinking));
+        }
         let lines: Vec<String> = self.steps.iter().map(|step| format!("    {}", json(step))).collect();
         let _ = writeln!(text, "  \"steps\": [\n{}\n  ]\n}}", lines.join(",\n"));
         text
     }
 
-    /// Writes the file under a temporary name first, so that a file of this name is always whole.
+    /// Writes the file, whole or not at all.
     ///
     /// # Errors
-    /// The folder cannot be made or written to.
+    /// The folder cannot be written to.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let cannot = || format!("cannot write the trace `{}`", path.display());
-        std::fs::create_dir_all(folder).with_context(cannot)?;
-        let temporary = path.with_extension(format!("tmp{}", std::process::id()));
-        let mut file = std::fs::File::create(&temporary).with_context(cannot)?;
-        let written = file.write_all(self.text().as_bytes()).and_then(|()| file.sync_all());
-        written.and_then(|()| std::fs::rename(&temporary, path)).with_context(cannot)
+        let written = disk::write(path, self.text().as_bytes());
+        written.with_context(|| format!("cannot write the trace `{}`", path.display()))
     }
 }
 
@@ -471,7 +497,8 @@ mod tests {
         let steps = lines_of(&model(), &trace);
         let selection = Selection { edges: Edges::Static, include: vec!["a*".into()], exclude: Vec::new() };
         let failure = Some(failure);
-        (TraceFile { spelunk: VERSION, module: Hex(9), limits, selection, failure, steps }, trace)
+        let shrinking = Some(Shrinking::Limited);
+        (TraceFile { spelunk: VERSION, module: Hex(9), limits, selection, failure, shrinking, steps }, trace)
     }
 
     #[test]
@@ -480,7 +507,7 @@ mod tests {
         let parsed = TraceFile::parse(file.text().as_bytes()).unwrap();
         assert_eq!(parsed, file);
         assert_eq!(parsed.trace(&model()).unwrap(), trace);
-        assert_eq!(file.text().lines().count(), 12);
+        assert_eq!(file.text().lines().count(), 13);
     }
 
     fn check(change: impl Fn(&mut TraceFile), expected: &str) {

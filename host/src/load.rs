@@ -1,43 +1,54 @@
 //! From what the user names to the bytes of a module: a `.wasm`, a `.wat`, or a folder with a `Cargo.toml`.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
+use crate::budget::Budget;
+use crate::disk;
+
 /// The target that folders are built for.
 const RUST_TARGET: &str = "wasm32-unknown-unknown";
 
+/// How a folder is built; by default with no features, and as long as it takes.
+#[derive(Default)]
+pub struct Build<'b> {
+    /// Features of the package.
+    pub features: &'b [String],
+    /// The profile, as it is; by default `release` with checks.
+    pub profile: Option<&'b str>,
+    /// Ends the build.
+    pub budget: Budget,
+}
+
 /// The bytes of the module that `path` names. `status` is told what takes long.
 ///
+/// A folder is trusted: building it runs whatever its build scripts and macros do. A module is not.
+///
 /// # Errors
-/// A path that does not exist or is none of the three kinds; text that is not WAT; a build that fails.
-pub fn load(path: &Path, guest_features: &[String], status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {
+/// A path that does not exist or is none of the three kinds; text that is not WAT; a build that fails or is stopped.
+pub fn load(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {
     let shown = path.display();
     if path.is_dir() {
-        let module = build(path, guest_features, status)?;
-        return std::fs::read(&module)
+        let module = build.folder(path, status)?;
+        return disk::read(&module)
             .with_context(|| format!("cannot read `{}`, which was just built", module.display()));
     }
     ensure!(
-        guest_features.is_empty(),
-        "--guest-features are those of a package, and `{shown}` is not a folder with a Cargo.toml"
+        build.features.is_empty() && build.profile.is_none(),
+        "--guest-features and --guest-profile are those of a package, and `{shown}` is not a folder with a Cargo.toml"
     );
-    let bytes = std::fs::read(path).with_context(|| format!("cannot read the target `{shown}`"))?;
+    let bytes = disk::read(path).with_context(|| format!("cannot read the target `{shown}`"))?;
     let is_named_text = path.extension().is_some_and(|extension| extension == "wat");
     if is_named_text || bytes.trim_ascii_start().starts_with(b"(") {
         // wat's error shows the place in the text.
         return Ok(wat::Parser::new().parse_bytes(Some(path), &bytes)?.into_owned());
     }
     Ok(bytes)
-}
-
-/// The name under which what belongs to a target is kept: the file's or folder's.
-pub fn name_of(path: &Path) -> String {
-    let absolute = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
-    let name = if absolute.is_dir() { absolute.file_name() } else { absolute.file_stem() };
-    name.map_or_else(|| "target".to_string(), |name| name.to_string_lossy().into_owned())
 }
 
 #[derive(Deserialize)]
@@ -52,58 +63,109 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-/// Builds the package in `folder`; the path of its module.
-fn build(folder: &Path, features: &[String], status: &mut dyn FnMut(&str, &str)) -> Result<PathBuf> {
-    let shown = folder.display();
-    let manifest = folder.join("Cargo.toml");
-    ensure!(
-        manifest.is_file(),
-        "the folder `{shown}` has no Cargo.toml; name a .wasm, a .wat or a folder that holds a Rust package"
-    );
-    let manifest = manifest.canonicalize()?;
-    let metadata = metadata(&manifest)?;
-    let package = metadata.packages.iter().find(|package| package.manifest_path == manifest);
-    let package =
-        package.with_context(|| format!("`{shown}` is a workspace; name the folder of one package in it"))?;
-    install_target(status)?;
-    status("Building", &format!("{} ({shown}) for {RUST_TARGET}", package.name));
-    // Apart from the user's own builds, since the profile differs, and from builds with other features, which
-    // would end in the same file.
-    let mut target_dir = metadata.target_directory.join("spelunk");
-    if !features.is_empty() {
-        target_dir = target_dir.join(format!("features-{}", features.join("-").replace('/', "_")));
+impl Build<'_> {
+    /// Builds the package in `folder`; the path of its module.
+    fn folder(&self, folder: &Path, status: &mut dyn FnMut(&str, &str)) -> Result<PathBuf> {
+        let shown = folder.display();
+        let manifest = folder.join("Cargo.toml");
+        ensure!(
+            manifest.is_file(),
+            "the folder `{shown}` has no Cargo.toml; name a .wasm, a .wat or a folder that holds a Rust package"
+        );
+        let manifest = manifest.canonicalize()?;
+        let metadata = metadata(&manifest)?;
+        let package = metadata.packages.iter().find(|package| package.manifest_path == manifest);
+        let package = package
+            .with_context(|| format!("`{shown}` is a workspace; name the folder of one package in it"))?;
+        install_target(status)?;
+        status("Building", &format!("{} ({shown}) for {RUST_TARGET}{}", package.name, self.how()));
+        let output = self.run(self.command(&manifest, &metadata.target_directory))?;
+        ensure!(output.is_success, "cargo could not build `{shown}`; its messages are above");
+        let module = artifact(&output.messages, &manifest);
+        module.with_context(|| {
+            format!(
+                "`{shown}` builds no .wasm: put `crate-type = [\"cdylib\"]` under `[lib]` in its Cargo.toml"
+            )
+        })
     }
-    let mut command = Command::new(cargo());
-    command
-        .args([
-            "build",
-            "--release",
-            "--lib",
-            "--target",
-            RUST_TARGET,
-            "--message-format=json-render-diagnostics",
-        ])
-        .arg("--manifest-path")
-        .arg(&manifest)
-        .arg("--target-dir")
-        .arg(&target_dir)
-        // A harness is there to find bugs: overflow and failed debug assertions are some.
-        .env("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true")
-        .env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true")
-        // Function names are what include and exclude match, and what a trap is located by.
-        .env("CARGO_PROFILE_RELEASE_STRIP", "none")
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit());
-    if !features.is_empty() {
-        command.arg("--features").arg(features.join(","));
+
+    fn how(&self) -> String {
+        match self.profile {
+            Some(profile) => format!(" with the profile {profile}"),
+            None => ", with overflow checks and debug assertions".to_string(),
+        }
     }
-    let output = command.output().context("cannot run cargo")?;
-    ensure!(output.status.success(), "cargo could not build `{shown}`; its messages are above");
-    let module = artifact(&output.stdout, &manifest);
-    module.with_context(|| {
-        format!("`{shown}` builds no .wasm: put `crate-type = [\"cdylib\"]` under `[lib]` in its Cargo.toml")
-    })
+
+    fn command(&self, manifest: &Path, target_dir: &Path) -> Command {
+        // Apart from the user's own builds, since the profile differs, and from builds with other features, which
+        // would end in the same file.
+        let mut target_dir = target_dir.join("spelunk");
+        if !self.features.is_empty() {
+            target_dir = target_dir.join(format!("features-{}", self.features.join("-").replace('/', "_")));
+        }
+        let mut command = Command::new(cargo());
+        command
+            .args(["build", "--lib", "--target", RUST_TARGET, "--message-format=json-render-diagnostics"])
+            .args(["--profile", self.profile.unwrap_or("release")])
+            .arg("--manifest-path")
+            .arg(manifest)
+            .arg("--target-dir")
+            .arg(target_dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit());
+        if self.profile.is_none() {
+            // A harness is there to find bugs: overflow and failed debug assertions are some. Function names are what
+            // include and exclude match, and what a trap is located by.
+            for (setting, value) in
+                [("OVERFLOW_CHECKS", "true"), ("DEBUG_ASSERTIONS", "true"), ("STRIP", "none")]
+            {
+                command.env(format!("CARGO_PROFILE_RELEASE_{setting}"), value);
+            }
+        }
+        if !self.features.is_empty() {
+            command.arg("--features").arg(self.features.join(","));
+        }
+        command
+    }
+
+    /// Runs a build, and ends it where the budget does.
+    fn run(&self, mut command: Command) -> Result<Built> {
+        let mut child = command.spawn().context("cannot run cargo")?;
+        let mut stdout = child.stdout.take().context("its messages are piped")?;
+        let reader = std::thread::spawn(move || {
+            let mut messages = Vec::new();
+            stdout.read_to_end(&mut messages).map(|_| messages)
+        });
+        let status = loop {
+            if let Err(stopped) = self.budget.check() {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(stopped.into());
+            }
+            match child.try_wait().context("cannot wait for cargo")? {
+                Some(status) => break status,
+                None => std::thread::sleep(POLL),
+            }
+        };
+        // Ctrl-C ends both, cargo perhaps first.
+        self.budget.check()?;
+        let messages = reader.join().ok().context("the messages of cargo are lost")?;
+        Ok(Built {
+            is_success: status.success(),
+            messages: messages.context("cannot read the messages of cargo")?,
+        })
+    }
 }
+
+/// A build that came to its end.
+struct Built {
+    is_success: bool,
+    messages: Vec<u8>,
+}
+
+/// A build is looked at this often.
+const POLL: Duration = Duration::from_millis(20);
 
 /// The cargo that runs us, if one does.
 fn cargo() -> std::ffi::OsString {

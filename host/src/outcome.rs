@@ -3,7 +3,8 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
+
+use crate::text;
 
 /// How a step, and so far a run, ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,12 +109,16 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Eight hexadecimal digits that name the failure; stable under shrinking.
+    /// Twenty-four hexadecimal digits that name the failure; stable under shrinking. A guest picks its names and places, so the
+    /// hash is one that no two of them are found for.
     pub fn id(&self) -> String {
-        let subject = self.subject.as_deref().unwrap_or("");
-        let place = self.place.as_deref().unwrap_or("");
-        let hash = xxh3_64(format!("{}\0{subject}\0{place}", self.kind).as_bytes());
-        format!("{:08x}", hash >> 32)
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.kind.to_string().as_bytes());
+        for part in [&self.subject, &self.place] {
+            let part = part.as_deref().unwrap_or("");
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        }
+        hasher.finalize().to_hex()[..24].to_string()
     }
 
     /// Whether both are one failure.
@@ -127,9 +132,9 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.kind)?;
         if let Some(subject) = &self.subject {
-            write!(f, " {subject}")?;
+            write!(f, " {}", text::line(subject))?;
         }
-        write!(f, ": {}", self.message)
+        write!(f, ": {}", text::block(&self.message, "      "))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::choice::Chooser;
 use crate::explain::{Part, does_not_matter, is_droppable};
 use crate::file::name_of;
 use crate::machine::{Machine, Told};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureKind};
 use crate::replay::replay;
 use crate::target::{Target, attempt};
 use crate::trace::{Action, Trace};
@@ -24,22 +24,37 @@ pub struct Line {
     pub is_droppable: bool,
 }
 
-/// Tells a trace that fails, and says what in it does not matter.
-pub fn explain(machine: &mut Machine, trace: &Trace, failure: &Failure) -> Vec<Line> {
+/// Arguments of which it is found out whether they matter, and steps. What else there is may matter.
+const EXPLAINED_MAX: usize = 64;
+
+/// Tells a trace that fails, and says what in it does not matter, until `is_over` says that no time is left.
+pub fn explain(
+    machine: &mut Machine,
+    trace: &Trace,
+    failure: &Failure,
+    is_over: &dyn Fn() -> bool,
+) -> Vec<Line> {
     let mut story = tell(machine, trace);
+    // An execution takes a whole budget.
+    if matches!(failure.kind, FailureKind::Hang | FailureKind::Timeout) || is_over() {
+        return story;
+    }
     // With the spans, which a trace that was read from a file does not have.
     let trace = replay(machine, trace, false).1;
-    for (index, line) in story.iter_mut().enumerate() {
-        let is_free = |machine: &mut Machine, name: &str, place| {
-            let part = part_of(machine, &trace, index, name, place);
-            part.is_some_and(|part| does_not_matter(machine, &trace, failure, &part))
-        };
-        let args = line.told.args.iter().enumerate();
-        line.free = args
-            .filter(|(place, (name, _))| is_free(machine, name, *place))
-            .map(|(place, _)| place)
-            .collect();
+    let mut left = EXPLAINED_MAX;
+    let mut may_ask = || {
+        left = left.saturating_sub(1);
+        left > 0 && !is_over()
+    };
+    for (index, line) in story.iter_mut().enumerate().take(trace.len()) {
+        for (place, (name, _)) in line.told.args.iter().enumerate() {
+            let part = part_of(machine, &trace, index, name, place).filter(|_| may_ask());
+            if part.is_some_and(|part| does_not_matter(machine, &trace, failure, &part, is_over)) {
+                line.free.push(place);
+            }
+        }
         line.is_droppable = matches!(line.action, Action::Rule(_) | Action::Fault(..))
+            && may_ask()
             && is_droppable(machine, &trace, failure, index);
     }
     story
@@ -69,24 +84,46 @@ fn part_of(machine: &Machine, trace: &Trace, index: usize, name: &str, place: us
 /// it does; what that changes is undone before the step is executed for the next.
 pub fn tell(machine: &mut Machine, trace: &Trace) -> Vec<Line> {
     let mut story = Vec::new();
-    for index in 0..trace.len() {
-        let step = &trace.steps()[index];
-        reach(machine, trace, index);
-        let mut chooser = Chooser::default();
-        let mut enabled = Vec::new();
-        if matches!(step.action, Action::Rule(_)) {
-            // As before the step itself; a precondition that fails is the failure, and tells nothing.
+    each_told(machine, trace, |machine, action, told| {
+        let name = match action {
+            Action::Rule(rule) => machine.rules()[usize::from(rule)].name.clone(),
+            action => name_of(machine, action),
+        };
+        story.push(Line { name, action, told, free: Vec::new(), is_droppable: false });
+    });
+    story
+}
+
+/// What the guest notes in the steps of `trace`, one after the other.
+pub fn notes(machine: &mut Machine, trace: &Trace) -> Vec<String> {
+    let mut notes = Vec::new();
+    each_told(machine, trace, |_, _, told| notes.extend(told.notes));
+    notes
+}
+
+fn each_told(machine: &mut Machine, trace: &Trace, mut f: impl FnMut(&Machine, Action, Told)) {
+    let mut chooser = Chooser::default();
+    let (mut enabled, mut again) = (Vec::new(), Trace::default());
+    machine.reset();
+    for (index, step) in trace.steps().iter().enumerate() {
+        let state = machine.snapshot();
+        if matches!(step.action, Action::Rule(_) | Action::Teardown) {
+            // A precondition that fails is the failure, and tells nothing.
             let _ = machine.enabled(&mut enabled);
         }
         chooser.begin(step.seed, trace.recorded(step));
         let told = machine.tell(step.action, &mut chooser);
-        let name = match step.action {
-            Action::Rule(rule) => machine.rules()[usize::from(rule)].name.clone(),
-            action => name_of(machine, action),
-        };
-        story.push(Line { name, action: step.action, told, free: Vec::new(), is_droppable: false });
+        f(machine, step.action, told);
+        if index + 1 == trace.len() {
+            return;
+        }
+        match &state {
+            Some(state) => machine.restore(state),
+            None => reach(machine, trace, index),
+        }
+        let what = (step.action, step.seed);
+        attempt(machine, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
     }
-    story
 }
 
 /// Goes to the state before step `count`.
@@ -98,27 +135,4 @@ fn reach(machine: &mut Machine, trace: &Trace, count: usize) {
         let what = (step.action, step.seed);
         attempt(machine, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
     }
-}
-
-/// What the guest notes in the steps of `trace`, one after the other.
-pub fn notes(machine: &mut Machine, trace: &Trace) -> Vec<String> {
-    let mut chooser = Chooser::default();
-    let (mut enabled, mut again, mut notes) = (Vec::new(), Trace::default(), Vec::new());
-    machine.reset();
-    for (index, step) in trace.steps().iter().enumerate() {
-        let state = machine.snapshot();
-        if matches!(step.action, Action::Rule(_) | Action::Teardown) {
-            // A precondition that fails is the failure, and notes nothing.
-            let _ = machine.enabled(&mut enabled);
-        }
-        chooser.begin(step.seed, trace.recorded(step));
-        notes.extend(machine.tell(step.action, &mut chooser).notes);
-        match &state {
-            Some(state) => machine.restore(state),
-            None => reach(machine, trace, index),
-        }
-        let what = (step.action, step.seed);
-        attempt(machine, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
-    }
-    notes
 }

@@ -30,6 +30,10 @@ pub trait Target {
     fn faults(&self) -> &[String];
     /// Whether a run starts with a setup step.
     fn has_setup(&self) -> bool;
+    /// Whether that step calls nothing, and is there for the invariants to be checked.
+    fn implies_setup(&self) -> bool {
+        false
+    }
     /// Whether a run ends with a teardown step.
     fn has_teardown(&self) -> bool;
 

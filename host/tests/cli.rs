@@ -122,7 +122,9 @@ fn run(command: &str, folder: &Path, is_in_memory: bool) -> String {
         shell.env_remove(name);
     }
     // Not the user's cache.
-    shell.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    for folder in ["XDG_CACHE_HOME", "XDG_DATA_HOME"] {
+        shell.env(folder, Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder));
+    }
     // What a command prints is not to depend on the ones before.
     if is_in_memory {
         shell.env("SPELUNK_IN_MEMORY", "true");
@@ -150,10 +152,15 @@ fn normal(text: &str, folder: &Path) -> String {
     lines.map(|line| without_seconds(line) + "\n").collect()
 }
 
-/// `"seconds":0.0123` as `"seconds":0`.
+/// `"seconds":0.0123` as `"seconds":0`, and all whose names begin so.
 fn without_seconds(line: &str) -> String {
-    const KEY: &str = "\"seconds\":";
-    let Some((before, after)) = line.split_once(KEY) else { return line.to_string() };
-    let after = after.trim_start_matches(|c: char| c.is_ascii_digit() || ".e-".contains(c));
-    format!("{before}{KEY}0{after}")
+    const KEY: &str = "\"seconds";
+    let mut parts = line.split(KEY);
+    let mut out = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let (name, rest) = part.split_once(':').expect("a key has a value");
+        let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || ".e-".contains(c));
+        out += &format!("{KEY}{name}:0{rest}");
+    }
+    out
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use spelunk::explore::{Explorer, Finding, Options, Progress};
-use spelunk::load::load;
+use spelunk::load::{Build, load};
 pub use spelunk::machine::on_guest_stack;
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::outcome::Failure;
@@ -25,7 +25,8 @@ pub fn wasm(path: &str, features: &[&str]) -> Arc<[u8]> {
     let mut built = BUILT.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let build = || {
         let examples = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples"));
-        let bytes = load(&examples.join(path), &features, &mut |_, _| {});
+        let build = Build { features: &features, ..Build::default() };
+        let bytes = load(&examples.join(path), &build, &mut |_, _| {});
         bytes.unwrap_or_else(|error| panic!("{path}: {error:#}")).into()
     };
     built.entry((path.to_string(), features.clone())).or_insert_with(build).clone()

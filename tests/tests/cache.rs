@@ -39,7 +39,7 @@ fn explored(cache: Option<&Cache>, selection: Selection) -> String {
 #[test]
 fn a_program_from_the_cache_explores_as_the_compiled_one() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::new(folder.path().join("programs"));
+    let cache = Cache::open(folder.path().join("programs")).unwrap();
     for edges in [spelunk::machine::Edges::Static, spelunk::machine::Edges::Hashed] {
         let selection = || Selection { edges, ..Selection::default() };
         let compiled = explored(None, selection());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use spelunk::explore::{Explorer, Options};
-use spelunk::load::load;
+use spelunk::load::{Build, load};
 use spelunk::machine::{Limits, Machine, Program, Selection, on_guest_stack};
 use spelunk::shrink::shrink;
 use spelunk::target::Target;
@@ -61,7 +61,7 @@ fn row(program: &Arc<Program>, name: &str) -> Row {
 #[test]
 fn every_challenge_is_found_and_shrunk_to_its_minimum() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/challenges");
-    let wasm = load(&folder, &[], &mut |_, _| {}).unwrap();
+    let wasm = load(&folder, &Build::default(), &mut |_, _| {}).unwrap();
     let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap());
     let rows = on_guest_stack(|| CHALLENGES.map(|(name, ..)| row(&program, name)));
     println!("| challenge | found | minimal | executions | Hypothesis | slowest ms |");

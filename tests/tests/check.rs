@@ -278,3 +278,119 @@ fn a_bound_makes_it_unknown() {
         assert_eq!((checked.limit, checked.census.depth), (Some(Limit::Steps), 1));
     }
 }
+
+/// A counter that must stay below ten, at 4096; `layout` says where the stack is, `setup` where its pointer goes.
+fn counter(layout: &str, setup: &str) -> String {
+    format!(
+        r#"(module
+      (memory 2) {layout}
+      (func (export "setup") (global.set $__stack_pointer (i32.const {setup})))
+      (func $at (result i32) (i32.load (i32.const 100000)))
+      (data (i32.const 100000) "\00\10")
+      (func (export "rule:count")
+        (i32.store (call $at) (i32.add (i32.load (call $at)) (i32.const 1))))
+      (func (export "invariant:small") (result i32) (i32.lt_u (i32.load (call $at)) (i32.const 10))))"#
+    )
+}
+
+/// Only what is proven to be left over on the stack is left out of a state.
+#[test]
+fn memory_is_dead_only_on_the_stack() {
+    let end = |at: u32| format!(r#"(global $end i32 (i32.const {at})) (export "__data_end" (global $end))"#);
+    let pointer = |at: u32| format!("(global $__stack_pointer (mut i32) (i32.const {at}))");
+    let llvm = r#"(@custom "target_features" "")"#;
+    let layouts = [
+        // The pointer is moved beyond the stack, and below it.
+        (pointer(4096) + &end(2048), "65536"),
+        (pointer(4096) + &end(2048), "2047"),
+        (pointer(4096) + &end(2048), "0"),
+        (pointer(4096) + &end(100_002), "65536"),
+        // A name is no proof.
+        (pointer(65536), "65536"),
+        (pointer(65536) + &end(2048), "65536"),
+        (pointer(200_000) + llvm, "65536"),
+    ];
+    for (layout, setup) in layouts {
+        let program = program(&counter(&layout, setup));
+        for order in [Order::Breadth, Order::Depth] {
+            let checked = run(&mut machines(&program, 1), &Options { order, ..Options::default() });
+            assert_eq!((checked.findings.len(), checked.limit), (1, None), "{layout} {setup}");
+            assert_eq!(checked.census.states, 10);
+        }
+    }
+    // What a step leaves on the stack and none reads again is left out.
+    let frame = |layout: &str| {
+        let wat = format!(
+            r#"(module (memory 2) {layout} (global $n (mut i32) (i32.const 0))
+          (func (export "rule:go") (local $frame i32)
+            (local.set $frame (i32.sub (global.get $__stack_pointer) (i32.const 16)))
+            (i32.store (local.get $frame) (global.get $n))
+            (global.set $n (i32.xor (i32.const 1) (i32.load (local.get $frame))))))"#
+        );
+        run(&mut machines(&program(&wat), 1), &Options::default()).census.states
+    };
+    assert_eq!(frame(&(pointer(65536) + &end(100_002))), 2);
+    assert_eq!(frame(&pointer(65536)), 3);
+}
+
+/// A guest whose invariants do not hold before any rule was called.
+const WRONG_FROM_THE_START: &str = r#"(module
+  (global $n (mut i32) (i32.const 9))
+  (func (export "rule:mend") (global.set $n (i32.const 1)))
+  (func (export "invariant:small") (result i32) (i32.lt_u (global.get $n) (i32.const 5))))"#;
+
+/// Invariants hold of the state that runs start from, with setup or without.
+#[test]
+fn the_initial_state_is_checked() {
+    let program = program(WRONG_FROM_THE_START);
+    for order in [Order::Breadth, Order::Depth] {
+        for prunes in [true, false] {
+            for uses_snapshots in [true, false] {
+                let mut machines = machines(&program, 2);
+                machines.iter_mut().for_each(|m| m.set_uses_snapshots(uses_snapshots).unwrap());
+                let checked = run(&mut machines, &Options { order, prunes, ..Options::default() });
+                let [finding] = &checked.findings[..] else { panic!("{checked:?}") };
+                assert_eq!(finding.failure.to_string(), "invariant small: it does not hold");
+                assert_eq!(
+                    finding.trace.steps().iter().map(|s| s.action).collect::<Vec<_>>(),
+                    [Action::Setup]
+                );
+                let replayed = replay(&mut machines[0], &finding.trace, true).0;
+                assert_eq!(replayed, Replayed::Failed(Box::new(finding.failure.clone())));
+                assert_eq!((checked.census.runs, checked.census.states, checked.limit), (1, 0, None));
+            }
+        }
+    }
+    let mut machine = machines(&program, 1).remove(0);
+    let mut explorer = spelunk::explore::Explorer::new(&mut machine, Default::default());
+    explorer.explore(|progress| progress.runs < 10);
+    assert_eq!(explorer.progress().findings, 1);
+    assert_eq!(explorer.findings().next().unwrap().trace.len(), 1);
+}
+
+/// A fault can be toggled where a precondition fails: that comes before.
+#[test]
+fn faults_are_toggled_where_a_precondition_fails() {
+    let program = program(
+        r#"(module
+      (import "spelunk" "fault" (func $fault (param i32 i32) (result i32)))
+      (import "spelunk" "fail" (func $fail (param i32 i32)))
+      (memory 1) (data (i32.const 0) "f")
+      (func (export "precondition:go") (result i32)
+        (if (i32.eqz (call $fault (i32.const 0) (i32.const 1))) (then unreachable)) (i32.const 1))
+      (func (export "rule:go") (call $fail (i32.const 0) (i32.const 1)))
+      (func (export "fault:f") (param i32)))"#,
+    );
+    for order in [Order::Breadth, Order::Depth] {
+        for uses_snapshots in [true, false] {
+            let mut machines = machines(&program, 1);
+            machines[0].set_uses_snapshots(uses_snapshots).unwrap();
+            let checked = run(&mut machines, &Options { order, findings_max: 0, ..Options::default() });
+            assert_eq!((checked.findings.len(), checked.census.states, checked.limit), (2, 2, None));
+            for finding in &checked.findings {
+                let (replayed, _) = replay(&mut machines[0], &finding.trace, false);
+                assert_eq!(replayed, Replayed::Failed(Box::new(finding.failure.clone())));
+            }
+        }
+    }
+}

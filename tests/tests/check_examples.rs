@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use spelunk::check::{self, Census, Checked, Limit, Options, Order};
-use spelunk::load::load;
+use spelunk::load::{Build, load};
 use spelunk::machine::{Edges, Limits, Machine, Program, Selection, on_guest_stack};
 use spelunk::property::PropertyKind;
 use spelunk::story;
@@ -15,7 +15,7 @@ use spelunk_tests::check_replays;
 fn program(path: &str, features: &[&str]) -> Arc<Program> {
     let features: Vec<String> = features.iter().map(|feature| feature.to_string()).collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let wasm = load(&root.join(path), &features, &mut |_, _| {});
+    let wasm = load(&root.join(path), &Build { features: &features, ..Build::default() }, &mut |_, _| {});
     let wasm = wasm.unwrap_or_else(|error| panic!("{path}: {error:#}"));
     let selection = Selection { edges: Edges::None, ..Selection::default() };
     Arc::new(Program::load(&wasm, Limits::default(), selection).unwrap())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use spelunk::energy::Strategy;
 use spelunk::explore::{Explorer, Finding, Options};
-use spelunk::load::load;
+use spelunk::load::{Build, load};
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk_tests::{
     check_replays, explore, machine, on_guest_stack, program, seeded, shrunk, steps_of, story,
@@ -15,7 +15,7 @@ use spelunk_tests::{
 /// A guest below `tests/guests`.
 fn guest(name: &str) -> Arc<Program> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests").join(name);
-    let wasm = load(&folder, &[], &mut |_, _| {}).unwrap();
+    let wasm = load(&folder, &Build::default(), &mut |_, _| {}).unwrap();
     Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap())
 }
 

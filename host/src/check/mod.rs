@@ -7,9 +7,12 @@
 //! compared at all. Snapshots save the way from the start to a state and change no result.
 
 mod breadth;
+mod commute;
 mod depth;
 mod path;
 mod sleep;
+#[cfg(test)]
+mod soundness;
 #[cfg(test)]
 mod tests;
 mod visit;
@@ -19,6 +22,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use crate::choice::Kind;
 use crate::explore::Finding;
 use crate::outcome::{Failure, Halt};
@@ -26,7 +31,8 @@ use crate::target::Target;
 use crate::trace::Trace;
 
 /// What to walk first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Order {
     /// One path to its end before the next.
     Depth,
@@ -35,7 +41,8 @@ pub enum Order {
 }
 
 /// How to check.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Options {
     /// What to walk first.
     pub order: Order,
@@ -78,8 +85,9 @@ impl Default for Options {
 /// with reduction, states alone do not: they may be entered more than once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {
-    /// Paths that ended: no rule may be called, the bound was reached, the guest failed or rejected the run. Those
-    /// that led to a known state are not among them.
+    /// Paths that ended: the guest failed or rejected the run, or, where it has a teardown, that was performed, once in
+    /// every state; where it has none, no rule may be called or the bound was reached. Those that led to a known state
+    /// are not among them.
     pub runs: u64,
     /// Runs that the guest rejected.
     pub rejected: u64,
@@ -130,6 +138,8 @@ pub enum Limit {
     Time,
     /// The user.
     Interrupt,
+    /// One of two orders of independent rules was left out, and something was not seen that may be seen there.
+    Reduction,
 }
 
 impl fmt::Display for Limit {
@@ -139,6 +149,7 @@ impl fmt::Display for Limit {
             Limit::Runs => "runs",
             Limit::Time => "time",
             Limit::Interrupt => "interrupt",
+            Limit::Reduction => "reduction",
         })
     }
 }
@@ -167,6 +178,28 @@ pub struct Checked {
     pub limit: Option<Limit>,
 }
 
+impl Checked {
+    /// Why the check says nothing, where it found nothing because nothing could be done. The target of the check is
+    /// `has_teardown`.
+    pub fn vacuity(&self, has_teardown: bool) -> Option<&'static str> {
+        let Census { runs, rejected, states, pruned, steps, depth, .. } = self.census;
+        if self.limit.is_some() || !self.findings.is_empty() {
+            return None;
+        }
+        // A step that passes leads to a known state, to one with steps of its own, or to the end of a run.
+        let has_passed = runs > rejected || !has_teardown && (pruned > 0 || depth > 1);
+        if states == 0 {
+            Some("setup rejects every run, so nothing was checked")
+        } else if steps == 0 {
+            Some("no rule may ever be called, so nothing was checked")
+        } else if !has_passed {
+            Some("the guest rejects every run: what it assumes never holds")
+        } else {
+            None
+        }
+    }
+}
+
 /// Why there can be no verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trouble {
@@ -185,6 +218,13 @@ pub enum TroubleKind {
     Nondeterminism(String),
     /// The guest failed to say what its state is.
     State(Box<Failure>),
+    /// These rules are declared independent, and are not, in the state after the last step.
+    Dependent {
+        /// Their indices.
+        rules: [u16; 2],
+        /// What shows it.
+        why: &'static str,
+    },
     /// The host stopped the guest; it is no trouble of the guest's, and never reported as one.
     Stopped,
 }
@@ -221,6 +261,9 @@ where
     T::Snapshot: Send + Sync,
 {
     assert!(!targets.is_empty(), "a check needs a target");
+    if options.runs_max == Some(0) {
+        return Ok(Checked { census: Census::default(), findings: Vec::new(), limit: Some(Limit::Runs) });
+    }
     for target in targets.iter_mut() {
         target.set_counts(true);
     }
@@ -248,19 +291,25 @@ impl Findings {
     }
 }
 
-/// Runs `work` with each worker, the first on this thread, the others on threads with a stack of this size.
+/// Runs `work` with each worker, the first on this thread, the others on threads with a stack of this size. A panic of
+/// one is passed on.
 fn in_parallel<W: Send>(workers: &mut [W], stack_bytes: Option<usize>, work: impl Fn(&mut W) + Sync) {
     let (first, rest) = workers.split_first_mut().expect("a check has a worker");
     let work = &work;
     std::thread::scope(|scope| {
-        for worker in rest {
+        let start = |worker| {
             let mut thread = std::thread::Builder::new();
             if let Some(bytes) = stack_bytes {
                 thread = thread.stack_size(bytes);
             }
-            thread.spawn_scoped(scope, move || work(worker)).expect("a thread can be started");
-        }
+            thread.spawn_scoped(scope, move || work(worker)).expect("a thread can be started")
+        };
+        let threads: Vec<_> = rest.iter_mut().map(start).collect();
         work(first);
+        for thread in threads {
+            // As it was raised, and not that some thread has panicked.
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
     });
 }
 

@@ -26,6 +26,18 @@ impl Independence {
         Independence((0..rules).map(of_one).collect())
     }
 
+    /// All pairs, each once.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (u16, u16)> {
+        let rules = self.0.len() as u16;
+        let all = (0..rules).flat_map(move |a| (a + 1..rules).map(move |b| (a, b)));
+        all.filter(|(a, b)| self.0[usize::from(*a)] & bit(*b) != NONE)
+    }
+
+    /// Whether no rule is independent of another.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(|independent| *independent == NONE)
+    }
+
     /// Of `sleep`, what still sleeps after `rule`.
     pub(super) fn after(&self, rule: u16, sleep: Rules) -> Rules {
         self.0.get(usize::from(rule)).map_or(NONE, |independent| sleep & independent)

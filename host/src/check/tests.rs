@@ -7,21 +7,21 @@ use crate::outcome::{Outcome, Reject};
 use crate::replay::{Replayed, replay};
 use crate::trace::Action;
 
-const ORDERS: [Order; 2] = [Order::Depth, Order::Breadth];
+pub(super) const ORDERS: [Order; 2] = [Order::Depth, Order::Breadth];
 
-fn endless(_: &Progress) -> Option<Limit> {
+pub(super) fn endless(_: &Progress) -> Option<Limit> {
     None
 }
 
-fn run<S: Clone + std::fmt::Debug + Send + Sync>(model: Model<S>, options: &Options) -> Checked {
+pub(super) fn run<S: Clone + std::fmt::Debug + Send + Sync>(model: Model<S>, options: &Options) -> Checked {
     check(&mut [model], options, &endless, &mut |_, _| ()).unwrap()
 }
 
-fn flip(chooser: &mut Chooser) -> bool {
+pub(super) fn flip(chooser: &mut Chooser) -> bool {
     *chooser.choose(Kind::Boolean { probability: 0.5 }) == Value::Boolean(true)
 }
 
-fn index(chooser: &mut Chooser, n: u32) -> u32 {
+pub(super) fn index(chooser: &mut Chooser, n: u32) -> u32 {
     match *chooser.choose(Kind::Index { n }) {
         Value::Index(v) => v,
         ref other => unreachable!("{other:?}"),
@@ -29,7 +29,9 @@ fn index(chooser: &mut Chooser, n: u32) -> u32 {
 }
 
 /// One function: its only rule may be called once.
-fn function(body: fn(&mut bool, Action, &mut Chooser, &mut dyn FnMut(u32)) -> Outcome) -> Model<bool> {
+pub(super) fn function(
+    body: fn(&mut bool, Action, &mut Chooser, &mut dyn FnMut(u32)) -> Outcome,
+) -> Model<bool> {
     let mut model = Model::new(false, &["check"], &[], body);
     model.guard = |is_done, _| !is_done;
     model
@@ -163,7 +165,7 @@ fn verdict(checked: &Checked) -> (Vec<String>, Option<Limit>) {
     (failures, checked.limit)
 }
 
-fn all_findings(order: Order) -> Options {
+pub(super) fn all_findings(order: Order) -> Options {
     Options { order, findings_max: 0, ..Options::default() }
 }
 
@@ -473,32 +475,4 @@ fn reduction_leaves_the_verdict_and_the_states() {
         }
     }
     assert!(failing > 40 && steps_reduced * 2 < steps_all, "{failing} {steps_reduced} {steps_all}");
-}
-
-#[test]
-fn a_check_whose_guest_is_stopped_is_not_complete() {
-    for order in ORDERS {
-        for prunes in [true, false] {
-            for workers in [1, 3] {
-                let stopped = || {
-                    let mut model = Model::new(0u32, &["flip"], &[], |at, _, chooser, _| {
-                        if *at == u32::MAX {
-                            return Outcome::Stopped;
-                        }
-                        (0..4).for_each(|_| *at = 2 * *at + 1 + u32::from(flip(chooser)));
-                        Outcome::Pass
-                    });
-                    model.guard = |at, _| *at < 4000;
-                    model.drift = Some((50, u32::MAX));
-                    model
-                };
-                let mut models: Vec<_> = (0..workers).map(|_| stopped()).collect();
-                let goes_on = |_: &Progress| None;
-                let options = Options { order, prunes, ..Options::default() };
-                let checked = check(&mut models, &options, &goes_on, &mut |_, _| ()).unwrap();
-                assert_eq!(checked.limit, Some(Limit::Interrupt), "{order:?} {prunes} {workers}");
-                assert!(checked.findings.is_empty());
-            }
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! One step under a script.
 
-use super::{Options, TroubleKind};
+use super::{End, Options, TroubleKind};
 use crate::choice::{Chooser, Kind, Past, Scripted, Stopped};
 use crate::outcome::{Failure, Halt, Outcome};
 use crate::target::Target;
@@ -19,7 +19,7 @@ pub(super) enum Visit {
 pub(super) struct Visitor<'t, T: Target> {
     pub(super) target: &'t mut T,
     alternatives_max: u32,
-    chooser: Chooser,
+    pub(super) chooser: Chooser,
     pub(super) enabled: Vec<u16>,
     /// The state before setup, shared by all workers.
     root: Option<T::Snapshot>,
@@ -125,46 +125,60 @@ impl<'t, T: Target> Visitor<'t, T> {
     }
 
     /// What may be done in the state that the target is in, at `depth` steps, the faults that are on in `on`, put
-    /// into `actions`; and how the path ends, where it ends here. The preconditions are evaluated.
+    /// into `actions`; and how the path ends, where it ends here. The preconditions are evaluated. A run may end in
+    /// every state, with teardown, which is the first alternative; that of a function after it was called only.
     pub(super) fn alternatives(
         &mut self,
         (depth, steps_max): (u32, Option<u32>),
         on: &[bool],
         actions: &mut Vec<Action>,
-    ) -> Result<Option<Ends>, TroubleKind> {
+    ) -> Result<Here, TroubleKind> {
         actions.clear();
-        match self.target.enabled(&mut self.enabled) {
-            Ok(()) => {}
+        let is_beyond = steps_max.is_some_and(|max| depth >= max);
+        let evaluated = match self.target.enabled(&mut self.enabled) {
+            Ok(()) => None,
             Err(Halt::Stopped) => return Err(TroubleKind::Stopped),
-            Err(Halt::Fail(failure)) => return Ok(Some(Ends::Precondition(failure))),
-        }
-        let is_bound = steps_max.is_some_and(|max| depth >= max);
+            Err(Halt::Fail(failure)) => {
+                self.enabled.clear();
+                Some(End::Failed(failure))
+            }
+        };
         let is_final = self.enabled.is_empty();
-        if is_final && self.target.has_teardown() {
+        let is_called = is_final || !self.target.is_function();
+        let has_teardown = self.target.has_teardown() && is_called && evaluated.is_none();
+        let has_more = !is_final || !on.is_empty();
+        if has_teardown {
             actions.push(Action::Teardown);
         }
-        let has_more = !is_final || !on.is_empty();
-        if has_more && !is_bound {
+        if has_more && !is_beyond {
             actions.extend(self.enabled.iter().map(|rule| Action::Rule(*rule)));
+            // They are toggled before preconditions are evaluated, so where one fails too.
             actions.extend((0..).zip(on).map(|(fault, on)| Action::Fault(fault, !on)));
         }
-        let is_bound = is_bound && has_more;
-        Ok(match is_final {
-            true => Some(Ends::Final { is_bound, has_teardown: self.target.has_teardown() }),
-            false => is_bound.then_some(Ends::Bound),
-        })
+        let is_bound = is_beyond && has_more;
+        let end = match evaluated {
+            Some(failed) => Some(failed),
+            None if has_teardown => None,
+            None if is_final => Some(End::Leaf),
+            None => is_bound.then_some(End::Bound),
+        };
+        Ok(Here { is_bound, end })
     }
 }
 
-/// How a path ends in a state.
-pub(super) enum Ends {
-    /// A precondition failed.
-    Precondition(Box<Failure>),
-    /// No rule may be called. Teardown is the first alternative, where there is one; with `is_bound` only the bound
-    /// keeps faults from being toggled.
-    Final { is_bound: bool, has_teardown: bool },
-    /// The bound on steps.
-    Bound,
+/// How far the paths to a state go.
+pub(super) struct Here {
+    /// Only the bound on steps keeps something from being done.
+    pub(super) is_bound: bool,
+    /// How a path ends in the state itself; of a failure that is one of a precondition.
+    pub(super) end: Option<End>,
+}
+
+impl Here {
+    /// The step that is to follow in a trace that ends here: a precondition fails as a rule is to be called.
+    pub(super) fn further(end: &End) -> Option<Action> {
+        matches!(end, End::Failed(_)).then_some(Action::Rule(0))
+    }
 }
 
 /// Whether the preconditions are evaluated before such a step, see [`crate::target::attempt`].

@@ -8,19 +8,19 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use spelunk::campaign::{Campaign, Settings, ensure_alike};
+use spelunk::disk;
 use spelunk::energy::{Energies, History};
 use spelunk::explore::{Explorer, Knowledge, Planted, cover, edges_of};
-use spelunk::file::{Hex, TraceFile, VERSION};
-use spelunk::load;
+use spelunk::file::{Hex, Shrinking, TraceFile, VERSION};
 use spelunk::machine::{Machine, Snapshot};
 use spelunk::outcome::Failure;
 use spelunk::replay::{Replayed, replay};
 use spelunk::report::counted;
+use spelunk::session::{Place, describe, write_input, write_trace};
 use spelunk::store::FILE;
 use spelunk::trace::Trace;
 
-use super::saved::{describe, save};
-use super::{NONDETERMINISM, Output, PASSED, input};
+use super::{NONDETERMINISM, Output, PASSED};
 
 /// What an exported campaign is of, beside its traces.
 const HEADER: &str = "campaign.json";
@@ -95,7 +95,7 @@ impl Opened {
 fn folder_of(path: &Path) -> Result<PathBuf> {
     // A folder that is not there is not taken for a target of its name, since another campaign would be.
     let is_target = path.exists() || path.components().count() == 1;
-    let of_target = is_target.then(|| Path::new(".spelunk").join(load::name_of(path)));
+    let of_target = is_target.then(|| Place::of(path, Path::new(".spelunk")).folder().to_path_buf());
     let mut folders = std::iter::once(path.to_path_buf()).chain(of_target);
     let found = folders.find(|folder| folder.join(FILE).exists());
     found.with_context(|| {
@@ -250,13 +250,15 @@ fn keep_trace(machine: &Machine, (trace, failure): (&Trace, &Failure), from: &Pa
     if to.exists() {
         return Ok(());
     }
+    let folder = to.parent().context("a trace lies in a folder")?;
+    disk::make_folder(folder.parent().unwrap_or(folder), folder)?;
     match TraceFile::read(from) {
         Ok(file) => {
             file.write(to)?;
             // One of another build may not fit; its trace is kept all the same.
-            file.trace(machine).map_or(Ok(()), |trace| input::save(machine, &trace, to))
+            file.trace(machine).map_or(Ok(()), |trace| write_input(machine, &trace, to))
         }
-        Err(_) => save(machine, trace, Some(failure), to),
+        Err(_) => write_trace(machine, trace, (Some(failure), Some(Shrinking::Pending)), to),
     }
 }
 
@@ -273,9 +275,9 @@ impl Export {
             target: campaign.target().to_string(),
             settings: campaign.settings().clone(),
         };
-        std::fs::write(to.join(HEADER), format!("{:#}\n", serde_json::to_value(header)?))
+        disk::write(&to.join(HEADER), format!("{:#}\n", serde_json::to_value(header)?).as_bytes())
             .with_context(cannot)?;
-        std::fs::write(to.join(MODULE), campaign.module()?).with_context(cannot)?;
+        disk::write(&to.join(MODULE), &campaign.module()?).with_context(cannot)?;
         let mut is_flaky = false;
         for checkpoint in known.checkpoints.iter() {
             let (replayed, trace) = replay(&mut machine, &trace_of(&checkpoint.history), false);
@@ -288,7 +290,12 @@ impl Export {
                 is_flaky = true;
                 continue;
             }
-            save(&machine, &trace, None, &to.join(format!("checkpoint-{:06}.json", checkpoint.id)))?;
+            write_trace(
+                &machine,
+                &trace,
+                (None, None),
+                &to.join(format!("checkpoint-{:06}.json", checkpoint.id)),
+            )?;
         }
         for finding in &known.findings {
             let name = format!("{}.json", finding.failure.id());
@@ -325,9 +332,8 @@ impl Import {
                 .with_context(|| format!("the trace `{}` does not fit the module", path.display()));
             let planted = trace.map(|trace| {
                 // What was recorded on this very build must go as it did.
-                let is_same = file.module.0 == program.hash()
-                    && file.limits == program.limits().into()
-                    && file.selection == program.selection().into();
+                let is_same =
+                    file.is_of(program.hash(), &program.limits().into(), &program.selection().into());
                 let replayed = is_same.then(|| replay(explorer.target(), &trace, true).0);
                 match replayed {
                     Some(diverged @ Replayed::Diverged { .. }) => {
@@ -391,15 +397,15 @@ impl Import {
             );
         };
         let cannot = || format!("`{}` is not what `spelunk export` writes", exported.display());
-        let text = std::fs::read_to_string(exported.join(HEADER)).with_context(cannot)?;
-        let header: Header = serde_json::from_str(&text).with_context(cannot)?;
+        let text = disk::read(&exported.join(HEADER)).with_context(cannot)?;
+        let header: Header = serde_json::from_slice(&text).with_context(cannot)?;
         ensure!(
             header.spelunk <= VERSION,
             "`{}` has version {} of the format, and this Spelunk reads up to {VERSION}: use a newer Spelunk",
             exported.display(),
             header.spelunk
         );
-        let wasm = std::fs::read(exported.join(MODULE)).with_context(cannot)?;
+        let wasm = disk::read(&exported.join(MODULE)).with_context(cannot)?;
         let campaign = Campaign::begin(folder, &header.target, &wasm, header.settings)?;
         let machine = campaign.machine()?;
         let options = campaign.settings().options(machine.program())?;

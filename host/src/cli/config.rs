@@ -6,11 +6,30 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{ArgAction, Command};
+use spelunk::disk;
 
 /// The file that is read where it exists.
 const FILE: &str = "spelunk.toml";
+/// The flags that say where something is written or what is executed: a file that was only found, in a checked-out
+/// repository say, may not set them.
+const PATHS: [&str; 5] = ["cache", "map", "out", "output", "report"];
 
-/// The arguments with those of the file and the environment put before the ones given by hand.
+/// The command with the environment variables of its flags: `SPELUNK_SEED=3` is `--seed 3`.
+pub(crate) fn with_environment(command: Command) -> Command {
+    let with = |command: Command| {
+        command.mut_args(|arg| match arg.get_long().map(variable) {
+            Some(variable) => arg.env(variable).hide_env(true),
+            None => arg,
+        })
+    };
+    with(command).mut_subcommands(with)
+}
+
+fn variable(flag: &str) -> String {
+    format!("SPELUNK_{}", flag.to_uppercase().replace('-', "_"))
+}
+
+/// The arguments with those of the file put before the ones given by hand.
 ///
 /// The file has a table for each verb, whose keys are the verb's long flags:
 ///
@@ -22,24 +41,27 @@ const FILE: &str = "spelunk.toml";
 /// ```
 ///
 /// # Errors
-/// A file that cannot be read or is not TOML; a table or key that is no verb or flag.
+/// A file that cannot be read or is not TOML; a table or key that is no verb or flag; a path that is written to, in a file that
+/// nobody named.
 pub(crate) fn complete(args: Vec<OsString>, command: &Command) -> Result<Vec<OsString>> {
     let verb = args.iter().position(|arg| command.get_subcommands().any(|verb| verb.get_name() == arg));
     let Some(at) = verb else { return Ok(args) };
     let Some(verb) = command.find_subcommand(&args[at]) else { return Ok(args) };
-    let mut added = match config_path(&args) {
-        Some(path) => of_file(&path, verb, command).with_context(|| format!("in `{}`", path.display()))?,
-        None => Vec::new(),
+    let named = config_path(&args);
+    let is_named = named.is_some();
+    let Some(path) = named.or_else(|| Path::new(FILE).is_file().then(|| PathBuf::from(FILE))) else {
+        return Ok(args);
     };
-    added.extend(of_environment(verb));
+    let added =
+        of_file(&path, is_named, verb, command).with_context(|| format!("in `{}`", path.display()))?;
     let mut all = args;
     all.splice(at + 1..at + 1, added);
     Ok(all)
 }
 
-/// The file that `--config` names, or the usual one where it exists.
+/// The file that `--config` names, or else the environment.
 fn config_path(args: &[OsString]) -> Option<PathBuf> {
-    let mut named = None;
+    let mut named = std::env::var_os(variable("config")).filter(|path| !path.is_empty()).map(PathBuf::from);
     for (index, arg) in args.iter().enumerate() {
         let text = arg.to_string_lossy();
         if text == "--config" {
@@ -48,12 +70,12 @@ fn config_path(args: &[OsString]) -> Option<PathBuf> {
             named = Some(PathBuf::from(path));
         }
     }
-    named.or_else(|| Path::new(FILE).is_file().then(|| PathBuf::from(FILE)))
+    named
 }
 
-fn of_file(path: &Path, verb: &Command, command: &Command) -> Result<Vec<OsString>> {
-    let text = std::fs::read_to_string(path).context("it cannot be read")?;
-    let tables: toml::Table = text.parse()?;
+fn of_file(path: &Path, is_named: bool, verb: &Command, command: &Command) -> Result<Vec<OsString>> {
+    let text = disk::read(path).context("it cannot be read")?;
+    let tables: toml::Table = String::from_utf8(text).context("it is not text")?.parse()?;
     for table in tables.keys() {
         let is_verb = command.get_subcommands().any(|verb| verb.get_name() == table);
         ensure!(is_verb, "`[{table}]` is no verb of spelunk");
@@ -66,6 +88,14 @@ fn of_file(path: &Path, verb: &Command, command: &Command) -> Result<Vec<OsStrin
         let Some((_, takes_value)) = flag else {
             bail!("`{key}` is no flag of `spelunk {}`; its --help lists them", verb.get_name());
         };
+        ensure!(
+            is_named || !PATHS.contains(&key.as_str()),
+            "`{key}` says where something is written, which only a file that you name may do: pass --config {FILE}, or --{key}"
+        );
+        // The environment wins over the file.
+        if std::env::var_os(variable(key)).is_some() {
+            continue;
+        }
         match value {
             toml::Value::Boolean(on) if !takes_value => flags.extend(on.then(|| format!("--{key}").into())),
             toml::Value::Array(values) => {
@@ -85,23 +115,6 @@ fn plain(value: &toml::Value) -> Result<String> {
         toml::Value::Integer(_) | toml::Value::Float(_) | toml::Value::Boolean(_) => value.to_string(),
         other => bail!("`{other}` is neither text nor a number"),
     })
-}
-
-/// `SPELUNK_SEED=3` is `--seed=3`; of a flag without a value any text but `0` and none turns it on.
-fn of_environment(verb: &Command) -> Vec<OsString> {
-    let mut flags = Vec::new();
-    for (flag, takes_value) in long_flags(verb) {
-        let variable = format!("SPELUNK_{}", flag.to_uppercase().replace('-', "_"));
-        let Some(value) = std::env::var_os(variable) else { continue };
-        if takes_value {
-            let mut text = OsString::from(format!("--{flag}="));
-            text.push(value);
-            flags.push(text);
-        } else if value != "0" && !value.is_empty() {
-            flags.push(format!("--{flag}").into());
-        }
-    }
-    flags
 }
 
 /// The verb's long flags, and whether each takes a value.

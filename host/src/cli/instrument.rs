@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use serde_json::json;
+use spelunk::budget::Budget;
+use spelunk::disk;
 
 use super::{Edges, Guest, GuestLimits, Output, PASSED};
 
@@ -25,12 +27,12 @@ pub(super) struct Instrument {
 }
 
 impl Instrument {
-    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
-        let wasm = self.guest.load(&output.console)?;
+    pub(super) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
+        let wasm = self.guest.load(&output.console, budget)?;
         let instrumented = spelunk::machine::instrument(&wasm, &(&self.limits).into(), &(&self.edges).into())
             .with_context(|| format!("cannot instrument `{}`", self.guest.target.display()))?;
         let write = |path: &Path, bytes: &[u8]| {
-            std::fs::write(path, bytes).map_err(|e| anyhow!("cannot write `{}`: {e}", path.display()))
+            disk::write_named(path, bytes).map_err(|e| anyhow!("cannot write `{}`: {e}", path.display()))
         };
         write(&self.output, &instrumented.wasm)?;
         if let Some(map) = &self.map {

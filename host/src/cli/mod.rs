@@ -4,29 +4,23 @@ mod campaign;
 mod check;
 mod config;
 mod explore;
-mod found;
-mod input;
 mod instrument;
 mod replay;
-mod report;
-mod saved;
 mod shrink;
-mod start;
 
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock};
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, anyhow};
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use spelunk::budget::Budget;
+use anyhow::{Context, Result};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use spelunk::budget::{Budget, Over};
 use spelunk::console::Console;
-use spelunk::file::TraceFile;
-use spelunk::load;
-use spelunk::machine::{Cache, Limits, Machine, Program, Selection};
-use spelunk::report::{Report, command_line};
+use spelunk::file::{self, TraceFile};
+use spelunk::load::{self, Build};
+use spelunk::machine::{Limits, Machine, Selection};
+use spelunk::report::Report;
+use spelunk::session::{self, Caching, Config, Event, Observer, Session};
 
 use campaign::{Export, Import, Merge, One};
 use check::Check;
@@ -48,20 +42,21 @@ Exit codes:
 /// breaks a module, and replays it.
 ///
 /// Every flag can be set in `spelunk.toml`, in a table named after the verb, and by an environment variable:
-/// `SPELUNK_SEED=3` is `--seed 3`.
+/// `SPELUNK_SEED=3` is `--seed 3`. What stands in a `spelunk.toml` that --config does not name may set no path that
+/// is written to.
 #[derive(Parser)]
 #[command(version, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     verb: Verb,
     /// Read settings from this file. [default: spelunk.toml, where it exists]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Output")]
     config: Option<PathBuf>,
     /// Print one JSON object a line on stdout instead of text.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Output")]
     json: bool,
     /// Colours on the terminal.
-    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     color: Color,
 }
 
@@ -116,29 +111,33 @@ struct Guest {
     /// Cargo features of a target that is a folder, separated by commas.
     #[arg(long, value_delimiter = ',')]
     guest_features: Vec<String>,
+    /// The Cargo profile that a folder is built with, as it is. [default: release, with overflow checks and debug
+    /// assertions]
+    #[arg(long, value_name = "NAME", help_heading = "Target")]
+    guest_profile: Option<String>,
 }
 
 #[derive(Args)]
 struct Compiled {
     /// The folder that compiled programs are kept in, so that they start faster the next time. [default: spelunk in
     /// $XDG_CACHE_HOME or ~/.cache]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Target")]
     cache: Option<PathBuf>,
     /// Compile the program anew, and do not keep it.
-    #[arg(long)]
+    #[arg(long, help_heading = "Target")]
     no_cache: bool,
 }
 
 #[derive(Args)]
 struct Edges {
     /// How edges are numbered: by a counter each, or at run time in a 64 KiB map as AFL does.
-    #[arg(long, value_enum, default_value_t = EdgeMode::Static)]
+    #[arg(long, value_enum, default_value_t = EdgeMode::Static, help_heading = "Target")]
     edges: EdgeMode,
     /// Count edges only in functions whose demangled name matches one of these globs.
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", help_heading = "Target")]
     include: Vec<String>,
     /// Count no edges in functions whose demangled name matches one of these globs.
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", help_heading = "Target")]
     exclude: Vec<String>,
 }
 
@@ -151,34 +150,27 @@ enum EdgeMode {
 #[derive(Args)]
 struct GuestLimits {
     /// Loop iterations and calls that a step may take, about.
-    #[arg(long, default_value_t = u64::from(Limits::default().step_budget) * 256)]
+    #[arg(long, default_value_t = u64::from(Limits::default().step_budget) * 256, help_heading = "Limits")]
     step_budget: u64,
     /// Calls that may nest.
-    #[arg(long, default_value_t = Limits::default().depth_max)]
+    #[arg(long, default_value_t = Limits::default().depth_max, help_heading = "Limits")]
     depth_max: u32,
     /// MiB that each memory may grow to.
     #[arg(long, value_name = "MIB", default_value_t = Limits::default().memory_bytes_max >> 20,
-        value_parser = clap::value_parser!(u64).range(1..=4096))]
+        value_parser = clap::value_parser!(u64).range(1..=4096), help_heading = "Limits")]
     memory_max: u64,
     /// Bytes that an LLVMFuzzerTestOneInput is given, at most.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().input_bytes_max,
-        value_parser = clap::value_parser!(u32).range(..=1 << 20))]
+        value_parser = clap::value_parser!(u32).range(..=1 << 20), help_heading = "Limits")]
     input_max: u32,
     /// Let every import that Spelunk does not provide return zero.
-    #[arg(long)]
+    #[arg(long, help_heading = "Target")]
     stub_imports: bool,
-}
-
-/// What stops this process' job.
-pub(crate) fn budget() -> &'static Budget {
-    static BUDGET: OnceLock<Budget> = OnceLock::new();
-    BUDGET.get_or_init(Budget::unlimited)
 }
 
 const PASSED: u8 = 0;
 const FOUND: u8 = 1;
 pub(crate) const COULD_NOT: u8 = 2;
-const UNKNOWN: u8 = 3;
 const NONDETERMINISM: u8 = 4;
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -204,26 +196,42 @@ impl From<&Edges> for Selection {
     }
 }
 
+impl From<&Edges> for file::Selection {
+    fn from(args: &Edges) -> file::Selection {
+        (&Selection::from(args)).into()
+    }
+}
+
 /// Where a job reports to.
 struct Output {
     console: Console,
     report: Report,
 }
 
-/// The arguments of this process, completed from the settings file and the environment.
+impl Observer for Output {
+    fn on(&mut self, event: Event<'_>) -> io::Result<()> {
+        self.console.on(event)?;
+        self.report.on(event)
+    }
+}
+
+/// The command line of this process, completed from the settings file and the environment.
 ///
 /// # Errors
 /// A settings file that cannot be used.
-pub(crate) fn arguments() -> Result<Vec<OsString>> {
-    let mut command = Cli::command();
+pub(crate) fn parsed() -> Result<Cli> {
+    let command = config::with_environment(Cli::command());
+    let mut built = command.clone();
     // Hands the flags of all verbs on to each.
-    command.build();
-    config::complete(std::env::args_os().collect(), &command)
+    built.build();
+    let arguments = config::complete(std::env::args_os().collect::<Vec<OsString>>(), &built)?;
+    let matches = command.get_matches_from(arguments);
+    Ok(Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
 }
 
 impl Cli {
-    /// Does the job; the exit code. Once `interrupted`, it finishes and reports.
-    pub(crate) fn run(self, interrupted: &AtomicBool) -> u8 {
+    /// Does the job; the exit code. Once the budget is interrupted, it finishes and reports.
+    pub(crate) fn run(self, budget: &Budget) -> u8 {
         let colors = match self.color {
             Color::Auto => None,
             Color::Always => Some(true),
@@ -231,88 +239,89 @@ impl Cli {
         };
         let mut output = Output { console: Console::new(colors), report: Report::new(self.json, colors) };
         let done = match &self.verb {
-            Verb::Explore(args) => args.run(&mut output, interrupted),
-            Verb::Check(args) => args.run(&mut output, interrupted),
-            Verb::Replay(args) => args.run(&mut output),
-            Verb::Shrink(args) => args.run(&mut output, interrupted),
+            Verb::Explore(args) => session(&args.guest, args.config(), &mut output, budget),
+            Verb::Check(args) => session(&args.guest, args.config(), &mut output, budget),
+            Verb::Replay(args) => args.run(&mut output, budget),
+            Verb::Shrink(args) => args.run(&mut output, budget),
             Verb::Status(args) => args.status(&mut output),
             Verb::Merge(args) => args.run(&mut output),
             Verb::Minimize(args) => args.minimize(&mut output),
             Verb::Export(args) => args.run(&mut output),
             Verb::Import(args) => args.run(&mut output),
             Verb::Gc(args) => args.gc(&mut output),
-            Verb::Instrument(args) => args.run(&mut output),
+            Verb::Instrument(args) => args.run(&mut output, budget),
         };
         output.console.clear();
-        let done = budget().exhaustion().map_or(done, |exhaustion| Err(anyhow!(exhaustion)));
         done.unwrap_or_else(|error| {
             let closed =
-                error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe);
+                error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+                    || error.downcast_ref::<session::Error>().is_some_and(session::Error::is_broken_pipe);
             if !closed {
                 output.console.error(&error);
             }
-            COULD_NOT
+            if budget.over() == Some(Over::Interrupt) { INTERRUPTED } else { COULD_NOT }
         })
     }
 }
 
-impl Compiled {
-    fn cache(&self) -> Option<Cache> {
-        match &self.cache {
-            _ if self.no_cache => None,
-            Some(folder) => Some(Cache::new(folder.clone())),
-            None => Cache::of_user(),
+fn session(guest: &Guest, config: Config, output: &mut Output, budget: &Budget) -> Result<u8> {
+    let session = Session::open(&guest.target)?.config(config).budget(budget.clone());
+    Ok(session.run(output)?.verdict.exit_code())
+}
+
+impl From<&Compiled> for Caching {
+    fn from(args: &Compiled) -> Caching {
+        match &args.cache {
+            _ if args.no_cache => Caching::Off,
+            Some(folder) => Caching::Folder(folder.clone()),
+            None => Caching::User,
         }
     }
 }
 
 impl Guest {
-    fn load(&self, console: &Console) -> Result<Vec<u8>> {
-        load::load(&self.target, &self.guest_features, &mut |verb, text| console.status(verb, text))
+    fn load(&self, console: &Console, budget: &Budget) -> Result<Vec<u8>> {
+        let build = Build {
+            features: &self.guest_features,
+            profile: self.guest_profile.as_deref(),
+            budget: budget.clone(),
+        };
+        load::load(&self.target, &build, &mut |verb, text| console.status(verb, text))
     }
 
-    fn machine(&self, file: &TraceFile, compiled: &Compiled, console: &Console) -> Result<Machine> {
-        let (limits, selection) = ((&file.limits).into(), (&file.selection).into());
-        let mut machines = self.machines(1, limits, selection, compiled, console)?;
-        Ok(machines.remove(0))
+    /// The config with what this says.
+    fn config(&self, config: Config) -> Config {
+        Config {
+            guest_features: self.guest_features.clone(),
+            guest_profile: self.guest_profile.clone(),
+            program: std::env::args().next().unwrap_or_else(|| "spelunk".to_string()),
+            ..config
+        }
     }
 
-    /// As many machines of one program.
-    fn machines(
+    /// What to say of a trace that does not fit the target.
+    fn misfit(&self, trace: &std::path::Path, is_same_build: bool) -> String {
+        let (trace, target) = (trace.display(), self.target.display());
+        match is_same_build {
+            true => format!("the trace `{trace}` does not fit `{target}`"),
+            false => format!(
+                "the trace `{trace}` was recorded on another module than `{target}`, or another build of it, and does not fit this one"
+            ),
+        }
+    }
+
+    /// A machine of the target, as a trace was recorded on.
+    fn machine(
         &self,
-        count: usize,
-        limits: Limits,
-        selection: Selection,
+        file: &TraceFile,
         compiled: &Compiled,
         console: &Console,
-    ) -> Result<Vec<Machine>> {
-        self.machines_of(&self.load(console)?, count, limits, selection, compiled)
-    }
-
-    /// As many machines of this module, which was loaded.
-    fn machines_of(
-        &self,
-        wasm: &[u8],
-        count: usize,
-        limits: Limits,
-        selection: Selection,
-        compiled: &Compiled,
-    ) -> Result<Vec<Machine>> {
-        let context = || format!("cannot explore `{}`", self.target.display());
-        let program = Program::load_with(wasm, limits, selection, compiled.cache().as_ref(), budget());
-        let program = Arc::new(program.with_context(context)?);
-        (0..count).map(|_| Machine::new(program.clone()).with_context(context)).collect()
-    }
-
-    /// The command that replays a trace of this guest.
-    fn replay_command(&self, trace: &Path) -> String {
-        let program = std::env::args().next().unwrap_or_else(|| "spelunk".to_string());
-        let (target, trace) = (self.target.display().to_string(), trace.display().to_string());
-        let features = self.guest_features.join(",");
-        let mut words = vec![program.as_str(), "replay", &target, &trace];
-        if !features.is_empty() {
-            words.extend(["--guest-features", &features]);
-        }
-        command_line(words)
+        budget: &Budget,
+    ) -> Result<Machine> {
+        let cache = Caching::from(compiled).open().and_then(Result::ok);
+        let wasm = self.load(console, budget)?;
+        let (limits, selection) = ((&file.limits).into(), (&file.selection).into());
+        let program = session::program(&self.target, &wasm, limits, selection, (cache.as_ref(), budget))?;
+        Machine::new(program).with_context(|| format!("cannot explore `{}`", self.target.display()))
     }
 }

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
+use spelunk::budget::Budget;
 use spelunk::file::{Hex, TraceFile};
 use spelunk::replay::{Replayed, replay};
-use spelunk::report::Finding;
+use spelunk::session::{Config, Finding, Guest as Target, Place, describe, steps_of};
 use spelunk::story;
 use spelunk::trace::Trace;
 
-use super::saved::{describe, steps_of};
 use super::{Compiled, FOUND, Guest, NONDETERMINISM, Output, PASSED};
 
 #[derive(Args)]
@@ -28,10 +28,10 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
+    pub(super) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
         ensure!(self.times > 0, "--times must be at least 1");
         let file = TraceFile::read(&self.trace)?;
-        let mut machine = self.guest.machine(&file, &self.compiled, &output.console)?;
+        let mut machine = self.guest.machine(&file, &self.compiled, &output.console, budget)?;
         let is_same_build = machine.program().hash() == file.module.0;
         if !is_same_build {
             output.console.warning(
@@ -39,11 +39,10 @@ impl Replay {
                  not compared",
             );
         }
-        let trace = file.trace(&machine).with_context(|| {
-            format!("the trace `{}` does not fit `{}`", self.trace.display(), self.guest.target.display())
-        })?;
+        let trace = file.trace(&machine).with_context(|| self.guest.misfit(&self.trace, is_same_build))?;
         let (replayed, again) = replay(&mut machine, &trace, is_same_build);
         for _ in 1..self.times {
+            budget.check()?;
             let (other, states) = replay(&mut machine, &again, true);
             if let Some(why) = difference(&replayed, &other, &again, &states) {
                 return self.diverged(output, &why);
@@ -62,14 +61,20 @@ impl Replay {
                     output.console.warning(&format!("another failure than recorded, which was {recorded}"));
                 }
                 output.report.event("replay", data("failed"))?;
+                let config = self.guest.config(Config::explore());
+                let guest =
+                    Target { target: &self.guest.target, config: &config, place: Place::at(&self.trace) };
                 output.report.finding(&Finding {
                     failure: *failure,
                     run: 0,
+                    found_after: None,
                     steps_before: steps_of(&trace),
                     story: story::tell(&mut machine, &trace),
                     trace: self.trace.clone(),
-                    reproduce: self.guest.replay_command(&self.trace),
+                    reproduce: guest.replay_command(&self.trace),
                     is_minimal: true,
+                    was_known: false,
+                    built: guest.built(),
                 })?;
                 Ok(FOUND)
             }
@@ -81,7 +86,8 @@ impl Replay {
                 // The same module did fail here once.
                 Ok(PASSED)
             }
-            diverged => {
+            Replayed::Stopped => Err(budget.check().expect_err("only a budget stops a guest").into()),
+            diverged @ Replayed::Diverged { .. } => {
                 let why = describe(&machine, &trace, &diverged);
                 self.diverged(output, &why)
             }
@@ -90,7 +96,7 @@ impl Replay {
 
     fn diverged(&self, output: &mut Output, why: &str) -> Result<u8> {
         output.report.event("replay", json!({ "outcome": "diverged", "why": why }))?;
-        output.report.text(&format!("The run does not go as recorded: {why}"))?;
+        output.report.text(&format!("The run differs from the recorded one: {why}"))?;
         Ok(NONDETERMINISM)
     }
 }

@@ -1,24 +1,23 @@
 //! `spelunk shrink`.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
-use spelunk::console::Console;
-use spelunk::file::TraceFile;
+use spelunk::budget::Budget;
+use spelunk::file::{Shrinking, TraceFile};
 use spelunk::machine::Machine;
 use spelunk::outcome::Failure;
 use spelunk::replay::Replayed;
-use spelunk::report::Finding;
+use spelunk::session::{
+    Config, Event, Finding, Guest as Target, Observer, Place, describe, steps_of, write_trace,
+};
 use spelunk::shrink::{NotReproduced, Shrunk, shrink};
 use spelunk::story;
 use spelunk::trace::Trace;
 
-use super::found::keep;
-use super::saved::{describe, save, steps_of};
 use super::{Compiled, FOUND, Guest, NONDETERMINISM, Output, PASSED};
 
 #[derive(Args)]
@@ -38,65 +37,87 @@ pub(super) struct Shrink {
 }
 
 impl Shrink {
-    pub(super) fn run(&self, output: &mut Output, interrupted: &AtomicBool) -> Result<u8> {
+    pub(super) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
         let file = TraceFile::read(&self.trace)?;
         let Some(failure) = &file.failure else {
             bail!("every step of the trace `{}` passes: there is no failure to shrink", self.trace.display());
         };
-        let mut machine = self.guest.machine(&file, &self.compiled, &output.console)?;
-        if machine.program().hash() != file.module.0 {
+        let mut machine = self.guest.machine(&file, &self.compiled, &output.console, budget)?;
+        let is_same_build = machine.program().hash() == file.module.0;
+        if !is_same_build {
             output.console.warning("the trace was recorded on another build of this target");
         }
-        let trace = file.trace(&machine).with_context(|| {
-            format!("the trace `{}` does not fit `{}`", self.trace.display(), self.guest.target.display())
-        })?;
-        let shrunk =
-            match shrunk(&mut machine, &trace, failure, self.shrink_budget, &mut output.console, interrupted)
-            {
-                Ok(shrunk) => shrunk,
-                Err(NotReproduced(replayed)) => {
-                    let why = describe(&machine, &trace, &replayed);
-                    output.report.event("shrink", json!({ "outcome": "not reproduced", "why": why }))?;
-                    output
-                        .report
-                        .text(&format!("It cannot be shrunk, since it does not fail as recorded: {why}"))?;
-                    return Ok(if replayed == Replayed::Passed { PASSED } else { NONDETERMINISM });
-                }
-            };
-        let path = self.output.as_ref().unwrap_or(&self.trace);
-        for (failure, trace) in &shrunk.others {
-            keep(&machine, trace, failure, path.parent().unwrap_or(Path::new("")), output)?;
+        let trace = file.trace(&machine).with_context(|| self.guest.misfit(&self.trace, is_same_build))?;
+        match self.shrunk(&mut machine, &trace, failure, output, budget) {
+            Ok(shrunk) => self.end(&mut machine, &trace, shrunk, output, budget),
+            Err(NotReproduced(Replayed::Stopped)) => {
+                Err(budget.check().expect_err("only a budget stops a guest").into())
+            }
+            Err(NotReproduced(replayed)) => {
+                let why = describe(&machine, &trace, &replayed);
+                output.report.event("shrink", json!({ "outcome": "not reproduced", "why": why }))?;
+                output.report.text(&format!("It cannot be shrunk: it does not fail as recorded: {why}"))?;
+                Ok(if replayed == Replayed::Passed { PASSED } else { NONDETERMINISM })
+            }
         }
-        save(&machine, &shrunk.trace, Some(&shrunk.failure), path)?;
+    }
+
+    /// Shrinks, and shows how far it is.
+    fn shrunk(
+        &self,
+        machine: &mut Machine,
+        trace: &Trace,
+        failure: &Failure,
+        output: &mut Output,
+        budget: &Budget,
+    ) -> Result<Shrunk, NotReproduced> {
+        let mut redrawn = Instant::now();
+        shrink(machine, trace, failure, self.shrink_budget, |executions, steps| {
+            if redrawn.elapsed() > Duration::from_millis(100) {
+                redrawn = Instant::now();
+                let _ = output.console.on(Event::Shrinking { executions, steps });
+            }
+            !budget.is_over()
+        })
+    }
+
+    /// Saves and tells the result.
+    fn end(
+        &self,
+        machine: &mut Machine,
+        trace: &Trace,
+        shrunk: Shrunk,
+        output: &mut Output,
+        budget: &Budget,
+    ) -> Result<u8> {
+        let path = self.output.as_ref().unwrap_or(&self.trace);
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for (failure, trace) in &shrunk.others {
+            let path = folder.join(format!("{}.json", failure.id()));
+            if !path.exists() {
+                write_trace(machine, trace, (Some(failure), Some(Shrinking::Pending)), &path)?;
+                let path = path.display();
+                let text = format!("another failure while this one was shrunk: {failure}; saved in {path}");
+                output.console.status("Met", &text);
+            }
+        }
+        let shrinking = if shrunk.is_minimal { Shrinking::Minimal } else { Shrinking::Limited };
+        write_trace(machine, &shrunk.trace, (Some(&shrunk.failure), Some(shrinking)), path)?;
         output.console.clear();
+        let config = self.guest.config(Config::explore());
+        let guest = Target { target: &self.guest.target, config: &config, place: Place::at(folder) };
         output.report.finding(&Finding {
-            story: story::explain(&mut machine, &shrunk.trace, &shrunk.failure),
+            story: story::explain(machine, &shrunk.trace, &shrunk.failure, &|| budget.is_over()),
             failure: shrunk.failure,
             run: 0,
-            steps_before: steps_of(&trace),
-            reproduce: self.guest.replay_command(path),
+            found_after: None,
+            steps_before: steps_of(trace),
+            reproduce: guest.replay_command(path),
             trace: path.clone(),
             is_minimal: shrunk.is_minimal,
+            was_known: false,
+            built: guest.built(),
         })?;
         Ok(FOUND)
     }
-}
-
-/// Shrinks, and shows how far it is.
-pub(super) fn shrunk(
-    machine: &mut Machine,
-    trace: &Trace,
-    failure: &Failure,
-    budget: u64,
-    console: &mut Console,
-    interrupted: &AtomicBool,
-) -> Result<Shrunk, NotReproduced> {
-    let mut redrawn = Instant::now();
-    shrink(machine, trace, failure, budget, |executions, steps| {
-        if redrawn.elapsed() > Duration::from_millis(100) {
-            redrawn = Instant::now();
-            console.shrinking(executions, steps);
-        }
-        !interrupted.load(Ordering::Relaxed)
-    })
 }

@@ -1,35 +1,42 @@
 //! Compiled programs on disk, so that the same module starts in milliseconds the next time.
 //!
-//! An entry is a file of the user's own, as the objects of a build are, in a folder that others cannot write to. A hash of
-//! its content guards against damage, not against malice. What cannot be read is made again, what cannot be
-//! written is not kept, and neither is an error: a cache changes no result.
+//! An entry holds native code, so none is loaded that somebody else may have written: each is authenticated with a key that
+//! only the user can read, and bound to what it is an entry for. The folder, its files and the key belong to the
+//! user, and nobody else may write to them. What is damaged or not authentic is made again, what cannot be written is not
+//! kept, and neither is an error: a cache changes no result.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::hash::Hash;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail, ensure};
 
 use spelunk_instrumenter::Instrumented;
 use wasmtime::{Engine, Module};
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use xxhash_rust::xxh3::Xxh3;
 
 use super::program::{Limits, Selection};
 use crate::file;
 
 /// Raised when what an entry holds changes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Bytes that all entries together may take.
 const BYTES_MAX: u64 = 1 << 30;
-/// What the names of entries end in, and those of entries that are being written.
+/// What the names of entries end in, and what the names of entries begin with that are being written.
 const ENTRY: &str = "program";
-const PART: &str = "part";
+const PART: &str = ".part";
+/// Bytes of a key, and of what authenticates an entry.
+const KEY: usize = blake3::KEY_LEN;
 
 /// A folder of compiled programs. When they take more than 1 GiB, those that were not used for longest go.
 #[derive(Clone, Debug)]
 pub struct Cache {
     folder: PathBuf,
+    /// Authenticates entries; the user's own.
+    secret: [u8; KEY],
     bytes_max: u64,
 }
 
@@ -39,23 +46,50 @@ pub(super) struct Key(u128);
 
 impl Cache {
     /// The cache in this folder, which is made when something is kept. It may hold other files.
-    pub fn new(folder: PathBuf) -> Cache {
-        Cache { folder, bytes_max: BYTES_MAX }
+    ///
+    /// # Errors
+    /// A folder, or a key of the user's, that others can write to or that belongs to somebody else; no place for a key.
+    pub fn open(folder: PathBuf) -> Result<Cache> {
+        let data =
+            place("XDG_DATA_HOME", ".local/share").context("there is no home folder to keep a key in")?;
+        Cache::with_key(folder, &data.join("spelunk").join("cache.key"))
     }
 
-    /// The cache in the user's folder for such: `spelunk` in `$XDG_CACHE_HOME`, or else in `~/.cache`; none where there is
+    /// As [`Cache::open`], with the key in this file, which is made where there is none.
+    fn with_key(folder: PathBuf, key: &Path) -> Result<Cache> {
+        match fs::symlink_metadata(&folder) {
+            Ok(metadata) => {
+                let shown = folder.display();
+                ensure!(metadata.is_dir(), "`{shown}` is not a folder");
+                ensure_own(&metadata, 0o022).with_context(|| format!("the folder `{shown}` is not used"))?;
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => bail!("cannot look at `{}`: {error}", folder.display()),
+        }
+        let secret = match read_own(key, 0o077) {
+            Ok(secret) => secret,
+            Err(error) if is_missing(&error) => make_key(key)?,
+            Err(error) => return Err(error),
+        };
+        let secret =
+            secret.try_into().ok().with_context(|| format!("`{}` holds no key: remove it", key.display()))?;
+        Ok(Cache { folder, secret, bytes_max: BYTES_MAX })
+    }
+
+    /// The folder in the user's folder for such: `spelunk` in `$XDG_CACHE_HOME`, or else in `~/.cache`; none where there is
     /// neither.
-    pub fn of_user() -> Option<Cache> {
-        let named = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-        let folder = named.or_else(|| Some(std::env::home_dir()?.join(".cache")))?;
-        Some(Cache::new(folder.join("spelunk")))
+    pub fn folder_of_user() -> Option<PathBuf> {
+        Some(place("XDG_CACHE_HOME", ".cache")?.join("spelunk"))
     }
 
     /// What was kept under `key`, if it is whole.
     pub(super) fn load(&self, key: Key, engine: &Engine) -> Option<(Instrumented, Module)> {
         let path = self.path(key);
-        let bytes = fs::read(&path).ok()?;
-        let loaded = loaded(&bytes, engine);
+        let bytes = read_own(&path, 0o022);
+        if bytes.as_ref().is_err_and(is_missing) {
+            return None;
+        }
+        let loaded = bytes.ok().and_then(|bytes| self.loaded(&bytes, key, engine));
         match loaded {
             // When it was used last decides what goes first.
             Some(_) => drop(File::open(&path).and_then(|file| file.set_modified(SystemTime::now()))),
@@ -72,7 +106,7 @@ impl Cache {
         let mut content = (ours.len() as u64).to_le_bytes().to_vec();
         content.extend(ours);
         content.extend(compiled);
-        if self.write(&self.path(key), &content).is_ok() {
+        if self.write(key, &content).is_ok() {
             self.shrink();
         }
     }
@@ -81,21 +115,37 @@ impl Cache {
         self.folder.join(format!("{key:032x}.{ENTRY}"))
     }
 
+    /// What authenticates the content of the entry of a key.
+    fn tag(&self, Key(key): Key, content: &[u8]) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        hasher.update(&key.to_le_bytes()).update(content).finalize()
+    }
+
     /// Writes an entry aside and then gives it its name, so that none is ever there in part.
-    fn write(&self, path: &Path, content: &[u8]) -> io::Result<()> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        fs::create_dir_all(&self.folder)?;
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let part = path.with_extension(format!("{}-{count}.{PART}", std::process::id()));
-        let written = File::create(&part).and_then(|mut file| {
-            file.write_all(&xxh3_128(content).to_le_bytes())?;
-            file.write_all(content)?;
-            fs::rename(&part, path)
-        });
-        if written.is_err() {
-            drop(fs::remove_file(&part));
+    fn write(&self, key: Key, content: &[u8]) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        let mut part = tempfile::Builder::new().prefix(PART).tempfile_in(&self.folder)?;
+        part.write_all(self.tag(key, content).as_bytes())?;
+        part.write_all(content)?;
+        part.persist(self.path(key))?;
+        Ok(())
+    }
+
+    /// What an entry holds: what authenticates the rest, the length of our part, that part and the engine's. None where it
+    /// is damaged, not authentic, or of another engine.
+    fn loaded(&self, bytes: &[u8], key: Key, engine: &Engine) -> Option<(Instrumented, Module)> {
+        let (tag, content) = bytes.split_first_chunk::<KEY>()?;
+        // In a time that does not depend on where they differ.
+        if self.tag(key, content) != blake3::Hash::from_bytes(*tag) {
+            return None;
         }
-        written
+        let (len, content) = content.split_first_chunk::<8>()?;
+        let (ours, compiled) = content.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+        let instrumented = postcard::from_bytes(ours).ok()?;
+        // SAFETY: the tag says that somebody who can read the user's key wrote these bytes, for an engine like this one: a
+        // Spelunk of the user's, which wrote what `Module::serialize` gave.
+        let module = unsafe { Module::deserialize(engine, compiled) }.ok()?;
+        Some((instrumented, module))
     }
 
     /// Removes entries until the others take no more than they may: those first that were not used for longest.
@@ -134,28 +184,63 @@ impl Key {
     }
 }
 
-/// What an entry holds: the hash of what follows, the length of our part, that part and the engine's. None where it is damaged, or of another engine.
-fn loaded(bytes: &[u8], engine: &Engine) -> Option<(Instrumented, Module)> {
-    let (hash, content) = bytes.split_first_chunk::<16>()?;
-    if xxh3_128(content) != u128::from_le_bytes(*hash) {
-        return None;
-    }
-    let (len, content) = content.split_first_chunk::<8>()?;
-    let (ours, compiled) = content.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
-    let instrumented = postcard::from_bytes(ours).ok()?;
-    // SAFETY: the hash says that these bytes are what `Module::serialize` gave, and the key that it was for an engine like
-    // this one. Who can write to the user's files could as well change the program that reads them.
-    let module = unsafe { Module::deserialize(engine, compiled) }.ok()?;
-    Some((instrumented, module))
+/// The folder that a variable names, if it is absolute, or else the one below the user's home.
+fn place(variable: &str, below_home: &str) -> Option<PathBuf> {
+    let named = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    named.or_else(|| Some(std::env::home_dir()?.join(below_home)))
+}
+
+/// Refuses what belongs to somebody else, or has one of these permissions.
+fn ensure_own(metadata: &fs::Metadata, forbidden: u32) -> Result<()> {
+    // SAFETY: it only asks the kernel for a number.
+    let user = unsafe { libc::geteuid() };
+    ensure!(metadata.uid() == user, "it belongs to another user");
+    ensure!(
+        metadata.mode() & forbidden == 0,
+        "others may access it (its mode is {:o}): `chmod go-{}` it",
+        metadata.mode() & 0o777,
+        if forbidden == 0o022 { "w" } else { "rwx" }
+    );
+    Ok(())
+}
+
+/// The content of a file of the user's that is no link and has none of these permissions.
+fn read_own(path: &Path, forbidden: u32) -> Result<Vec<u8>> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    ensure!(metadata.is_file(), "`{}` is not a file", path.display());
+    ensure_own(&metadata, forbidden).with_context(|| format!("the file `{}` is not used", path.display()))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::NotFound)
+}
+
+/// Makes the user's key, unless another process does so meanwhile: then it is that one.
+fn make_key(path: &Path) -> Result<Vec<u8>> {
+    let cannot = || format!("cannot keep a key in `{}`", path.display());
+    let folder = path.parent().context("a key lies in a folder")?;
+    let mut secret = [0; KEY];
+    getrandom::fill(&mut secret).map_err(|error| anyhow::anyhow!("no random numbers: {error}"))?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(cannot)?;
+    let own = Permissions::from_mode(0o600);
+    let mut file = tempfile::Builder::new().permissions(own).tempfile_in(folder).with_context(cannot)?;
+    file.write_all(&secret).with_context(cannot)?;
+    // Only where there is none yet.
+    let _ = file.persist_noclobber(path);
+    read_own(path, 0o077).with_context(cannot)
 }
 
 /// Whether a file in the folder is an entry, or the rest of one that was not finished.
 fn is_ours(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let (key, kind) = name.split_once('.').unwrap_or_default();
-    key.len() == 32
-        && key.bytes().all(|byte| byte.is_ascii_hexdigit())
-        && (kind == ENTRY || kind.ends_with(&format!(".{PART}")))
+    let is_key = key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+    name.starts_with(PART) || (is_key && kind == ENTRY)
 }
 
 #[cfg(test)]
@@ -164,8 +249,8 @@ mod tests {
     use crate::budget::Budget;
     use crate::machine::Program;
 
-    /// Bytes before the content: the hash of what follows, and the length of our part of it.
-    const HEAD: usize = 16 + 8;
+    /// Bytes before the content: what authenticates it, and the length of our part of it.
+    const HEAD: usize = KEY + 8;
 
     const GUEST: &str = r#"(module (memory 1)
         (func (export "rule:a") (param i32) (if (local.get 0) (then (i32.store (i32.const 8) (local.get 0))))))"#;
@@ -174,6 +259,19 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("spelunk-cache-{}-{name}", std::process::id()));
         drop(fs::remove_dir_all(&folder));
         folder
+    }
+
+    fn cache(name: &str) -> Cache {
+        let folder = folder(name);
+        Cache::with_key(folder.join("cache"), &folder.join("data/key")).unwrap()
+    }
+
+    fn remove(cache: &Cache) {
+        fs::remove_dir_all(cache.folder.parent().unwrap()).unwrap();
+    }
+
+    fn key_of(path: &Path) -> Key {
+        Key(u128::from_str_radix(path.file_stem().unwrap().to_str().unwrap(), 16).unwrap())
     }
 
     fn entries(cache: &Cache) -> Vec<PathBuf> {
@@ -190,7 +288,7 @@ mod tests {
 
     #[test]
     fn what_is_loaded_is_what_was_saved() {
-        let cache = Cache::new(folder("same"));
+        let cache = cache("same");
         let first = load(&cache, Limits::default(), Selection::default());
         let entry = entries(&cache);
         assert_eq!(entry.len(), 1);
@@ -198,33 +296,33 @@ mod tests {
         assert_eq!(entries(&cache), entry);
         assert_eq!(first.instrumented, second.instrumented);
         assert_eq!((first.entered, first.stack, first.bodies), (second.entered, second.stack, second.bodies));
-        fs::remove_dir_all(cache.folder).unwrap();
+        remove(&cache);
     }
 
     #[test]
     fn other_limits_and_selections_have_entries_of_their_own() {
-        let cache = Cache::new(folder("settings"));
+        let cache = cache("settings");
         load(&cache, Limits::default(), Selection::default());
         load(&cache, Limits { depth_max: 7, ..Limits::default() }, Selection::default());
         let globs = || vec!["f*".to_string()];
         load(&cache, Limits::default(), Selection { include: globs(), ..Selection::default() });
         load(&cache, Limits::default(), Selection { exclude: globs(), ..Selection::default() });
         assert_eq!(entries(&cache).len(), 4);
-        fs::remove_dir_all(cache.folder).unwrap();
+        remove(&cache);
     }
 
     #[test]
     fn a_damaged_entry_is_made_again() {
-        let cache = Cache::new(folder("damaged"));
+        let cache = cache("damaged");
         let program = load(&cache, Limits::default(), Selection::default());
         let path = entries(&cache).remove(0);
         let whole = fs::read(&path).unwrap();
-        assert!(loaded(&whole, &program.engine).is_some());
+        assert!(cache.loaded(&whole, key_of(&path), &program.engine).is_some());
         for n in 0..200 {
             let mut bytes = whole.clone();
             let at = if n < HEAD { n } else { n * (bytes.len() - 1) / 199 };
             bytes[at] ^= 1 << (n % 8);
-            assert!(loaded(&bytes, &program.engine).is_none(), "byte {at}");
+            assert!(cache.loaded(&bytes, key_of(&path), &program.engine).is_none(), "byte {at}");
         }
         for len in [0, 15, HEAD, whole.len() - 1] {
             fs::write(&path, &whole[..len]).unwrap();
@@ -232,21 +330,23 @@ mod tests {
             assert_eq!(again.instrumented, program.instrumented);
             assert_eq!(fs::read(&path).unwrap(), whole);
         }
-        fs::remove_dir_all(cache.folder).unwrap();
+        remove(&cache);
     }
 
     #[test]
     fn where_nothing_can_be_kept_nothing_is() {
         let file = folder("file");
         fs::write(&file, "in the way").unwrap();
-        let cache = Cache::new(file.join("below"));
+        let key = folder("file-key").join("key");
+        let cache = Cache::with_key(file.join("below"), &key).unwrap();
         load(&cache, Limits::default(), Selection::default());
         fs::remove_file(file).unwrap();
+        fs::remove_dir_all(key.parent().unwrap()).unwrap();
     }
 
     #[test]
     fn those_that_were_not_used_for_longest_go() {
-        let mut cache = Cache::new(folder("full"));
+        let mut cache = cache("full");
         for depth_max in 1..=3 {
             load(&cache, Limits { depth_max, ..Limits::default() }, Selection::default());
         }
@@ -263,6 +363,71 @@ mod tests {
         cache.bytes_max = 0;
         cache.shrink();
         assert_eq!(entries(&cache), [stranger]);
-        fs::remove_dir_all(cache.folder).unwrap();
+        remove(&cache);
+    }
+
+    /// What somebody puts there who cannot read the user's key is not loaded, nor is an entry of another program.
+    #[test]
+    fn only_what_the_user_wrote_is_loaded() {
+        let cache = cache("forged");
+        let program = load(&cache, Limits::default(), Selection::default());
+        let path = entries(&cache).remove(0);
+        let whole = fs::read(&path).unwrap();
+        let theirs = Cache { secret: [7; KEY], ..cache.clone() };
+        theirs.write(key_of(&path), &whole[KEY..]).unwrap();
+        let forged = fs::read(&path).unwrap();
+        assert!(theirs.loaded(&forged, key_of(&path), &program.engine).is_some());
+        assert!(cache.load(key_of(&path), &program.engine).is_none() && !path.exists());
+        // Moved to the place of another.
+        assert!(cache.loaded(&whole, Key(1), &program.engine).is_none());
+        fs::write(cache.path(Key(1)), &whole).unwrap();
+        assert!(cache.load(Key(1), &program.engine).is_none());
+        // Writable for others, and through a link.
+        for (mode, is_loaded) in [(0o644, true), (0o666, false)] {
+            fs::write(&path, &whole).unwrap();
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(cache.load(key_of(&path), &program.engine).is_some(), is_loaded, "{mode:o}");
+        }
+        let elsewhere = cache.folder.join("elsewhere");
+        fs::write(&elsewhere, &whole).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert!(cache.load(key_of(&path), &program.engine).is_none());
+        remove(&cache);
+    }
+
+    #[test]
+    fn what_others_can_change_is_refused() {
+        let root = folder("others");
+        let (cache, key) = (root.join("cache"), root.join("data/key"));
+        let opened = || Cache::with_key(cache.clone(), &key).map(|cache| cache.secret);
+        let first = opened().unwrap();
+        assert_eq!(opened().unwrap(), first);
+        assert_eq!(fs::metadata(&key).unwrap().mode() & 0o777, 0o600);
+        let refused = |path: &Path, mode, why: &str| {
+            let before = fs::metadata(path).unwrap().permissions();
+            fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(format!("{:#}", opened().unwrap_err()), why);
+            fs::set_permissions(path, before).unwrap();
+        };
+        refused(
+            &key,
+            0o640,
+            &format!(
+                "the file `{}` is not used: others may access it (its mode is 640): `chmod go-rwx` it",
+                key.display()
+            ),
+        );
+        fs::create_dir(&cache).unwrap();
+        refused(
+            &cache,
+            0o775,
+            &format!(
+                "the folder `{}` is not used: others may access it (its mode is 775): `chmod go-w` it",
+                cache.display()
+            ),
+        );
+        fs::write(&key, "short").unwrap();
+        assert_eq!(opened().unwrap_err().to_string(), format!("`{}` holds no key: remove it", key.display()));
+        fs::remove_dir_all(root).unwrap();
     }
 }

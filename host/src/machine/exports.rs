@@ -125,6 +125,16 @@ impl Exports {
         Ok(exports)
     }
 
+    /// Whether a run starts with a setup step: where something is to be called, or held of the state that runs start from.
+    pub(crate) fn has_setup(&self) -> bool {
+        !self.setup.is_empty() || self.implies_setup()
+    }
+
+    /// Whether there is a setup step only for the invariants to be checked in.
+    pub(crate) fn implies_setup(&self) -> bool {
+        self.setup.is_empty() && !self.invariants.is_empty()
+    }
+
     fn add_rule(&mut self, name: &str, export: &str, ty: &FuncType) {
         let params = ty.params().filter_map(|param| kind_of(&param)).collect();
         self.rules.push(Rule { name: name.to_string(), params });

@@ -5,6 +5,7 @@
 //! change. Where a module can change what cannot be set back (see [`Program::obstacles`]), there are no
 //! snapshots, [`Target::reset`] instantiates anew, and the search replays instead.
 
+mod addresses;
 mod cache;
 mod calls;
 mod data;
@@ -312,7 +313,11 @@ impl Target for Machine {
     }
 
     fn has_setup(&self) -> bool {
-        !self.program.exports.setup.is_empty()
+        self.program.exports.has_setup()
+    }
+
+    fn implies_setup(&self) -> bool {
+        self.program.exports.implies_setup()
     }
 
     fn has_teardown(&self) -> bool {

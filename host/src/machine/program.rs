@@ -18,7 +18,7 @@ use super::memory::{GUARD, Memories};
 use super::stack::ShadowStack;
 use super::watchdog::{CALL_MAX, Place};
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
-use crate::budget::{Budget, Over};
+use crate::budget::Budget;
 use crate::file::{self, Names};
 use crate::property::{Counts, Properties};
 use crate::target::Rule;
@@ -268,6 +268,11 @@ impl Program {
         self.exports.state.is_some()
     }
 
+    /// Whether the guest declares rules that are independent of one another.
+    pub fn has_independent_rules(&self) -> bool {
+        !self.independent.is_empty()
+    }
+
     /// The selection that it was loaded with.
     pub fn selection(&self) -> &Selection {
         &self.selection
@@ -289,7 +294,11 @@ impl Names for Program {
     }
 
     fn has_setup(&self) -> bool {
-        !self.exports.setup.is_empty()
+        self.exports.has_setup()
+    }
+
+    fn implies_setup(&self) -> bool {
+        self.exports.implies_setup()
     }
 
     fn has_teardown(&self) -> bool {
@@ -341,13 +350,7 @@ fn compile_within(
     loop {
         match receiver.recv_timeout(POLL) {
             Ok(compiled) => return compiled,
-            Err(RecvTimeoutError::Timeout) => match budget.over() {
-                None => {}
-                Some(Over::Interrupt) => bail!("interrupted while the module was compiled"),
-                Some(_) => {
-                    bail!("compiling the module did not end within the time that it was given (--time)")
-                }
-            },
+            Err(RecvTimeoutError::Timeout) => budget.check()?,
             Err(RecvTimeoutError::Disconnected) => {
                 let panic = thread.join().expect_err("a thread that sends nothing panics");
                 std::panic::resume_unwind(panic)

@@ -324,14 +324,14 @@ impl State {
     pub(super) fn live_hash(&mut self, store: &mut Store<Host>, stack: Option<ShadowStack>) -> u128 {
         self.look(store);
         self.save_tables(store);
-        let pointer = stack.and_then(|stack| {
+        let dead = stack.and_then(|stack| {
             let global = self.layout.globals.iter().position(|global| global.index == stack.global)?;
             match self.values[global] {
-                GlobalValue::I32(pointer) => Some(stack.low as usize..pointer as u32 as usize),
+                GlobalValue::I32(pointer) => Some(stack.dead(pointer as u32)),
                 _ => None,
             }
         });
-        let dead = pointer.unwrap_or(0..0);
+        let dead = dead.unwrap_or(0..0);
         self.parts.clear();
         for (index, memory) in self.memories.iter_mut().enumerate() {
             let dead = if index == 0 { &dead } else { &(0..0) };

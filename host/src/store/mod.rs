@@ -17,10 +17,13 @@ use redb::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::disk;
 use crate::file::{self, Names, StepLine};
 use crate::machine::{Blobs, PART_MAX, Program, Reader, leaves_of, pages_of};
 use crate::trace::Trace;
 use trouble::{damaged, trouble, unwritable};
+
+pub use trouble::Trouble;
 
 pub use record::{Collected, Header, Loaded, Record, Saved};
 
@@ -95,6 +98,7 @@ impl Store {
     /// A file that is damaged, of a newer version, or open elsewhere; a folder that cannot be written.
     pub fn open(folder: &Path) -> Result<Opened> {
         let path = folder.join(FILE);
+        disk::refuse_link(&path)?;
         if !path.exists() {
             make(folder, &path)?;
         }

@@ -3,7 +3,24 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::{Error, anyhow};
+use anyhow::Error;
+
+/// What is wrong with a campaign's file, or with its folder.
+#[derive(Debug)]
+pub struct Trouble(String);
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Trouble {}
+
+/// As `anyhow!`.
+macro_rules! anyhow {
+    ($($text:tt)*) => { Error::new(Trouble(format!($($text)*))) };
+}
 
 /// What to do about a damaged file.
 const KEEP: &str = "`--fresh` begins anew, and keeps the damaged file aside";

@@ -86,7 +86,11 @@ fn checked(wasm: &[u8], workers: usize, options: &check::Options) -> Result<(Cen
 /// documentation writes them, and one that is the code of the example.
 pub(crate) fn states(table: &mut Table) -> Result<()> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/two-phase-commit");
-    let wasm = spelunk::load::load(&path, &[format!("n{COUNT}")], &mut |_, _| ())?;
+    let wasm = spelunk::load::load(
+        &path,
+        &spelunk::load::Build { features: &[format!("n{COUNT}")], ..Default::default() },
+        &mut |_, _| (),
+    )?;
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let mut ways = vec![(Order::Depth, 1)];
     if !table.is_short() {

@@ -79,7 +79,11 @@ fn called(wasm: &[u8]) -> Result<f64> {
 
 fn guest(feature: &str) -> Result<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/fuzz");
-    spelunk::load::load(&path, &[feature.to_string()], &mut |_, _| ())
+    spelunk::load::load(
+        &path,
+        &spelunk::load::Build { features: &[feature.to_string()], ..Default::default() },
+        &mut |_, _| (),
+    )
 }
 
 /// Runs a second of ours.

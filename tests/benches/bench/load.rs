@@ -37,7 +37,7 @@ pub(crate) fn instrumenting(table: &mut Table) -> Result<()> {
 pub(crate) fn starting(table: &mut Table) -> Result<()> {
     let store = build("../examples/kv")?;
     let folder = tempfile::tempdir()?;
-    let cache = Cache::new(folder.path().to_path_buf());
+    let cache = Cache::open(folder.path().to_path_buf()).expect("the folder is ours");
     for (name, wasm) in [("kv", &store), ("kv of 5 MiB", &grown(&store, 5 << 20)?)] {
         let load = || {
             drop(Program::load_with(

@@ -165,5 +165,5 @@ fn fault(error: wasmtime::Error) -> anyhow::Error {
 
 fn build(folder: &str) -> Result<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    spelunk::load::load(&path, &[], &mut |_, _| ())
+    spelunk::load::load(&path, &Default::default(), &mut |_, _| ())
 }

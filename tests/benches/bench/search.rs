@@ -109,7 +109,7 @@ pub(crate) fn workers(table: &mut Table) -> Result<()> {
 pub(crate) fn shrinking(table: &mut Table) -> Result<()> {
     let wasm = spelunk::load::load(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/kv"),
-        &["bug".to_string()],
+        &spelunk::load::Build { features: &["bug".to_string()], ..Default::default() },
         &mut |_, _| (),
     )?;
     let mut machine = Machine::new(Arc::new(Program::load(&wasm, Limits::default(), Selection::default())?))?;

@@ -4,6 +4,7 @@
 //! Workers share a level: each takes the next few states of it, and what they found is merged in the order of the
 //! states. A new state belongs to the first state in this order that leads to it, whichever worker was faster.
 
+mod grown;
 mod nodes;
 mod worker;
 
@@ -18,8 +19,9 @@ use super::{
 use crate::choice::Scripted;
 use crate::target::Target;
 use crate::trace::{Action, Trace};
+use grown::{Child, Grown, Run};
 use nodes::{Asleep, Claims, NONE, Nodes};
-use worker::{Child, Grown, Job, Run, Worker};
+use worker::{Job, Worker};
 
 /// Visits between two looks at the clock.
 const POLL: u32 = 16;
@@ -68,7 +70,9 @@ where
         let next = check.nodes.list.len();
         let mut first = level.start;
         while first < level.end && !check.is_over() {
-            let round = first..(first + ROUND).min(level.end);
+            // Where runs are counted down, each state knows how many there were before it.
+            let round = if options.runs_max.is_some() { 1 } else { ROUND };
+            let round = first..(first + round).min(level.end);
             let job =
                 Job { nodes: &check.nodes, round: round.clone(), depth, is_start, runs: check.census.runs };
             let grown = grow(&mut workers, stack_bytes, &job);

@@ -1,56 +1,16 @@
 //! What a worker does: it looks at states of a level, and says what they lead to.
 
+use super::grown::{Child, Grown, GrownNode, Led};
 use super::nodes::{NONE, Nodes, index_of};
 use super::{CHUNK, POLL, Shared};
+use crate::check::commute::{self, Trial};
 use crate::check::path::{self, is_step};
 use crate::check::sleep::{self, Rules};
-use crate::check::visit::{Ends, Visit, Visitor, follows_preconditions};
+use crate::check::visit::{Here, Visit, Visitor, follows_preconditions};
 use crate::check::{Census, End, Trouble, TroubleKind, lock};
 use crate::choice::{Kind, Past, Scripted};
 use crate::target::Target;
 use crate::trace::Action;
-
-/// What the states of a chunk led to.
-pub(super) struct Grown<S> {
-    /// The index of the first state within its round.
-    pub(super) first: usize,
-    pub(super) nodes: Vec<GrownNode>,
-    pub(super) children: Vec<Child<S>>,
-    pub(super) runs: Vec<Run>,
-    pub(super) scripts: Vec<Scripted>,
-    pub(super) trouble: Option<Box<Trouble>>,
-}
-
-/// What one state led to; children and runs are the next ones in the chunk.
-#[derive(Clone, Copy, Default)]
-pub(super) struct GrownNode {
-    pub(super) census: Census,
-    pub(super) children: usize,
-    pub(super) runs: usize,
-    /// Something could be done here, and the bound on steps forbids it.
-    pub(super) is_bound: bool,
-    /// The bound on runs ended it.
-    pub(super) is_cut: bool,
-}
-
-/// A state that may be new.
-pub(super) struct Child<S> {
-    pub(super) action: Action,
-    /// The length of its script, which is the next one in the chunk.
-    pub(super) script: usize,
-    pub(super) state: Option<u128>,
-    pub(super) sleep: Rules,
-    pub(super) saved: Option<S>,
-}
-
-/// A path that ended.
-pub(super) struct Run {
-    /// The step after the node's state, and the length of its script; nothing where the path ended in that state.
-    pub(super) step: Option<(Action, Vec<Scripted>)>,
-    pub(super) end: End,
-    /// Which of the node's, from 1.
-    pub(super) number: u64,
-}
 
 /// A round: states of one level.
 pub(super) struct Job<'a, S> {
@@ -84,8 +44,11 @@ pub(super) struct Worker<'t, 's, T: Target> {
     kinds: Vec<Kind>,
     /// The state of the parent that was reached last because it is not saved.
     reached: Option<(u32, T::Snapshot)>,
+    /// What the step that is being tried led to.
+    led: Led<T::Snapshot>,
     polls: u32,
-    told: Census,
+    /// What was tried and not told of; some of it in vain.
+    untold: Census,
 }
 
 impl<'t, 's, T: Target> Worker<'t, 's, T> {
@@ -105,8 +68,9 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             prefixes: Vec::new(),
             kinds: Vec::new(),
             reached: None,
+            led: Led::default(),
             polls: 0,
-            told: Census::default(),
+            untold: Census::default(),
         }
     }
 
@@ -120,25 +84,22 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
 
     /// Looks at some states of a round.
     pub(super) fn chunk(&mut self, job: &Job<'_, T::Snapshot>, first: usize) -> Grown<T::Snapshot> {
-        let mut grown = Grown {
-            first,
-            nodes: Vec::new(),
-            children: Vec::new(),
-            runs: Vec::new(),
-            scripts: Vec::new(),
-            trouble: None,
-        };
+        let mut grown = Grown::new(first);
         for index in first..(first + CHUNK).min(job.round.len()) {
             if self.shared.stop.is_set() {
                 break;
             }
             grown.nodes.push(GrownNode::default());
             if let Err(trouble) = self.node(job, (job.round.start + index) as u32, &mut grown) {
+                self.led = Led::default();
                 match trouble.kind {
-                    TroubleKind::Stopped => self.shared.stopped(),
+                    TroubleKind::Stopped => {
+                        self.shared.stopped();
+                        self.shared.stop.set();
+                    }
+                    // The others finish the round, so that it does not depend on them which trouble comes first.
                     _ => grown.trouble = Some(trouble),
                 }
-                self.shared.stop.set();
                 break;
             }
         }
@@ -152,7 +113,6 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         node: u32,
         grown: &mut Grown<T::Snapshot>,
     ) -> Result<(), Box<Trouble>> {
-        self.told = Census::default();
         self.reach(job.nodes, node)?;
         let before = if self.on.is_empty() { None } else { self.visitor.target.snapshot() };
         self.faults(job.nodes, node);
@@ -163,17 +123,20 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             actions.push(Action::Setup);
         } else {
             let bound = (job.depth, self.shared.options.steps_max);
-            let ends = self.visitor.alternatives(bound, &self.on, &mut actions);
-            let ends = ends.map_err(|kind| Box::new(Trouble { trace: job.nodes.trace(node), kind }))?;
+            let here = self.visitor.alternatives(bound, &self.on, &mut actions);
+            let here = here.map_err(|kind| Box::new(Trouble { trace: job.nodes.trace(node), kind }))?;
             if asleep.is_again {
                 actions.retain(|action| matches!(action, Action::Rule(_)));
             } else {
-                ended_here(ends, grown, self.shared.options.lists);
+                self.ended_here(here, grown);
             }
         }
         let is_saved = actions.len() > 1 || matches!(actions[..], [Action::Rule(_) | Action::Fault(..)]);
         let ready = if is_saved && !job.is_start { self.visitor.target.snapshot() } else { None };
         let mut start = Start { node, before, ready, is_in_place: true, sleep: asleep.sleep };
+        if !job.is_start && !asleep.is_again && !self.shared.independence.is_empty() && !actions.is_empty() {
+            self.test_independence(job, &mut start)?;
+        }
         for action in &actions {
             if let Action::Rule(rule) = action {
                 if sleep::bit(*rule) & !asleep.rules != 0 {
@@ -186,6 +149,45 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             }
         }
         self.actions = actions;
+        Ok(())
+    }
+
+    /// A path may end in the state itself.
+    fn ended_here(&mut self, here: Here, grown: &mut Grown<T::Snapshot>) {
+        self.led.is_bound = here.is_bound;
+        if let Some(end) = here.end {
+            let further = Here::further(&end).map(|action| (action, Vec::new()));
+            self.led.ended(end, self.shared.options.lists, || further);
+            self.untold.runs += 1;
+        }
+        grown.record(&mut self.led);
+    }
+
+    /// In some states tries both orders of rules that are declared independent.
+    fn test_independence(
+        &mut self,
+        job: &Job<'_, T::Snapshot>,
+        start: &mut Start<T::Snapshot>,
+    ) -> Result<(), Box<Trouble>> {
+        let state = u64::from(start.node);
+        let enabled = self.visitor.enabled.clone();
+        if enabled.is_empty() || !commute::is_sampled(state) {
+            return Ok(());
+        }
+        for trial in commute::trials(&self.shared.independence, &enabled, state) {
+            let mut run = |worker: &mut Self, trial: &Trial| {
+                worker.place(job.nodes, start, Action::Rule(enabled[0]))?;
+                let ran = worker.visitor.run(trial);
+                start.is_in_place = false;
+                ran.map_err(|kind| Box::new(Trouble { trace: job.nodes.trace(start.node), kind }))
+            };
+            let one = run(self, &trial)?;
+            let other = trial.swapped().map(|trial| run(self, &trial)).transpose()?;
+            if let Some(why) = trial.differs(&one, other.as_ref()) {
+                let kind = TroubleKind::Dependent { rules: trial.rules, why };
+                return Err(Box::new(Trouble { trace: job.nodes.trace(start.node), kind }));
+            }
+        }
         Ok(())
     }
 
@@ -244,7 +246,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         repeated.map_err(|kind| Box::new(Trouble { trace: nodes.trace(node), kind }))
     }
 
-    /// Tries all answers of one step, the shortest scripts first.
+    /// Tries all answers of one step, the shortest scripts first, and records what it led to.
     fn action(
         &mut self,
         job: &Job<'_, T::Snapshot>,
@@ -253,30 +255,27 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         grown: &mut Grown<T::Snapshot>,
     ) -> Result<(), Box<Trouble>> {
         let can_be_undone = self.shared.options.runs_max.is_none();
-        if can_be_undone && self.in_order(job, start, action, grown)? {
-            return Ok(());
+        if !can_be_undone || !self.in_order(job, start, action)? {
+            self.queue(job, start, action, grown.runs_so_far(job))?;
         }
-        self.queue(job, start, action, grown)
+        grown.record(&mut self.led);
+        Ok(())
     }
 
     /// Tries all answers of one step, depth-first. Where all scripts are of one length, as they mostly are, that is
-    /// the order of the queue too, without stopping the guest at every choice. Otherwise all is undone, and `false`.
+    /// the order of the queue too, without stopping the guest at every choice. Otherwise all is forgotten, and `false`.
     fn in_order(
         &mut self,
         job: &Job<'_, T::Snapshot>,
         start: &mut Start<T::Snapshot>,
         action: Action,
-        grown: &mut Grown<T::Snapshot>,
     ) -> Result<bool, Box<Trouble>> {
-        let (children, scripts, runs) = (grown.children.len(), grown.scripts.len(), grown.runs.len());
-        let node = grown.nodes.last().expect("it was just begun");
-        let before = *node;
         let mut len = None;
         // Not `self.script`, which reaching a state may overwrite.
         let mut script = std::mem::take(&mut self.answers);
         script.clear();
         let is_done = loop {
-            self.poll(grown);
+            self.poll();
             if self.shared.stop.is_set() {
                 break true;
             }
@@ -288,8 +287,8 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             if *len.get_or_insert(self.script.len()) != self.script.len() {
                 break false;
             }
-            grown.nodes.last_mut().expect("it was just begun").census.choices += choices as u64;
-            self.done(job, start, action, visit, grown)?;
+            self.asked(choices as u64);
+            self.done(job, start, action, visit)?;
             std::mem::swap(&mut self.script, &mut script);
             if !path::advance(&mut script, 0) {
                 break true;
@@ -297,36 +296,33 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         };
         self.answers = script;
         if !is_done {
-            for state in grown.children.drain(children..).filter_map(|child| child.state) {
+            let led = std::mem::take(&mut self.led);
+            for state in led.children.iter().filter_map(|child| child.state) {
                 self.shared.claims.forget(state, start.node);
             }
-            grown.scripts.truncate(scripts);
-            grown.runs.truncate(runs);
-            *grown.nodes.last_mut().expect("it was just begun") = before;
         }
         Ok(is_done)
     }
 
-    /// Tries all answers of one step by a queue of prefixes.
+    /// Tries all answers of one step by a queue of prefixes, after so many `runs`.
     fn queue(
         &mut self,
         job: &Job<'_, T::Snapshot>,
         start: &mut Start<T::Snapshot>,
         action: Action,
-        grown: &mut Grown<T::Snapshot>,
+        runs: u64,
     ) -> Result<(), Box<Trouble>> {
         self.prefixes.clear();
         self.kinds.clear();
         self.prefixes.push(Prefix { parent: NONE, number: 0, asks: 0 });
         let mut at = 0;
         while at < self.prefixes.len() {
-            self.poll(grown);
-            let counted = grown.nodes.last_mut().expect("it was just begun");
+            self.poll();
             if self.shared.stop.is_set() {
                 return Ok(());
             }
-            if self.shared.options.runs_max.is_some_and(|max| job.runs + counted.census.runs >= max) {
-                counted.is_cut = true;
+            if self.shared.options.runs_max.is_some_and(|max| runs + self.led.census.runs >= max) {
+                self.led.is_cut = true;
                 return Ok(());
             }
             self.place(job.nodes, start, action)?;
@@ -334,17 +330,22 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             let visited = self.visitor.visit(action, &mut self.script, Past::Stop);
             let (visit, _) = visited.map_err(|kind| self.trouble(job.nodes, start.node, action, kind))?;
             if let Visit::Asks(kind) = visit {
-                counted.census.choices += 1;
+                self.asked(1);
                 self.prefixes[at].asks = index_of(&mut self.kinds, kind);
                 let count = kind.alternatives().expect("it was found to be bounded") as u32;
                 let prefix = |number| Prefix { parent: at as u32, number, asks: 0 };
                 self.prefixes.extend((0..count).map(prefix));
             } else {
-                self.done(job, start, action, visit, grown)?;
+                self.done(job, start, action, visit)?;
             }
             at += 1;
         }
         Ok(())
+    }
+
+    fn asked(&mut self, choices: u64) {
+        self.led.census.choices += choices;
+        self.untold.choices += choices;
     }
 
     /// Puts the target into the state that the step starts from.
@@ -397,21 +398,20 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         start: &Start<T::Snapshot>,
         action: Action,
         visit: Visit,
-        grown: &mut Grown<T::Snapshot>,
     ) -> Result<(), Box<Trouble>> {
-        let node = grown.nodes.last_mut().expect("it was just begun");
-        node.census.steps += u64::from(is_step(action));
-        node.census.depth = node.census.depth.max(job.depth + u32::from(is_step(action)));
+        let counts = u64::from(is_step(action));
+        self.led.census.steps += counts;
+        self.untold.steps += counts;
+        self.led.census.depth = self.led.census.depth.max(job.depth + u32::from(is_step(action)));
         let end = match visit {
-            Visit::Passed if action != Action::Teardown => return self.arrive(job, start, action, grown),
+            Visit::Passed if action != Action::Teardown => return self.arrive(job, start, action),
             Visit::Passed => End::Leaf,
             Visit::Rejected => End::Rejected,
             Visit::Failed(failure) => End::Failed(failure),
             Visit::Asks(_) => unreachable!("it was performed to its end"),
         };
-        let is_told = self.shared.options.lists || matches!(end, End::Failed(_));
-        let step = is_told.then(|| (action, self.script.clone()));
-        ended(grown, step, end, is_told);
+        self.untold.runs += 1;
+        self.led.ended(end, self.shared.options.lists, || Some((action, self.script.clone())));
         Ok(())
     }
 
@@ -421,14 +421,12 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         job: &Job<'_, T::Snapshot>,
         start: &Start<T::Snapshot>,
         action: Action,
-        grown: &mut Grown<T::Snapshot>,
     ) -> Result<(), Box<Trouble>> {
         let state = self.state().map_err(|kind| self.trouble(job.nodes, start.node, action, kind))?;
         let sleep = match action {
             Action::Rule(rule) => self.shared.independence.after(rule, start.sleep),
             _ => sleep::NONE,
         };
-        let node = grown.nodes.last_mut().expect("it was just begun");
         if let Some(state) = state {
             let is_known = match self.shared.options.reduces {
                 // What sleeps there differs from one arrival to the next, which merging puts together.
@@ -439,30 +437,25 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
                 false => !self.shared.claims.claim(state, start.node),
             };
             if is_known {
-                node.census.pruned += 1;
+                self.led.census.pruned += 1;
                 return Ok(());
             }
         }
-        node.children += 1;
         let has_room = self.visitor.target.saved_bytes() < self.shared.options.saved_bytes_max;
         let saved = if has_room { self.visitor.target.snapshot() } else { None };
-        grown.scripts.extend_from_slice(&self.script);
-        grown.children.push(Child { action, script: self.script.len(), state, sleep, saved });
+        self.led.scripts.extend_from_slice(&self.script);
+        self.led.children.push(Child { action, script: self.script.len(), state, sleep, saved });
         Ok(())
     }
 
     /// Now and then tells how far this worker is, and asks whether to go on.
-    fn poll(&mut self, grown: &Grown<T::Snapshot>) {
+    fn poll(&mut self) {
         self.polls += 1;
         if !self.polls.is_multiple_of(POLL) {
             return;
         }
-        let Some(GrownNode { census, .. }) = grown.nodes.last() else { return };
         let mut progress = lock(&self.shared.progress);
-        progress.census.runs += census.runs - self.told.runs;
-        progress.census.steps += census.steps - self.told.steps;
-        progress.census.choices += census.choices - self.told.choices;
-        self.told = *census;
+        progress.census.add(&std::mem::take(&mut self.untold));
         if let Some(limit) = (self.shared.goes_on)(&progress) {
             lock(&self.shared.limit).get_or_insert(limit);
             self.shared.stop.set();
@@ -479,36 +472,4 @@ struct Start<S> {
     pub(super) is_in_place: bool,
     /// The rules that sleep, those that were explored here included.
     pub(super) sleep: Rules,
-}
-
-/// A path may end in the state itself.
-fn ended_here<S>(ends: Option<Ends>, grown: &mut Grown<S>, lists: bool) {
-    let node = grown.nodes.last_mut().expect("it was just begun");
-    match ends {
-        Some(Ends::Precondition(failure)) => {
-            ended(grown, Some((Action::Rule(0), Vec::new())), End::Failed(failure), true);
-        }
-        Some(Ends::Bound) => {
-            node.is_bound = true;
-            ended(grown, None, End::Bound, lists);
-        }
-        Some(Ends::Final { is_bound, has_teardown }) => {
-            node.is_bound = is_bound;
-            if !has_teardown {
-                ended(grown, None, End::Leaf, lists);
-            }
-        }
-        None => {}
-    }
-}
-
-/// Counts a path that ended, and keeps it where it is told.
-fn ended<S>(grown: &mut Grown<S>, step: Option<(Action, Vec<Scripted>)>, end: End, is_told: bool) {
-    let node = grown.nodes.last_mut().expect("it was just begun");
-    node.census.runs += 1;
-    node.census.rejected += u64::from(end == End::Rejected);
-    if is_told {
-        node.runs += 1;
-        grown.runs.push(Run { step, end, number: node.census.runs });
-    }
 }

@@ -53,7 +53,12 @@ impl<S> Level<S> {
 
     /// The state that its step starts from, where it is saved.
     pub(super) fn saved(&self) -> Option<&S> {
-        if follows_preconditions(self.action()) { self.ready.as_ref() } else { self.before.as_ref() }
+        self.saved_before(self.action())
+    }
+
+    /// The state that such a step would start from here, where it is saved.
+    pub(super) fn saved_before(&self, action: Action) -> Option<&S> {
+        if follows_preconditions(action) { self.ready.as_ref() } else { self.before.as_ref() }
     }
 }
 

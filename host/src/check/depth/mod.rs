@@ -61,7 +61,8 @@ struct Shared<'a, S> {
     tasks: Mutex<Vec<Task>>,
     /// The first place of each failure.
     failures: Mutex<BTreeMap<String, Place>>,
-    /// With as many failures as wanted, the place after which nothing counts; and whether there is one.
+    /// The place after which nothing counts, where there are as many failures as wanted, or trouble; and whether there
+    /// is one.
     cut: Mutex<Option<Place>>,
     has_cut: AtomicBool,
     progress: Mutex<Progress>,
@@ -112,13 +113,24 @@ where
 }
 
 fn work<T: Target>(target: &mut T, shared: &Shared<'_, T::Snapshot>) {
+    let _alarm = Alarm(shared);
     let mut worker = Worker::new(target, shared);
     while let Some(levels) = shared.next_task() {
         let task = worker.task(levels);
-        if task.trouble.is_some() {
-            shared.stop.set();
-        }
         lock(&shared.tasks).push(task);
+    }
+}
+
+/// Has all workers stop where one panics: it would be waited for in vain.
+struct Alarm<'a, 'o, S>(&'a Shared<'o, S>);
+
+impl<S> Drop for Alarm<'_, '_, S> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop.set();
+            let _queue = lock(&self.0.queue);
+            self.0.changed.notify_all();
+        }
     }
 }
 
@@ -177,9 +189,18 @@ impl<S> Shared<'_, S> {
         if max > 0 && failures.len() >= max {
             let mut places: Vec<&Place> = failures.values().collect();
             places.sort();
-            *lock(&self.cut) = Some(places[max - 1].clone());
-            self.has_cut.store(true, Ordering::Relaxed);
+            self.cut_at(places[max - 1].clone());
         }
+    }
+
+    /// Nothing counts after this place. What comes before it is explored to the end, so that it does not depend on
+    /// the workers what the check comes to.
+    fn cut_at(&self, place: Place) {
+        let mut cut = lock(&self.cut);
+        if cut.as_ref().is_none_or(|known| place < *known) {
+            *cut = Some(place);
+        }
+        self.has_cut.store(true, Ordering::Relaxed);
     }
 
     /// Puts the tasks together in the order of the tree.

@@ -4,12 +4,13 @@ use std::sync::atomic::Ordering;
 
 use super::level::{Level, Place, bit, place_of, position};
 use super::{Failed, POLL, Shared, Task};
+use crate::check::commute::{self, Trial};
 use crate::check::path::{self, is_step};
 use crate::check::sleep::{self, Rules};
-use crate::check::visit::{Ends, Visit, Visitor, follows_preconditions};
+use crate::check::visit::{Here, Visit, Visitor, follows_preconditions};
 use crate::check::visited::Visited;
 use crate::check::{Census, End, Limit, Trouble, TroubleKind, lock};
-use crate::choice::Past;
+use crate::choice::{Past, mix};
 use crate::target::Target;
 use crate::trace::{Action, Trace};
 
@@ -23,6 +24,9 @@ struct Known {
     /// The rules that were left out there.
     pub(super) sleep: Rules,
 }
+
+/// Up to so many steps from the start every state is one in which independence is tested.
+const NEAR: u32 = 2;
 
 /// What to explore of a state.
 enum Part {
@@ -81,6 +85,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
             Ok(()) => {}
             Err((TroubleKind::Stopped, _)) => self.shared.stopped(),
             Err((kind, levels)) => {
+                self.shared.cut_at(place_of(&self.levels[..levels]));
                 self.task.trouble = Some(Box::new(Trouble { trace: self.trace(levels), kind }));
             }
         }
@@ -189,11 +194,22 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
     /// Puts the target into the state that the step of the last level starts from: that itself where it is saved,
     /// or by repeating the steps from the nearest one that is.
     fn place(&mut self) -> Result<(), (TroubleKind, usize)> {
+        self.place_at(self.levels[self.top - 1].action())
+    }
+
+    /// As [`Worker::place`], before `action` in the state of the last level.
+    fn place_at(&mut self, action: Action) -> Result<(), (TroubleKind, usize)> {
         let last = self.top - 1;
-        let nearest = (0..=last).rev().find(|index| self.levels[*index].saved().is_some());
+        let saved = |index: usize, levels: &[Level<T::Snapshot>]| match index == last {
+            true => levels[index].saved_before(action).is_some(),
+            false => levels[index].saved().is_some(),
+        };
+        let nearest = (0..=last).rev().find(|index| saved(*index, &self.levels));
         let first = match nearest {
             Some(index) => {
-                self.visitor.target.restore(self.levels[index].saved().expect("it was just found"));
+                let level = &self.levels[index];
+                let saved = if index == last { level.saved_before(action) } else { level.saved() };
+                self.visitor.target.restore(saved.expect("it was just found"));
                 index
             }
             None => {
@@ -202,7 +218,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
             }
         };
         for index in first..=last {
-            let action = self.levels[index].action();
+            let action = if index == last { action } else { self.levels[index].action() };
             if nearest != Some(index) {
                 self.visitor.ready(action).map_err(|kind| (kind, index + 1))?;
             }
@@ -236,25 +252,19 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
         let before = if self.on.is_empty() { None } else { self.visitor.target.snapshot() };
         let bound = (depth, self.shared.options.steps_max);
         let mut actions = std::mem::take(&mut self.buffer().actions);
-        let ends =
+        let here =
             self.visitor.alternatives(bound, &self.on, &mut actions).map_err(|kind| (kind, self.top))?;
         let is_again = only != !sleep::NONE;
-        match ends {
-            _ if is_again => actions.retain(|action| bit(*action) & only != 0),
-            Some(Ends::Precondition(failure)) => self.ended(End::Failed(failure), Some(Action::Rule(0))),
-            Some(Ends::Bound) => {
+        if is_again {
+            actions.retain(|action| bit(*action) & only != 0);
+        } else {
+            if here.is_bound {
                 self.bound(state, depth, sleep);
-                self.ended(End::Bound, None);
             }
-            Some(Ends::Final { is_bound, has_teardown }) => {
-                if is_bound {
-                    self.bound(state, depth, sleep);
-                }
-                if !has_teardown {
-                    self.ended(End::Leaf, None);
-                }
+            if let Some(end) = here.end {
+                let further = Here::further(&end);
+                self.ended(end, further);
             }
-            None => {}
         }
         actions.retain(|action| bit(*action) & sleep == 0);
         // Teardown comes back here only if it makes choices, which it seldom does.
@@ -267,6 +277,34 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
         level.end = actions.len();
         level.actions = actions;
         self.top += usize::from(has_actions);
+        if has_actions && !is_again && !self.shared.independence.is_empty() {
+            self.test_independence()?;
+        }
+        Ok(())
+    }
+
+    /// In some states tries both orders of rules that are declared independent; the last level is that of the state.
+    fn test_independence(&mut self) -> Result<(), (TroubleKind, usize)> {
+        let path = place_of(&self.levels[..self.top - 1]);
+        let state = path.iter().fold(0, |hash, at| mix(hash, u64::from(*at) + 1));
+        let is_near = self.levels[self.top - 1].depth <= NEAR;
+        if self.visitor.enabled.is_empty() || !(is_near || commute::is_sampled(state)) {
+            return Ok(());
+        }
+        let to_state = self.top - 1;
+        let enabled = self.visitor.enabled.clone();
+        for trial in commute::trials(&self.shared.independence, &enabled, state) {
+            let run = |worker: &mut Self, trial: &Trial| {
+                worker.place_at(Action::Rule(enabled[0]))?;
+                worker.visitor.run(trial).map_err(|kind| (kind, to_state))
+            };
+            let one = run(self, &trial)?;
+            let other = trial.swapped().map(|trial| run(self, &trial)).transpose()?;
+            if let Some(why) = trial.differs(&one, other.as_ref()) {
+                return Err((TroubleKind::Dependent { rules: trial.rules, why }, to_state));
+            }
+            self.is_in_place = false;
+        }
         Ok(())
     }
 

@@ -1,12 +1,12 @@
 //! The report of an exploration: coverage by function, the lineage of checkpoints, properties, findings.
 
+use crate::explore::Explorer;
+use crate::machine::Machine;
+use crate::session::Finding;
 use serde_json::{Value, json};
-use spelunk::explore::Explorer;
-use spelunk::machine::Machine;
-use spelunk::report::Finding;
 
 /// The report as JSON.
-pub(super) fn report(explorer: &mut Explorer<'_, Machine>, findings: &[Finding], seed: u64) -> String {
+pub fn coverage(explorer: &mut Explorer<'_, Machine>, findings: &[Finding], seed: Option<u64>) -> String {
     let progress = explorer.progress();
     let checkpoints: Vec<Value> = explorer
         .checkpoints()

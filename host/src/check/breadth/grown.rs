@@ -1,0 +1,123 @@
+//! What states of a level led to, as their workers hand it over.
+
+use super::worker::Job;
+use crate::check::sleep::Rules;
+use crate::check::{Census, End, Trouble};
+use crate::choice::Scripted;
+use crate::trace::Action;
+
+/// What the states of a chunk led to.
+pub(super) struct Grown<S> {
+    /// The index of the first state within its round.
+    pub(super) first: usize,
+    pub(super) nodes: Vec<GrownNode>,
+    pub(super) children: Vec<Child<S>>,
+    pub(super) runs: Vec<Run>,
+    pub(super) scripts: Vec<Scripted>,
+    pub(super) trouble: Option<Box<Trouble>>,
+}
+
+/// What one state led to; children and runs are the next ones in the chunk.
+#[derive(Clone, Copy, Default)]
+pub(super) struct GrownNode {
+    pub(super) census: Census,
+    pub(super) children: usize,
+    pub(super) runs: usize,
+    /// Something could be done here, and the bound on steps forbids it.
+    pub(super) is_bound: bool,
+    /// The bound on runs ended it.
+    pub(super) is_cut: bool,
+}
+
+/// A state that may be new.
+pub(super) struct Child<S> {
+    pub(super) action: Action,
+    /// The length of its script, which is the next one in the chunk.
+    pub(super) script: usize,
+    pub(super) state: Option<u128>,
+    pub(super) sleep: Rules,
+    pub(super) saved: Option<S>,
+}
+
+/// A path that ended.
+pub(super) struct Run {
+    /// The step after the node's state, and the length of its script; nothing where the path ended in that state.
+    pub(super) step: Option<(Action, Vec<Scripted>)>,
+    pub(super) end: End,
+    /// Which of the node's, from 1.
+    pub(super) number: u64,
+}
+
+impl<S> Grown<S> {
+    pub(super) fn new(first: usize) -> Grown<S> {
+        Grown {
+            first,
+            nodes: Vec::new(),
+            children: Vec::new(),
+            runs: Vec::new(),
+            scripts: Vec::new(),
+            trouble: None,
+        }
+    }
+
+    /// Records what a step from the last node led to under all its answers: all of it at once, so that nothing of a
+    /// step counts that was tried in vain.
+    pub(super) fn record(&mut self, led: &mut Led<S>) {
+        let node = self.nodes.last_mut().expect("it was just begun");
+        let before = node.census.runs;
+        node.census.add(&led.census);
+        node.children += led.children.len();
+        node.runs += led.runs.len();
+        node.is_bound |= led.is_bound;
+        node.is_cut |= led.is_cut;
+        led.runs.iter_mut().for_each(|run| run.number += before);
+        self.children.append(&mut led.children);
+        self.runs.append(&mut led.runs);
+        self.scripts.append(&mut led.scripts);
+        *led = Led::default();
+    }
+
+    /// Runs up to now, as far as this worker knows.
+    pub(super) fn runs_so_far(&self, job: &Job<'_, S>) -> u64 {
+        job.runs + self.nodes.last().map_or(0, |node| node.census.runs)
+    }
+}
+
+/// What a step led to so far.
+pub(super) struct Led<S> {
+    pub(super) census: Census,
+    pub(super) children: Vec<Child<S>>,
+    pub(super) runs: Vec<Run>,
+    pub(super) scripts: Vec<Scripted>,
+    pub(super) is_bound: bool,
+    pub(super) is_cut: bool,
+}
+
+impl<S> Default for Led<S> {
+    fn default() -> Led<S> {
+        Led {
+            census: Census::default(),
+            children: Vec::new(),
+            runs: Vec::new(),
+            scripts: Vec::new(),
+            is_bound: false,
+            is_cut: false,
+        }
+    }
+}
+
+impl<S> Led<S> {
+    /// Counts a path that ended, and keeps it where it is told.
+    pub(super) fn ended(
+        &mut self,
+        end: End,
+        lists: bool,
+        step: impl FnOnce() -> Option<(Action, Vec<Scripted>)>,
+    ) {
+        self.census.runs += 1;
+        self.census.rejected += u64::from(end == End::Rejected);
+        if lists || matches!(end, End::Failed(_)) {
+            self.runs.push(Run { step: step(), end, number: self.census.runs });
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! How an exploration or a check ended.
+
+use serde_json::{Value as Json, json};
+
+use super::{counted, unmet_json};
+use crate::check::Limit;
+use crate::session::{CheckedTarget, End, Explored, Fate, Saved, Summary, Verdict};
+use crate::text;
+
+/// What became of traces that were saved before.
+fn saved_json(saved: &[Saved]) -> Vec<Json> {
+    let fate = |saved: &Saved| match saved.fate {
+        Fate::StillFails(_) => "fails",
+        Fate::Fixed => "fixed",
+        Fate::Stale(_) => "stale",
+        Fate::Unknown => "unknown",
+    };
+    saved.iter().map(|saved| json!({ "trace": saved.path, "fate": fate(saved) })).collect()
+}
+
+pub(super) fn explored_json(summary: &Summary, explored: &Explored) -> Json {
+    let Explored { progress, edges, seconds, seconds_telling, unmet, end, stalled_since, .. } = explored;
+    json!({
+        "runs": progress.runs, "rejected": progress.rejected, "steps": progress.steps,
+        "edges_hit": progress.edges, "edges": edges, "checkpoints": progress.checkpoints,
+        "findings": summary.findings.len(), "ended_by": end_name(*end), "stalled_since": stalled_since,
+        "seconds": seconds, "seconds_telling": seconds_telling, "exit": summary.verdict.exit_code(),
+        "saved": saved_json(&summary.saved), "unmet": unmet_json(unmet),
+    })
+}
+
+fn end_name(end: End) -> &'static str {
+    match end {
+        End::Findings => "findings",
+        End::Runs => "runs",
+        End::Time => "time",
+        End::Interrupt => "interrupt",
+        End::Before => "before",
+        End::Nondeterminism => "nondeterminism",
+    }
+}
+
+/// `1 finding in 323 runs and 2604 steps; 4 of 4 edges, 1 checkpoint`, and below what the user should know.
+pub(super) fn explored_text(summary: &Summary, explored: &Explored) -> String {
+    let Explored { progress, edges, unmet, end, stalled_since, is_kept, .. } = explored;
+    let rejected = match progress.rejected {
+        0 => String::new(),
+        rejected => format!(" ({rejected} rejected)"),
+    };
+    let mut out = format!(
+        "{} in {}{rejected} and {}; {} of {}, {}",
+        counted(summary.findings.len() as u64, "finding"),
+        counted(progress.runs, "run"),
+        counted(progress.steps, "step"),
+        progress.edges,
+        counted(*edges as u64, "edge"),
+        counted(progress.checkpoints, "checkpoint")
+    );
+    for property in unmet {
+        out += &format!("\nnot seen in these runs: {} {}", property.kind, text::line(&property.name));
+    }
+    if let Some(run) = stalled_since {
+        out += &format!("\nstalled: no new edge since run {run}");
+    }
+    if *end == End::Interrupt {
+        out += match is_kept {
+            true => "\ninterrupted: the same command resumes it",
+            false => "\ninterrupted",
+        };
+    }
+    out
+}
+
+pub(super) fn checked_json(summary: &Summary, checked: &CheckedTarget) -> Json {
+    let CheckedTarget { census, limit, warning, findings, unmet, compared, seconds } = checked;
+    json!({
+        "verdict": verdict_name(summary), "limit": limit.as_ref().map(|(limit, _)| limit.to_string()),
+        "exit": summary.verdict.exit_code(), "findings": findings, "unmet": unmet_json(unmet),
+        "saved": saved_json(&summary.saved), "runs": census.runs, "rejected": census.rejected,
+        "states": census.states, "pruned": census.pruned, "steps": census.steps, "depth": census.depth,
+        "choices": census.choices, "compared": compared, "seconds": seconds, "warning": warning,
+    })
+}
+
+/// What a check established, whatever its exit code says beside.
+fn verdict_name(summary: &Summary) -> &'static str {
+    match summary.verdict {
+        Verdict::Passed => "holds",
+        _ if !summary.findings.is_empty() => "fails",
+        Verdict::Found => "fails",
+        Verdict::Unknown | Verdict::Nondeterministic | Verdict::Interrupted => "unknown",
+    }
+}
+
+/// `holds: 36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)`, with why it
+/// is no other verdict before, and what was not seen below.
+pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String {
+    let CheckedTarget { limit, warning, census, findings, unmet, compared, .. } = checked;
+    let name = verdict_name(summary);
+    let mut why = Vec::new();
+    if *findings > 0 {
+        why.push(counted(*findings as u64, "finding"));
+    }
+    why.extend(limit.iter().map(|(_, text)| text.clone()));
+    why.extend(warning.map(str::to_string));
+    let mut counts = Vec::new();
+    // Where every path leads to a known state none ends.
+    if census.runs > 0 || compared.is_none() {
+        counts.push(counted(census.runs, "run"));
+    }
+    if compared.is_some() {
+        counts.push(counted(census.states, "state"));
+        counts.push(format!("{} pruned", census.pruned));
+    }
+    counts.push(format!("{} deep", counted(census.depth.into(), "step")));
+    counts.push(counted(census.choices, "choice"));
+    why.push(counts.join(", "));
+    let mut out = format!("{name}: {}", why.join("; "));
+    if let Some(compared) = compared {
+        out += &format!(" (states compared by {compared})");
+    }
+    for property in unmet {
+        let seen = match limit {
+            Some((Limit::Reduction, _)) => "not seen with --reduce",
+            Some(_) => "not seen so far",
+            None if name == "unknown" => "not seen so far",
+            None => "never seen",
+        };
+        out += &format!("\n{seen}: {} {}", property.kind, text::line(&property.name));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Census;
+    use crate::property::{Property, PropertyKind};
+    use crate::session::JobResult;
+
+    fn check(verdict: Verdict, checked: &CheckedTarget, expected: &str) {
+        let result = JobResult::Checked(Box::new(checked.clone()));
+        let summary = Summary { verdict, findings: Vec::new(), saved: Vec::new(), result };
+        assert_eq!(checked_text(&summary, checked), expected);
+    }
+
+    #[test]
+    fn a_verdict_says_what_was_counted_and_why_it_is_no_other() {
+        let census =
+            Census { runs: 36, rejected: 0, states: 20, pruned: 11, steps: 30, choices: 58, depth: 6 };
+        let holds = CheckedTarget {
+            census,
+            limit: None,
+            warning: None,
+            findings: 0,
+            unmet: Vec::new(),
+            compared: Some("128-bit hash"),
+            seconds: 0.0,
+        };
+        let counts =
+            "36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)";
+        check(Verdict::Passed, &holds, &format!("holds: {counts}"));
+        let vacuous = CheckedTarget { warning: Some("nothing was checked"), compared: None, ..holds.clone() };
+        check(Verdict::Passed, &vacuous, "holds: nothing was checked; 36 runs, 6 steps deep, 58 choices");
+        let property =
+            Property { kind: PropertyKind::Sometimes, name: "full\x1b".into(), reached: 1, held: 0 };
+        let limit = Some((Limit::Steps, "the bound of 5 steps was reached".to_string()));
+        let unknown = CheckedTarget { limit, unmet: vec![property], compared: None, ..holds };
+        check(
+            Verdict::Unknown,
+            &unknown,
+            "unknown: the bound of 5 steps was reached; 36 runs, 6 steps deep, 58 choices\n\
+             not seen so far: sometimes full\\u{1b}",
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! What goes to stdout: the findings, told as the shortest story, or one JSON object a line.
+
+mod coverage;
+mod end;
+mod story;
+
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use crate::check::{End, Order};
+use crate::console::has_colors;
+use crate::file::Hex;
+use crate::session::{Begin, Event, Finding, JobResult, Observer, Summary};
+use crate::text;
+
+pub use coverage::coverage;
+
+/// The stream that answers go to.
+pub struct Report {
+    json: bool,
+    colors: bool,
+    out: io::Stdout,
+}
+
+#[derive(Serialize)]
+struct Line<'a, T> {
+    r#type: &'a str,
+    data: T,
+}
+
+/// What a finding's text begins with.
+const FAIL: &str = "FAIL";
+
+impl Report {
+    /// Reports as text or as JSON lines.
+    pub fn new(json: bool, colors: Option<bool>) -> Report {
+        let out = io::stdout();
+        Report { json, colors: has_colors(colors, out.is_terminal()), out }
+    }
+
+    /// One JSON object, where these are wanted.
+    ///
+    /// # Errors
+    /// stdout cannot be written to.
+    pub fn event(&mut self, kind: &str, data: impl Serialize) -> io::Result<()> {
+        if !self.json {
+            return Ok(());
+        }
+        let line = serde_json::to_string(&Line { r#type: kind, data })?;
+        writeln!(self.out, "{}", text::json(&line))?;
+        self.out.flush()
+    }
+
+    /// Text, where that is wanted. What in it a terminal would not show as it is, is escaped.
+    ///
+    /// # Errors
+    /// stdout cannot be written to.
+    pub fn text(&mut self, text: &str) -> io::Result<()> {
+        self.labelled("", text)
+    }
+
+    /// Text after a label, which is red where there are colours.
+    fn labelled(&mut self, label: &str, text: &str) -> io::Result<()> {
+        if self.json {
+            return Ok(());
+        }
+        let label = match self.colors && !label.is_empty() {
+            true => format!("\x1b[1;31m{label}\x1b[0m"),
+            false => label.to_string(),
+        };
+        writeln!(self.out, "{label}{}", text::printable(text))?;
+        self.out.flush()
+    }
+
+    /// A finding.
+    ///
+    /// # Errors
+    /// stdout cannot be written to.
+    pub fn finding(&mut self, finding: &Finding) -> io::Result<()> {
+        self.event("finding", story::finding_json(finding))?;
+        self.labelled(FAIL, &format!("  {}", story::finding_text(finding)))
+    }
+
+    fn begin(&mut self, begin: &Begin<'_>) -> io::Result<()> {
+        let Begin { target, module, rules, faults, edges, seed, check } = begin;
+        let mut data = json!({
+            "target": target, "module": String::from(Hex(*module)), "rules": rules, "faults": faults,
+        });
+        match check {
+            Some((order, steps)) => {
+                data["order"] = json!(if *order == Order::Depth { "dfs" } else { "bfs" });
+                data["steps"] = json!(steps);
+            }
+            None => {
+                data["edges"] = json!(edges);
+                data["seed"] = json!(seed);
+            }
+        }
+        self.event("begin", data)
+    }
+
+    /// A path of a check that ended: what the guest noted.
+    fn path(&mut self, notes: &[String], end: &End) -> io::Result<()> {
+        let (name, failure) = match end {
+            End::Leaf => ("leaf", None),
+            End::Bound => ("bound", None),
+            End::Rejected => ("rejected", None),
+            End::Failed(failure) => ("failed", Some(failure.to_string())),
+        };
+        self.event("run", json!({ "end": name, "failure": failure, "notes": notes }))?;
+        let mut text = notes.iter().map(|note| text::line(note)).collect::<Vec<_>>().join(" ");
+        if let Some(failure) = failure {
+            text += &format!(" ({failure})");
+        } else if *end != End::Leaf {
+            text += &format!(" ({name})");
+        }
+        self.text(text.trim_start())
+    }
+
+    fn end(&mut self, summary: &Summary) -> io::Result<()> {
+        match &summary.result {
+            JobResult::Explored(explored) => {
+                self.event("end", end::explored_json(summary, explored))?;
+                self.text(&end::explored_text(summary, explored))
+            }
+            JobResult::Checked(checked) => {
+                self.event("end", end::checked_json(summary, checked))?;
+                self.text(&end::checked_text(summary, checked))
+            }
+            JobResult::NotRepeated { step, name, why } => {
+                self.event("nondeterminism", json!({ "step": step, "name": name, "why": why }))?;
+                let name = text::line(name);
+                self.text(&format!(
+                    "The guest is not deterministic: step {step} ({name}) did not do what it did before: {why}"
+                ))
+            }
+        }
+    }
+}
+
+impl Observer for Report {
+    fn on(&mut self, event: Event<'_>) -> io::Result<()> {
+        match event {
+            Event::Begin(begin) => self.begin(begin),
+            Event::Resumed { runs, edges } => self.event("resumed", json!({ "runs": runs, "edges": edges })),
+            Event::Rebuilt { module, checkpoints, kept, edges } => {
+                let module = String::from(Hex(module));
+                let data =
+                    json!({ "module": module, "checkpoints": checkpoints, "kept": kept, "edges": edges });
+                self.event("rebuilt", data)
+            }
+            Event::Seeded { inputs, kept } => self.event("seeded", json!({ "inputs": inputs, "kept": kept })),
+            Event::Path { notes, end } => self.path(notes, end),
+            Event::Finding(finding) => self.finding(finding),
+            Event::Flaky { failure, why, trace } => {
+                let data = json!({ "message": failure.message, "why": why, "trace": trace });
+                self.event("flaky", data)?;
+                self.text(&format!("FLAKY  {failure}\n  the same steps did not fail the same way: {why}"))
+            }
+            Event::End(summary) => self.end(summary),
+            Event::Status { .. }
+            | Event::Warning(_)
+            | Event::Saved(_)
+            | Event::Searching { .. }
+            | Event::Exploring { .. }
+            | Event::Checking { .. }
+            | Event::Shrinking { .. } => Ok(()),
+        }
+    }
+}
+
+/// A finding as a terminal shows it, without colours.
+pub fn story_text(finding: &Finding) -> String {
+    text::printable(&format!("{FAIL}  {}", story::finding_text(finding))).into_owned()
+}
+
+/// The properties by kind and name.
+pub fn unmet_json<'p>(unmet: impl IntoIterator<Item = &'p crate::property::Property>) -> Vec<Json> {
+    unmet.into_iter().map(|p| json!({ "kind": p.kind, "name": p.name })).collect()
+}
+
+/// `1 run`, `2 runs`.
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A command line that a shell reads as these words.
+pub fn command_line<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+    let quoted = words.into_iter().map(|word| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_string(),
+        // What a terminal does not show as it is, the shell reads as escapes.
+        false if word.chars().any(char::is_control) => {
+            let escaped: String = word.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
+            format!("$'{escaped}'")
+        }
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,227 @@
+//! A finding as its story: what each step did, and the command that shows it again.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::counted;
+use crate::outcome::{Failure, FailureKind};
+use crate::session::Finding;
+use crate::story::Line;
+use crate::text;
+use crate::trace::Action;
+
+/// The finding as JSON.
+pub(super) fn finding_json(finding: &Finding) -> Json {
+    let Failure { kind, subject, message, place } = &finding.failure;
+    let mut json = json!({
+        "kind": kind, "subject": subject, "message": message, "place": place,
+        "id": finding.failure.id(), "run": finding.run,
+        "steps": told(&finding.story).map(step_json).collect::<Vec<_>>(),
+        "trace": finding.trace, "reproduce": finding.reproduce, "minimal": finding.is_minimal,
+    });
+    if let Some(after) = finding.found_after {
+        json["found_after"] = json!({ "steps": after.steps, "seconds": after.seconds });
+    }
+    if finding.was_known {
+        json["saved"] = Json::Bool(true);
+    }
+    if let Some(built) = &finding.built {
+        json["built"] = json!(built);
+    }
+    json
+}
+
+/// Setup and teardown are part of every run; they are told where they have something to tell, or fail.
+fn is_told(story: &[Line], index: usize) -> bool {
+    let Line { action, told, .. } = &story[index];
+    let is_frame = matches!(action, Action::Setup | Action::Teardown);
+    !is_frame || index + 1 == story.len() || !told.args.is_empty() || !told.notes.is_empty()
+}
+
+fn told(story: &[Line]) -> impl Iterator<Item = &Line> {
+    story.iter().enumerate().filter(|(index, _)| is_told(story, *index)).map(|(_, line)| line)
+}
+
+/// `{"rule": …, "args": …}`, with notes where there are some. A fault is the rule `fault NAME` with the
+/// argument `on`.
+fn step_json(line: &Line) -> Json {
+    let mut args: Map<String, Json> = Map::new();
+    for (name, value) in &line.told.args {
+        // A name that was told before gets a number, so that nothing is lost.
+        let names = std::iter::once(name.clone()).chain((2..).map(|n| format!("{name}#{n}")));
+        let name = names.into_iter().find(|name| !args.contains_key(name)).expect("numbers do not end");
+        args.insert(name, value_json(value));
+    }
+    let mut name = line.name.as_str();
+    if let Action::Fault(_, on) = line.action {
+        name = name.strip_suffix(if on { " on" } else { " off" }).unwrap_or(name);
+        args.insert("on".to_string(), Json::Bool(on));
+    }
+    let mut step = json!({ "rule": name, "args": args });
+    if !line.free.is_empty() {
+        step["free"] = free(line).collect();
+    }
+    if line.is_droppable {
+        step["droppable"] = Json::Bool(true);
+    }
+    if !line.told.notes.is_empty() {
+        step["notes"] = json!(line.told.notes);
+    }
+    step
+}
+
+/// The names of the arguments that may have any other value.
+fn free(line: &Line) -> impl Iterator<Item = &str> {
+    line.free.iter().map(|place| line.told.args[*place].0.as_str())
+}
+
+/// What does not matter in a step.
+fn remark(line: &Line) -> Option<String> {
+    let names: Vec<&str> = free(line).collect();
+    let values =
+        (!names.is_empty()).then(|| format!("or any other value: {}", text::line(&names.join(", "))));
+    let dropped = line.is_droppable.then(|| "without this step it fails the same kind of way".to_string());
+    let remarks: Vec<String> = values.into_iter().chain(dropped).collect();
+    (!remarks.is_empty()).then(|| remarks.join("; "))
+}
+
+/// A value that reads as JSON is given as such, another as a string.
+fn value_json(value: &str) -> Json {
+    serde_json::from_str(value).unwrap_or_else(|_| Json::String(value.to_string()))
+}
+
+/// The finding as text, without the label that it begins with.
+pub(super) fn finding_text(finding: &Finding) -> String {
+    let lines: Vec<&Line> = told(&finding.story).collect();
+    let steps = counted(lines.len() as u64, "step");
+    let known = if finding.was_known { "   (found before)" } else { "" };
+    let shrunk = match (finding.is_minimal, finding.steps_before > lines.len()) {
+        (true, true) => format!("   (shrunk: {} → {steps})", finding.steps_before),
+        (true, false) => String::new(),
+        (false, _) => {
+            format!("   (shrunk: {} → {steps}, perhaps not all the way)", finding.steps_before)
+        }
+    };
+    let mut out = format!("{}{known}{shrunk}\n", finding.failure);
+    let argument = |name: &str, value: &str| format!("{}={}", text::line(name), text::line(value));
+    let width = lines.iter().filter(|line| !line.told.args.is_empty()).map(|line| line.name.len()).max();
+    let width = width.unwrap_or(0).min(24);
+    for (index, line) in lines.iter().enumerate() {
+        let args: Vec<String> = line.told.args.iter().map(|(name, value)| argument(name, value)).collect();
+        let name = text::line(&line.name);
+        let step = format!("{:>3}  {name:<width$}  {}", index + 1, args.join(" "));
+        out += step.trim_end();
+        if let Some(remark) = remark(line) {
+            out += &format!("   # {remark}");
+        }
+        out.push('\n');
+        for note in &line.told.notes {
+            out += &format!("       {}\n", text::block(note, "       "));
+        }
+    }
+    if let Some(place) = &finding.failure.place {
+        let verb = match finding.failure.kind {
+            FailureKind::Hang | FailureKind::Timeout | FailureKind::StackOverflow => "in",
+            _ if place.contains('+') => "at",
+            _ => "panicked at",
+        };
+        out += &format!("  {verb} {}\n", text::line(place));
+    }
+    if let Some(built) = &finding.built {
+        out += &format!("  built {built}\n");
+    }
+    out += &format!("\nReproduce:  {}", finding.reproduce);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::machine::Told;
+    use crate::report::command_line;
+
+    fn line(name: &str, action: Action, args: &[(&str, &str)]) -> Line {
+        let args = args.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        let told = Told { args, notes: Vec::new() };
+        Line { name: name.into(), action, told, free: Vec::new(), is_droppable: false }
+    }
+
+    #[test]
+    fn a_finding_is_the_shortest_story_and_ends_with_a_command() {
+        let failure = Failure {
+            kind: FailureKind::Invariant,
+            subject: Some("conserved".into()),
+            message: "total is 90, expected 100".into(),
+            place: Some("src/lib.rs:42:9".into()),
+        };
+        let story = vec![
+            line("setup", Action::Setup, &[]),
+            Line {
+                free: vec![1],
+                is_droppable: true,
+                ..line("open", Action::Rule(0), &[("name", "\"a\""), ("amount", "100")])
+            },
+            line("fault disk_full on", Action::Fault(0, true), &[]),
+            line("transfer", Action::Rule(1), &[("from", "\"a\""), ("to", "\"b\""), ("amount", "10")]),
+        ];
+        let (trace, reproduce) =
+            (PathBuf::from("t.json"), command_line(["spelunk", "replay", "my bank", "t.json"]));
+        let finding = Finding {
+            failure,
+            run: 9,
+            found_after: None,
+            steps_before: 212,
+            story,
+            trace,
+            reproduce,
+            is_minimal: true,
+            was_known: false,
+            built: None,
+        };
+        let expected = r#"FAIL  invariant conserved: total is 90, expected 100   (shrunk: 212 → 3 steps)
+  1  open      name="a" amount=100   # or any other value: amount; without this step it fails the same kind of way
+  2  fault disk_full on
+  3  transfer  from="a" to="b" amount=10
+  panicked at src/lib.rs:42:9
+
+Reproduce:  spelunk replay 'my bank' t.json"#;
+        assert_eq!(finding.to_string(), expected);
+        let steps: Vec<Json> = told(&finding.story).map(step_json).collect();
+        assert_eq!(
+            serde_json::to_string(&steps).unwrap(),
+            r#"[{"args":{"amount":100,"name":"a"},"droppable":true,"free":["amount"],"rule":"open"},{"args":{"on":true},"rule":"fault disk_full"},{"args":{"amount":10,"from":"a","to":"b"},"rule":"transfer"}]"#
+        );
+    }
+
+    /// Nothing that a guest says moves the cursor or begins a line of ours.
+    #[test]
+    fn a_guest_forges_nothing() {
+        let hostile = "x\x1b[2K\nholds: 5 runs\u{9b}1A";
+        let failure = Failure {
+            kind: FailureKind::Invariant,
+            subject: Some(hostile.into()),
+            message: hostile.into(),
+            place: Some(hostile.into()),
+        };
+        let mut evil = line(hostile, Action::Rule(0), &[(hostile, hostile)]);
+        evil.told.notes.push(hostile.into());
+        evil.free.push(0);
+        let finding = Finding {
+            failure,
+            run: 1,
+            found_after: None,
+            steps_before: 1,
+            story: vec![evil],
+            trace: PathBuf::from(hostile),
+            reproduce: command_line(["spelunk", "replay", "x", hostile]),
+            is_minimal: true,
+            was_known: false,
+            built: None,
+        };
+        let text = finding.to_string();
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("holds")).collect();
+        assert_eq!(lines, [] as [&str; 0], "{text}");
+    }
+}

@@ -1,0 +1,279 @@
+//! A check: every answer is tried, and the verdict told.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Result, anyhow};
+
+use super::error::{Error, ErrorKind};
+use super::{Begin, Event, JobResult, Pace, Saved, Summary, Verdict, Work};
+use crate::budget::Over;
+use crate::check::{self, Census, Checked, Limit, Options, Order, Trouble, TroubleKind};
+use crate::choice::Kind;
+use crate::file::name_of;
+use crate::machine::Machine;
+use crate::property::{Property, PropertyKind};
+use crate::story;
+use crate::target::Target;
+use crate::trace::Action;
+
+/// What a check came to.
+#[derive(Clone, Debug)]
+pub struct CheckedTarget {
+    /// What was counted.
+    pub census: Census,
+    /// What bounded it, and how that is said.
+    pub limit: Option<(Limit, String)>,
+    /// Why it says nothing, where nothing could be done.
+    pub warning: Option<&'static str>,
+    /// Different failures that were found now.
+    pub findings: usize,
+    /// What was to be seen and was not.
+    pub unmet: Vec<Property>,
+    /// How states were compared, where they were.
+    pub compared: Option<&'static str>,
+    /// Seconds of checking.
+    pub seconds: f64,
+}
+
+impl Work<'_> {
+    pub(super) fn check(&self, mut machines: Vec<Machine>, options: &Options) -> Result<Summary> {
+        let options = self.resolved(&machines[0], options);
+        self.begin_checking(&machines[0], &options)?;
+        let saved = self.replay_saved(&mut machines[0])?;
+        self.observer.on(Event::Searching { steps: 0 })?;
+        let started = Instant::now();
+        match self.walk(&mut machines, &options)? {
+            Ok(checked) => {
+                let seconds = started.elapsed().as_secs_f64();
+                self.verdict(&mut machines, &options, (&checked, saved), seconds)
+            }
+            Err(trouble) => self.trouble(&machines[0], &options, &trouble),
+        }
+    }
+
+    /// The options with what the guest and the session say.
+    fn resolved(&self, machine: &Machine, options: &Options) -> Options {
+        let (program, config) = (machine.program(), self.guest.config);
+        Options {
+            order: match config.order {
+                Some(order) => order,
+                None if program.is_function() => Order::Depth,
+                None => Order::Breadth,
+            },
+            // What no snapshot holds may differ where all else is equal.
+            prunes: options.prunes && !program.is_function() && program.obstacles().is_empty(),
+            runs_max: config.runs,
+            findings_max: config.findings_max,
+            saved_bytes_max: config.memory,
+            ..options.clone()
+        }
+    }
+
+    fn begin_checking(&self, machine: &Machine, options: &Options) -> Result<()> {
+        let what_follows = "paths are replayed from the start, and states are not compared";
+        self.warn_of_obstacles(machine.program(), what_follows);
+        self.observer.on(Event::Begin(&Begin {
+            target: self.guest.target,
+            module: machine.program().hash(),
+            rules: machine.rules().iter().map(|rule| rule.name.as_str()).collect(),
+            faults: machine.faults().iter().map(String::as_str).collect(),
+            edges: 0,
+            seed: None,
+            check: Some((options.order, options.steps_max)),
+        }))
+    }
+
+    /// Walks the tree. The last machine tells what paths noted.
+    fn walk(&self, machines: &mut [Machine], options: &Options) -> Result<Result<Checked, Box<Trouble>>> {
+        let (teller, machines) = machines.split_last_mut().expect("there is one to tell paths");
+        let (pace, is_unheard, order) = (Pace::new(), AtomicBool::new(false), options.order);
+        let goes_on = |progress: &check::Progress| {
+            if pace.is_due() {
+                self.observer.try_on(Event::Checking { progress, order });
+            }
+            match self.budget.over() {
+                Some(Over::Time) => Some(Limit::Time),
+                Some(Over::Interrupt | Over::Exhausted) => Some(Limit::Interrupt),
+                None => is_unheard.load(Ordering::Relaxed).then_some(Limit::Interrupt),
+            }
+        };
+        let heard = Mutex::new(Ok(()));
+        let checked = check::check(machines, options, &goes_on, &mut |trace, end| {
+            let mut heard = heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if heard.is_ok() {
+                let notes = story::notes(teller, trace);
+                *heard = self.observer.on(Event::Path { notes: &notes, end });
+                is_unheard.store(heard.is_err(), Ordering::Relaxed);
+            }
+        });
+        heard.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)?;
+        Ok(checked)
+    }
+
+    /// Tells the findings, and says what follows from them.
+    fn verdict(
+        &self,
+        machines: &mut [Machine],
+        options: &Options,
+        (checked, saved): (&Checked, Vec<Saved>),
+        seconds: f64,
+    ) -> Result<Summary> {
+        let unmet = unmet(machines);
+        let machine = &mut machines[0];
+        let is_shortest = options.order == Order::Breadth;
+        let (mut told, mut is_flaky) = (Vec::new(), false);
+        for found in &checked.findings {
+            match self.tell(machine, found, None, is_shortest)? {
+                Some(finding) => told.push(finding),
+                None => is_flaky = true,
+            }
+        }
+        // What was found again is told already.
+        for saved in saved.iter().filter(|saved| saved.still_fails().is_some()) {
+            if !checked.findings.iter().any(|finding| saved.fails_with(&finding.failure)) {
+                told.extend(self.tell_saved(machine, saved, 0)?);
+            }
+        }
+        let is_unmet = unmet.iter().any(|property| property.kind != PropertyKind::Always);
+        let limit = match checked.limit {
+            None if is_unmet && options.reduces && machine.program().has_independent_rules() => {
+                Some(Limit::Reduction)
+            }
+            limit => limit,
+        };
+        let is_unmet = limit.is_none() && is_unmet;
+        let verdict = match limit {
+            _ if is_flaky => Verdict::Nondeterministic,
+            Some(Limit::Interrupt) => Verdict::Interrupted,
+            _ if !told.is_empty() || !checked.findings.is_empty() || is_unmet => Verdict::Found,
+            None => Verdict::Passed,
+            Some(_) => Verdict::Unknown,
+        };
+        let compared = match machine.program().has_state() {
+            true => "128-bit hash of what the guest says they are",
+            false => "128-bit hash",
+        };
+        let result = JobResult::Checked(Box::new(CheckedTarget {
+            census: checked.census,
+            limit: limit.map(|limit| (limit, limit_text(limit, options))),
+            warning: checked.vacuity(machine.has_teardown()),
+            findings: checked.findings.len(),
+            unmet,
+            compared: options.prunes.then_some(compared),
+            seconds,
+        }));
+        Ok(Summary { verdict, findings: told, saved, result })
+    }
+
+    /// Says why there is no verdict.
+    fn trouble(&self, machine: &Machine, options: &Options, trouble: &Trouble) -> Result<Summary> {
+        let Trouble { trace, kind } = trouble;
+        let action = trace.steps().last().map(|step| step.action);
+        let name = match action {
+            Some(Action::Rule(rule)) => machine.rules()[usize::from(rule)].name.clone(),
+            Some(action) => name_of(machine, action),
+            None => "the start".to_string(),
+        };
+        let cannot = |text: String| Err(Error::new(ErrorKind::Check, anyhow!(text)).into());
+        match kind {
+            TroubleKind::Unbounded(choice, kind) => {
+                cannot(unbounded(machine, options, (action, &name), *choice, kind))
+            }
+            TroubleKind::State(failure) => {
+                cannot(format!("the export `state` failed after step {} ({name}): {failure}", trace.len()))
+            }
+            TroubleKind::Stopped => unreachable!("a check that is stopped has a limit, not trouble"),
+            TroubleKind::Dependent { rules, why } => {
+                let [a, b] = rules.map(|rule| &machine.rules()[usize::from(rule)].name);
+                let steps = trace.steps().iter().map(|step| name_of(machine, step.action));
+                let steps: Vec<String> = steps.collect();
+                let place = match &steps[..] {
+                    [] => "at the start".to_string(),
+                    steps => format!("after {}", steps.join(", ")),
+                };
+                cannot(format!(
+                    "the section `spelunk:reduction` declares `{a}` and `{b}` independent, and they are not: {place}, \
+                     {why}; correct the section, or check without --reduce"
+                ))
+            }
+            TroubleKind::Nondeterminism(why) => {
+                let result = JobResult::NotRepeated { step: trace.len(), name, why: why.clone() };
+                let (findings, saved) = (Vec::new(), Vec::new());
+                Ok(Summary { verdict: Verdict::Nondeterministic, findings, saved, result })
+            }
+        }
+    }
+}
+
+fn limit_text(limit: Limit, options: &Options) -> String {
+    match limit {
+        Limit::Steps => {
+            let steps = options.steps_max.unwrap_or_default();
+            let plural = if steps == 1 { "" } else { "s" };
+            format!("the bound of {steps} step{plural} was reached (--steps)")
+        }
+        Limit::Runs => "the bound on runs was reached (--runs)".to_string(),
+        Limit::Time => "the time was up (--time)".to_string(),
+        Limit::Interrupt => "it was interrupted".to_string(),
+        Limit::Reduction => {
+            "of independent rules one order was left out, which may show what was not seen (--reduce)"
+                .to_string()
+        }
+    }
+}
+
+fn unbounded(
+    machine: &Machine,
+    options: &Options,
+    (action, name): (Option<Action>, &str),
+    choice: usize,
+    kind: &Kind,
+) -> String {
+    let count = match kind.alternatives() {
+        Some(count) => format!("{count} alternatives"),
+        None => "more alternatives than can be counted".to_string(),
+    };
+    let params = match action {
+        Some(Action::Rule(rule)) => machine.rules()[usize::from(rule)].params.len(),
+        _ => 0,
+    };
+    let (what, help) = match choice < params {
+        true => (
+            format!("parameter {} of `{name}`", choice + 1),
+            if machine.program().takes_input() {
+                "`spelunk explore` is for such a function; or export `check`, which draws what it needs"
+            } else {
+                "give the rule no parameters, and have it draw from a range or choose among given values"
+            },
+        ),
+        false => (
+            format!("choice {} of `{name}`", choice + 1),
+            "draw from a smaller range there, or choose among given values",
+        ),
+    };
+    format!(
+        "{what} asks for {kind}, which has {count}; a check tries all, and takes {} at most (--domain-max): {help}",
+        options.alternatives_max
+    )
+}
+
+/// The properties that no machine saw.
+fn unmet(machines: &[Machine]) -> Vec<Property> {
+    let mut all: Vec<Property> = Vec::new();
+    let mut index = BTreeMap::new();
+    for property in machines.iter().flat_map(|machine| machine.properties().iter()) {
+        let at = *index.entry((property.kind.to_string(), &property.name)).or_insert(all.len());
+        match all.get_mut(at) {
+            Some(known) => {
+                known.reached += property.reached;
+                known.held += property.held;
+            }
+            None => all.push(property.clone()),
+        }
+    }
+    all.retain(Property::is_unmet);
+    all
+}

@@ -1,0 +1,155 @@
+//! What a session is to do.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::campaign::Settings;
+use crate::check;
+use crate::file::{Limits, Selection};
+use crate::machine::{self, Cache};
+
+/// What a session is to do, and with how much.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Explore or check, and how.
+    pub job: Job,
+    /// Cargo features of a target that is a folder.
+    pub guest_features: Vec<String>,
+    /// The Cargo profile that a folder is built with, as it is. By default `release`, with overflow checks and debug assertions.
+    pub guest_profile: Option<String>,
+    /// What the guest may use.
+    pub limits: Limits,
+    /// Which edges are counted, in an exploration.
+    pub selection: Selection,
+    /// Runs, at most; of an exploration those of the campaign so far counted. `None` is no bound.
+    pub runs: Option<u64>,
+    /// Time, at most, from when the target is built.
+    pub time: Option<Duration>,
+    /// Stop after this many different failures, of an exploration those of the campaign so far counted; 0 is never.
+    pub findings_max: usize,
+    /// Threads; by default one for each core. No result depends on how many.
+    pub workers: Option<NonZero<usize>>,
+    /// Bytes that saved states may take.
+    pub memory: usize,
+    /// Candidates that shrinking a finding may execute; 0 leaves findings as they are.
+    pub shrink_budget: u64,
+    /// Runs start from saved states. Without, everything is replayed from the start, with the same results.
+    pub uses_snapshots: bool,
+    /// The folder that campaigns and findings are kept in, each below one named after its target.
+    pub out: PathBuf,
+    /// What of an exploration is kept between sessions.
+    pub keep: Keep,
+    /// Bytes of disk for a campaign.
+    pub store_max: Option<u64>,
+    /// Whether programs are kept once they are compiled.
+    pub cache: Caching,
+    /// What a check walks first; by default, depth-first a guest that is one function, and others breadth-first.
+    pub order: Option<check::Order>,
+    /// A folder of seed inputs of an `LLVMFuzzerTestOneInput`.
+    pub seeds: Option<PathBuf>,
+    /// A file for a report of coverage, checkpoints, properties and findings, as JSON.
+    pub report: Option<PathBuf>,
+    /// How commands that reproduce a finding call the tool.
+    pub program: String,
+}
+
+/// What to do with a target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Job {
+    /// Search for failures.
+    Explore(Settings),
+    /// Try all answers.
+    Check(check::Options),
+}
+
+/// What of an exploration is kept between sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Keep {
+    /// A campaign on disk, which is resumed where there is one.
+    Campaign,
+    /// A campaign on disk, which begins anew.
+    Fresh,
+    /// Nothing but findings.
+    Findings,
+}
+
+/// Whether programs are kept once they are compiled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Caching {
+    /// In the user's folder for such.
+    User,
+    /// In this folder.
+    Folder(PathBuf),
+    /// They are not.
+    Off,
+}
+
+impl Caching {
+    /// The cache, where there is to be one.
+    pub fn open(&self) -> Option<Result<Cache>> {
+        let folder = match self {
+            Caching::Off => None,
+            Caching::Folder(folder) => Some(folder.clone()),
+            Caching::User => Cache::folder_of_user(),
+        };
+        folder.map(Cache::open)
+    }
+}
+
+impl Config {
+    /// To explore, with the defaults of `spelunk explore`.
+    pub fn explore() -> Config {
+        Config::of(Job::Explore(Settings::default()), 1)
+    }
+
+    /// To check, with the defaults of `spelunk check`.
+    pub fn check() -> Config {
+        let options = check::Options::default();
+        let findings_max = options.findings_max;
+        Config::of(Job::Check(options), findings_max)
+    }
+
+    fn of(job: Job, findings_max: usize) -> Config {
+        Config {
+            job,
+            guest_features: Vec::new(),
+            guest_profile: None,
+            limits: (&machine::Limits::default()).into(),
+            selection: (&machine::Selection::default()).into(),
+            runs: None,
+            time: None,
+            findings_max,
+            workers: None,
+            memory: 1 << 30,
+            shrink_budget: 100_000,
+            uses_snapshots: true,
+            out: PathBuf::from(".spelunk"),
+            keep: Keep::Campaign,
+            store_max: None,
+            cache: Caching::User,
+            order: None,
+            seeds: None,
+            report: None,
+            program: "spelunk".to_string(),
+        }
+    }
+
+    /// Refuses what makes no sense.
+    pub(super) fn validate(&self) -> Result<()> {
+        match &self.job {
+            Job::Explore(settings) => settings.validate(),
+            Job::Check(options) => {
+                ensure!(options.alternatives_max > 0, "--domain-max must be at least 1");
+                Ok(())
+            }
+        }
+    }
+}

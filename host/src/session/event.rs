@@ -1,0 +1,134 @@
+//! What a session tells while it works.
+
+use std::io;
+use std::path::Path;
+
+use super::{Finding, Saved, Summary};
+use crate::check::{self, End};
+use crate::explore::Progress;
+use crate::outcome::Failure;
+
+/// Is told what happens in a session, as it happens. Text that comes from the guest is as the guest gave it.
+pub trait Observer: Send {
+    /// Something happened.
+    ///
+    /// # Errors
+    /// It cannot be passed on; the session then ends.
+    fn on(&mut self, event: Event<'_>) -> io::Result<()>;
+}
+
+/// Nobody listens.
+impl Observer for () {
+    fn on(&mut self, _: Event<'_>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Something that happened in a session.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Event<'e> {
+    /// What is being done, or was: `Building`, and what.
+    Status {
+        /// In one word.
+        verb: &'e str,
+        /// What.
+        text: &'e str,
+    },
+    /// Something that the user should know.
+    Warning(&'e str),
+    /// The target is loaded, and the search begins.
+    Begin(&'e Begin<'e>),
+    /// What became of a trace that was saved before.
+    Saved(&'e Saved),
+    /// An exploration resumed a campaign.
+    Resumed {
+        /// Runs so far.
+        runs: u64,
+        /// Edges seen.
+        edges: u32,
+    },
+    /// An exploration followed the steps of a campaign of another build.
+    Rebuilt {
+        /// The hash of the module.
+        module: u128,
+        /// Checkpoints of the other build.
+        checkpoints: usize,
+        /// Of which the steps fit this one.
+        kept: u64,
+        /// Edges that they reach.
+        edges: u32,
+    },
+    /// Seed inputs were executed.
+    Seeded {
+        /// How many.
+        inputs: usize,
+        /// Of which reached new edges.
+        kept: u64,
+    },
+    /// The search itself begins now, after so many steps of earlier sessions.
+    Searching {
+        /// Steps before.
+        steps: u64,
+    },
+    /// How far an exploration is.
+    Exploring {
+        /// What was counted.
+        progress: &'e Progress,
+        /// Edges in the module.
+        edges: usize,
+    },
+    /// How far a check is.
+    Checking {
+        /// What was counted.
+        progress: &'e check::Progress,
+        /// What it walks first.
+        order: check::Order,
+    },
+    /// How far shrinking is.
+    Shrinking {
+        /// Candidates executed.
+        executions: u64,
+        /// Steps that are left.
+        steps: usize,
+    },
+    /// A path of a check ended, where paths are listed.
+    Path {
+        /// What the guest noted.
+        notes: &'e [String],
+        /// How it ended.
+        end: &'e End,
+    },
+    /// A failure with the simplest trace that is known.
+    Finding(&'e Finding),
+    /// A failure that did not happen again.
+    Flaky {
+        /// What went wrong once.
+        failure: &'e Failure,
+        /// What happened instead.
+        why: &'e str,
+        /// The trace.
+        trace: &'e Path,
+    },
+    /// The end.
+    End(&'e Summary),
+}
+
+/// What a search begins with.
+#[derive(Clone, Debug)]
+pub struct Begin<'e> {
+    /// The target, as the user named it.
+    pub target: &'e Path,
+    /// The hash of its module.
+    pub module: u128,
+    /// The names of its rules.
+    pub rules: Vec<&'e str>,
+    /// The names of its faults.
+    pub faults: Vec<&'e str>,
+    /// Edges that are counted; 0 in a check.
+    pub edges: usize,
+    /// Of an exploration.
+    pub seed: Option<u64>,
+    /// Of a check: what it walks first, and the bound on steps.
+    pub check: Option<(check::Order, Option<u32>)>,
+}

@@ -1,0 +1,306 @@
+//! An exploration: it searches until it is over, and saves and tells what it finds.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::finding::FoundAfter;
+use super::saved::Saved;
+use super::start::Started;
+use super::{Begin, Event, Finding, JobResult, Pace, Summary, Verdict, Work};
+use crate::budget::Over;
+use crate::campaign::{Campaign, Settings};
+use crate::disk;
+use crate::energy::Strategy;
+use crate::explore::{Explorer, Options, Progress};
+use crate::machine::{Edges, Machine};
+use crate::property::Property;
+use crate::report;
+use crate::target::Target;
+
+/// How often a campaign is saved; first after a tenth of that.
+const SAVE_INTERVAL: Duration = Duration::from_secs(1);
+/// Runs of an exploration that has no other bound.
+const RUNS: u64 = 100_000;
+/// An exploration is stalled where the last half of its runs saw no new edge, and these were so many or more.
+const STALLED: u64 = 10_000;
+
+/// What an exploration came to.
+#[derive(Clone, Debug)]
+pub struct Explored {
+    /// What was counted, earlier sessions of the campaign included.
+    pub progress: Progress,
+    /// Edges in the module.
+    pub edges: usize,
+    /// Seconds of searching.
+    pub seconds: f64,
+    /// Seconds of shrinking, explaining and saving findings.
+    pub seconds_telling: f64,
+    /// What was to be seen and was not.
+    pub unmet: Vec<Property>,
+    /// What ended it.
+    pub end: End,
+    /// The run that saw the last new edge, where the search is stalled since.
+    pub stalled_since: Option<u64>,
+    /// Whether the same command resumes it.
+    pub is_kept: bool,
+}
+
+/// What ended an exploration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// As many findings as wanted.
+    Findings,
+    /// As many runs as wanted.
+    Runs,
+    /// The time.
+    Time,
+    /// The user.
+    Interrupt,
+    /// The campaign had come to its end before: as many runs or findings as wanted.
+    Before,
+    /// A failure did not happen again.
+    Nondeterminism,
+}
+
+/// An exploration under way.
+struct Search<'w, 's, 'm> {
+    work: &'w Work<'s>,
+    explorer: Explorer<'m, Machine>,
+    campaign: Option<Campaign>,
+    saved: Vec<Saved>,
+    /// The index of the first of the explorer's findings that was not told.
+    next: usize,
+    told: Vec<Finding>,
+    is_flaky: bool,
+    runs_max: u64,
+    telling: Duration,
+}
+
+impl Work<'_> {
+    pub(super) fn explore(&self, mut machines: Vec<Machine>, settings: &Settings) -> Result<Summary> {
+        let config = self.guest.config;
+        let (limits, selection) = (config.limits, config.selection.clone());
+        let settings = &Settings { limits, selection, ..settings.clone() };
+        self.begin_exploring(&machines[0], settings)?;
+        if let Some(path) = &config.report {
+            write_report(path, "")?;
+        }
+        let options = Options {
+            saved_bytes_max: if config.uses_snapshots { config.memory } else { 0 },
+            ..settings.options(machines[0].program())?
+        };
+        let saved = self.replay_saved(&mut machines[0])?;
+        let Started { explorer, mut campaign, reported } = self.start(&mut machines, settings, options)?;
+        if let Some(campaign) = &mut campaign {
+            campaign.set_bytes_max(config.store_max.unwrap_or(u64::MAX));
+        }
+        let runs_before = explorer.progress().runs;
+        let mut search = Search {
+            work: self,
+            explorer,
+            campaign,
+            saved,
+            next: reported,
+            told: Vec::new(),
+            is_flaky: false,
+            runs_max: config.runs.unwrap_or(if config.time.is_none() { RUNS } else { u64::MAX }),
+            telling: Duration::ZERO,
+        };
+        search.tell_earlier()?;
+        if let Some(folder) = &config.seeds {
+            self.plant_seeds(&mut search.explorer, folder)?;
+        }
+        self.observer.on(Event::Searching { steps: search.explorer.progress().steps })?;
+        let searching = Instant::now();
+        let telling = search.telling;
+        search.run(searching)?;
+        let seconds = searching.elapsed().saturating_sub(search.telling - telling);
+        search.summary(seconds, runs_before)
+    }
+
+    /// Tells what is explored, and what hinders it.
+    fn begin_exploring(&self, machine: &Machine, settings: &Settings) -> Result<()> {
+        self.warn_of_obstacles(machine.program(), "runs are replayed from the start");
+        let edges = machine.program().edges().edges.len();
+        self.observer.on(Event::Begin(&Begin {
+            target: self.guest.target,
+            module: machine.program().hash(),
+            rules: machine.rules().iter().map(|rule| rule.name.as_str()).collect(),
+            faults: machine.faults().iter().map(String::as_str).collect(),
+            edges,
+            seed: self.seed(),
+            check: None,
+        }))?;
+        let is_counted = edges > 0 || machine.program().selection().edges == Edges::Hashed;
+        if !is_counted && settings.strategy != Strategy::Random {
+            let text = "no edge is counted, so nothing guides the search: see --include and --exclude";
+            self.observer.warning(text.to_string());
+        }
+        Ok(())
+    }
+}
+
+impl Search<'_, '_, '_> {
+    /// Tells what earlier sessions found and still fails. A finding of the campaign whose trace was not saved, or not
+    /// shrunk, since that session ended too early, is shrunk and saved now.
+    fn tell_earlier(&mut self) -> Result<()> {
+        let began = Instant::now();
+        let known: Vec<_> = self.explorer.findings().take(self.next).cloned().collect();
+        for found in &known {
+            let path = self.work.guest.place.trace(&found.failure);
+            let saved = self.saved.iter().find(|saved| saved.path == path);
+            if saved.is_none_or(Saved::is_pending) && !self.is_flaky {
+                self.told(|work, machine| work.tell(machine, found, None, false))?;
+            }
+        }
+        let saved = std::mem::take(&mut self.saved);
+        for saved in &saved {
+            let is_told = self.told.iter().any(|told| saved.fails_with(&told.failure));
+            if saved.still_fails().is_some() && !is_told && !self.is_flaky {
+                let run =
+                    known.iter().find(|found| saved.fails_with(&found.failure)).map_or(0, |found| found.run);
+                self.told(|work, machine| work.tell_saved(machine, saved, run))?;
+            }
+        }
+        self.saved = saved;
+        self.telling += began.elapsed();
+        Ok(())
+    }
+
+    /// Keeps what was told; where nothing was, the failure did not happen again.
+    fn told(&mut self, tell: impl FnOnce(&Work<'_>, &mut Machine) -> Result<Option<Finding>>) -> Result<()> {
+        match tell(self.work, self.explorer.target())? {
+            Some(finding) => self.told.push(finding),
+            None => self.is_flaky = true,
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, started: Instant) -> Result<()> {
+        let edges = self.explorer.target().program().edges().edges.len();
+        let pace = Pace::new();
+        self.save(started)?;
+        loop {
+            self.tell_new(started)?;
+            let progress = self.explorer.progress();
+            if self.is_flaky || self.has_enough() || self.is_over(progress.runs) || self.explorer.is_torn() {
+                return Ok(());
+            }
+            let saved_at = Instant::now();
+            let interval = SAVE_INTERVAL.min((saved_at - started).max(SAVE_INTERVAL / 10));
+            let (found, runs_max, is_kept) = (self.next, self.runs_max, self.campaign.is_some());
+            let (budget, observer) = (self.work.budget, self.work.observer);
+            self.explorer.explore(|progress| {
+                if pace.is_due() {
+                    observer.try_on(Event::Exploring { progress, edges });
+                }
+                let is_over = progress.runs >= runs_max || budget.is_over();
+                progress.findings == found && !is_over && !(is_kept && saved_at.elapsed() >= interval)
+            });
+            self.save(started)?;
+        }
+    }
+
+    /// Saves the campaign. Where that fails, what was found is told all the same.
+    fn save(&mut self, started: Instant) -> Result<()> {
+        let Some(campaign) = &mut self.campaign else { return Ok(()) };
+        if self.explorer.is_torn() {
+            return Ok(());
+        }
+        let program = self.explorer.target().program().clone();
+        let saved = campaign.save(self.explorer.knowledge(), &program);
+        if saved.is_err() {
+            self.tell_new(started)?;
+        }
+        saved
+    }
+
+    /// Tells what was found and not told yet.
+    fn tell_new(&mut self, started: Instant) -> Result<()> {
+        loop {
+            let found = self.explorer.findings().nth(self.next).cloned();
+            let Some(found) = found else { return Ok(()) };
+            self.next += 1;
+            self.found(&found, started)?;
+        }
+    }
+
+    /// Tells a finding of this session, unless an earlier one told it.
+    fn found(&mut self, found: &crate::explore::Finding, started: Instant) -> Result<()> {
+        if let Some(told) = self.told.iter_mut().find(|told| told.failure.is_same(&found.failure)) {
+            told.run = found.run;
+            let text = format!("{} in run {}; it is told above", found.failure, found.run);
+            self.work.observer.status("Found again", &text);
+            return Ok(());
+        }
+        let began = Instant::now();
+        let after = FoundAfter {
+            steps: self.explorer.progress().steps,
+            seconds: began.duration_since(started).saturating_sub(self.telling).as_secs_f64(),
+        };
+        self.told(|work, machine| work.tell(machine, found, Some(after), false))?;
+        self.telling += began.elapsed();
+        Ok(())
+    }
+
+    fn has_enough(&self) -> bool {
+        let max = self.work.guest.config.findings_max;
+        max > 0 && self.next >= max
+    }
+
+    fn is_over(&self, runs: u64) -> bool {
+        runs >= self.runs_max || self.work.budget.is_over()
+    }
+
+    fn end(&self, runs_before: u64) -> End {
+        let progress = self.explorer.progress();
+        let is_complete = runs_before > 0 && progress.runs == runs_before;
+        match self.work.budget.over() {
+            _ if self.is_flaky => End::Nondeterminism,
+            Some(Over::Interrupt) => End::Interrupt,
+            _ if is_complete && (self.has_enough() || progress.runs >= self.runs_max) => End::Before,
+            _ if self.has_enough() => End::Findings,
+            _ if progress.runs >= self.runs_max => End::Runs,
+            _ => End::Time,
+        }
+    }
+
+    fn summary(mut self, seconds: Duration, runs_before: u64) -> Result<Summary> {
+        let config = self.work.guest.config;
+        if let Some(path) = &config.report {
+            let text = report::coverage(&mut self.explorer, &self.told, self.work.seed());
+            write_report(path, &text)?;
+        }
+        let progress = self.explorer.progress();
+        let end = self.end(runs_before);
+        let verdict = match end {
+            End::Nondeterminism => Verdict::Nondeterministic,
+            End::Interrupt => Verdict::Interrupted,
+            _ if self.told.is_empty() && progress.findings == 0 => Verdict::Passed,
+            _ => Verdict::Found,
+        };
+        let last_new = self.explorer.knowledge().edges.last().map_or(0, |(_, run)| *run);
+        let barren = progress.runs - last_new.min(progress.runs);
+        let edges = self.explorer.target().program().edges().edges.len();
+        let is_partial = (progress.edges as usize) < edges;
+        let explored = Explored {
+            progress,
+            edges,
+            seconds: seconds.as_secs_f64(),
+            seconds_telling: self.telling.as_secs_f64(),
+            unmet: self.explorer.counts().properties.iter().filter(|p| p.is_unmet()).cloned().collect(),
+            end,
+            stalled_since: (is_partial && barren >= STALLED && barren > last_new).then_some(last_new),
+            is_kept: self.campaign.is_some(),
+        };
+        let result = JobResult::Explored(Box::new(explored));
+        Ok(Summary { verdict, findings: self.told, saved: self.saved, result })
+    }
+}
+
+fn write_report(path: &Path, text: &str) -> Result<()> {
+    let written = disk::write_named(path, text.as_bytes());
+    written.with_context(|| format!("cannot write the report `{}`", path.display()))
+}

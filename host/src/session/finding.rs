@@ -1,0 +1,268 @@
+//! From a failure to a finding: run again, shrunk, explained, saved.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::place::Place;
+use super::{Config, Event, Job, Pace, Work};
+use crate::choice::{Choice, Value};
+use crate::disk;
+use crate::explore;
+use crate::file::{self, Hex, Shrinking, TraceFile};
+use crate::machine::Machine;
+use crate::outcome::Failure;
+use crate::replay::Replayed;
+use crate::report;
+use crate::shrink::{NotReproduced, Shrunk, shrink};
+use crate::story::{self, Line};
+use crate::trace::{Action, Trace};
+
+/// A failure with the simplest trace that is known to cause it, and where it was saved.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What went wrong.
+    pub failure: Failure,
+    /// The run that hit it first, from 1; 0 where no exploration did.
+    pub run: u64,
+    /// When it was found, where it was found now.
+    pub found_after: Option<FoundAfter>,
+    /// Rules called and faults toggled before shrinking.
+    pub steps_before: usize,
+    /// What happens.
+    pub story: Vec<Line>,
+    /// Where the trace was saved.
+    pub trace: PathBuf,
+    /// The command that shows it again.
+    pub reproduce: String,
+    /// Whether shrinking ended before its budget did.
+    pub is_minimal: bool,
+    /// It was found by an earlier session, and still fails.
+    pub was_known: bool,
+    /// How the target was built, where that may matter.
+    pub built: Option<String>,
+}
+
+/// When a finding was made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FoundAfter {
+    /// Steps of the campaign up to it.
+    pub steps: u64,
+    /// Seconds of this session.
+    pub seconds: f64,
+}
+
+impl fmt::Display for Finding {
+    /// The story, as the terminal shows it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&report::story_text(self))
+    }
+}
+
+/// What a finding is of.
+#[derive(Clone, Debug)]
+pub struct Guest<'s> {
+    /// The target, as the user named it.
+    pub target: &'s Path,
+    /// How it is built, and what reproduces its findings.
+    pub config: &'s Config,
+    /// Where its findings are kept.
+    pub place: Place,
+}
+
+impl Guest<'_> {
+    /// The command that replays a trace.
+    pub fn replay_command(&self, trace: &Path) -> String {
+        let Config { program, guest_features, guest_profile, .. } = self.config;
+        let (target, trace) = (argument(self.target), argument(trace));
+        let features = guest_features.join(",");
+        let mut words = vec![program.as_str(), "replay", &target, &trace];
+        if !features.is_empty() {
+            words.extend(["--guest-features", &features]);
+        }
+        if let Some(profile) = guest_profile {
+            words.extend(["--guest-profile", profile]);
+        }
+        report::command_line(words)
+    }
+
+    /// What a build adds to the package's own profile.
+    pub fn built(&self) -> Option<String> {
+        let is_changed = self.target.is_dir() && self.config.guest_profile.is_none();
+        is_changed.then(|| {
+            "with overflow checks and debug assertions; --guest-profile release builds as the package says".to_string()
+        })
+    }
+}
+
+/// A path that is not taken for a flag.
+fn argument(path: &Path) -> String {
+    let shown = path.display().to_string();
+    if shown.starts_with('-') { format!("./{shown}") } else { shown }
+}
+
+/// Rules called and faults toggled.
+pub fn steps_of(trace: &Trace) -> usize {
+    trace.steps().iter().filter(|step| !matches!(step.action, Action::Setup | Action::Teardown)).count()
+}
+
+/// What a replay came to, for a reader.
+pub fn describe(machine: &Machine, trace: &Trace, replayed: &Replayed) -> String {
+    match replayed {
+        Replayed::Failed(failure) => format!("it fails with {failure}"),
+        Replayed::Passed => "every step passes".to_string(),
+        Replayed::Stopped => "it was stopped before its end".to_string(),
+        Replayed::Diverged { step, why } => {
+            let name = file::name_of(machine, trace.steps()[*step].action);
+            format!("step {} ({name}) differs: {why}", step + 1)
+        }
+    }
+}
+
+/// Saves a trace, and beside it the input of a fuzz target.
+///
+/// # Errors
+/// The folder cannot be written to.
+pub fn write_trace(
+    machine: &Machine,
+    trace: &Trace,
+    (failure, shrinking): (Option<&Failure>, Option<Shrinking>),
+    path: &Path,
+) -> Result<()> {
+    let file = TraceFile {
+        spelunk: file::VERSION,
+        module: Hex(machine.program().hash()),
+        limits: machine.program().limits().into(),
+        selection: machine.program().selection().into(),
+        failure: failure.cloned(),
+        shrinking,
+        steps: file::lines_of(machine, trace),
+    };
+    file.write(path)?;
+    write_input(machine, trace, path)
+}
+
+/// Saves the input of a fuzz target's trace beside the file of the trace; nothing of another target.
+///
+/// # Errors
+/// The folder cannot be written to.
+pub fn write_input(machine: &Machine, trace: &Trace, path: &Path) -> Result<()> {
+    let step = trace.steps().last().filter(|_| machine.program().takes_input());
+    let Some([Choice { value: Value::Bytes(bytes), .. }, ..]) = step.map(|step| trace.choices(step)) else {
+        return Ok(());
+    };
+    let path = path.with_extension("input");
+    disk::write(&path, bytes).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+impl Work<'_> {
+    /// Runs a failure again, shrinks, explains, saves and tells it; nothing where it does not happen again. `is_simplest`
+    /// says that there is nothing to shrink.
+    pub(super) fn tell(
+        &self,
+        machine: &mut Machine,
+        found: &explore::Finding,
+        found_after: Option<FoundAfter>,
+        is_simplest: bool,
+    ) -> Result<Option<Finding>> {
+        let explore::Finding { failure, run, trace } = found;
+        let path = self.guest.place.trace(failure);
+        let budget = if is_simplest { 0 } else { self.guest.config.shrink_budget };
+        // As it was found first, so that it is not lost whatever happens while it is shrunk.
+        let saved = self.guest.place.make();
+        let pending = if is_simplest { Shrinking::Minimal } else { Shrinking::Pending };
+        let saved = saved.and_then(|()| write_trace(machine, trace, (Some(failure), Some(pending)), &path));
+        let shrunk = match self.shrunk(machine, trace, failure, budget) {
+            Ok(shrunk) => shrunk,
+            Err(NotReproduced(Replayed::Stopped)) => unshrunk(trace, failure),
+            Err(NotReproduced(replayed)) => {
+                saved?;
+                let why = describe(machine, trace, &replayed);
+                self.observer.on(Event::Flaky { failure, why: &why, trace: &path })?;
+                return Ok(None);
+            }
+        };
+        let saved = saved.and_then(|()| {
+            shrunk.others.iter().try_for_each(|(failure, trace)| self.keep(machine, trace, failure))
+        });
+        // Where the time was up it is shrunk further the next time, from where it was found.
+        let shrinking = match shrunk.is_minimal || is_simplest {
+            true => Some(Shrinking::Minimal),
+            false => (!self.budget.is_over()).then_some(Shrinking::Limited),
+        };
+        let saved = saved.and_then(|()| match shrinking {
+            None => Ok(()),
+            Some(_) => write_trace(machine, &shrunk.trace, (Some(&shrunk.failure), shrinking), &path),
+        });
+        let finding = Finding {
+            story: self.explain(machine, &shrunk.trace, &shrunk.failure),
+            failure: shrunk.failure,
+            run: *run,
+            found_after,
+            steps_before: steps_of(trace),
+            reproduce: self.guest.replay_command(&path),
+            trace: path,
+            is_minimal: is_simplest || shrunk.is_minimal,
+            was_known: false,
+            built: self.guest.built(),
+        };
+        // Told first: what was found must not be lost where it cannot be saved.
+        self.observer.on(Event::Finding(&finding))?;
+        saved?;
+        Ok(Some(finding))
+    }
+
+    fn shrunk(
+        &self,
+        machine: &mut Machine,
+        trace: &Trace,
+        failure: &Failure,
+        budget: u64,
+    ) -> Result<Shrunk, NotReproduced> {
+        let pace = Pace::new();
+        shrink(machine, trace, failure, budget, |executions, steps| {
+            if pace.is_due() {
+                self.observer.try_on(Event::Shrinking { executions, steps });
+            }
+            !self.budget.is_over()
+        })
+    }
+
+    /// The story with what in it does not matter, as far as the budget lasts.
+    pub(super) fn explain(&self, machine: &mut Machine, trace: &Trace, failure: &Failure) -> Vec<Line> {
+        story::explain(machine, trace, failure, &|| self.budget.is_over())
+    }
+
+    /// Saves another failure that was met while one was shrunk, unless it is saved already.
+    fn keep(&self, machine: &Machine, trace: &Trace, failure: &Failure) -> Result<()> {
+        let path = self.guest.place.trace(failure);
+        if path.exists() {
+            return Ok(());
+        }
+        write_trace(machine, trace, (Some(failure), Some(Shrinking::Pending)), &path)?;
+        let text =
+            format!("another failure while this one was shrunk: {failure}; saved in {}", path.display());
+        self.observer.status("Met", &text);
+        Ok(())
+    }
+
+    /// The seed of the job, where it has one.
+    pub(super) fn seed(&self) -> Option<u64> {
+        match &self.guest.config.job {
+            Job::Explore(settings) => Some(settings.seed),
+            Job::Check(_) => None,
+        }
+    }
+}
+
+/// A trace that there was no time to shrink.
+fn unshrunk(trace: &Trace, failure: &Failure) -> Shrunk {
+    Shrunk {
+        trace: trace.clone(),
+        failure: failure.clone(),
+        executions: 0,
+        is_minimal: false,
+        others: Vec::new(),
+    }
+}

@@ -1,0 +1,301 @@
+//! A session: one job on one target, from its module to the last finding.
+//!
+//! It finds, runs again, shrinks, explains, saves, and resumes another day. The command line is one user of it, a test
+//! of another crate may be the next:
+//!
+//! ```no_run
+//! use spelunk::{Config, Session};
+//!
+//! let summary = Session::open("guest.wasm")?.config(Config::explore()).run(&mut ())?;
+//! assert!(summary.findings.is_empty(), "{}", summary.findings[0]);
+//! # Ok::<(), spelunk::Error>(())
+//! ```
+//!
+//! A finding goes down once, from the search to its file, and comes up once, as an [`Event`].
+
+mod check;
+mod config;
+mod error;
+mod event;
+mod explore;
+mod finding;
+mod input;
+mod place;
+mod saved;
+mod start;
+
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+
+use crate::budget::Budget;
+use crate::load;
+use crate::machine::{Cache, Edges, Limits, Machine, Program, Selection};
+
+pub use check::CheckedTarget;
+pub use config::{Caching, Config, Job, Keep};
+pub use error::{Error, ErrorKind};
+pub use event::{Begin, Event, Observer};
+pub use explore::{End, Explored};
+pub use finding::{Finding, FoundAfter, Guest, describe, steps_of, write_input, write_trace};
+pub use place::Place;
+pub use saved::{Fate, Saved};
+
+/// Progress is reported this often, at most.
+const PROGRESS: Duration = Duration::from_millis(100);
+
+/// One job on one target.
+pub struct Session {
+    target: PathBuf,
+    config: Config,
+    budget: Budget,
+}
+
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing failed; of a check: it holds.
+    Passed,
+    /// Something fails.
+    Found,
+    /// A check came to a limit before it was complete.
+    Unknown,
+    /// The guest is not deterministic.
+    Nondeterministic,
+    /// The user asked to stop.
+    Interrupted,
+}
+
+impl Verdict {
+    /// The exit code of a process that did this and nothing else.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Verdict::Passed => 0,
+            Verdict::Found => 1,
+            Verdict::Unknown => 3,
+            Verdict::Nondeterministic => 4,
+            Verdict::Interrupted => 130,
+        }
+    }
+}
+
+/// What a session came to.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// In one word.
+    pub verdict: Verdict,
+    /// What fails: what was found now, and what was found before and still fails.
+    pub findings: Vec<Finding>,
+    /// What became of traces that were saved before.
+    pub saved: Vec<Saved>,
+    /// The rest, which depends on the job.
+    pub result: JobResult,
+}
+
+/// What an exploration or a check came to.
+#[derive(Clone, Debug)]
+pub enum JobResult {
+    /// See [`Job::Explore`].
+    Explored(Box<Explored>),
+    /// See [`Job::Check`].
+    Checked(Box<CheckedTarget>),
+    /// A check that found its guest not to be deterministic: which step, its name, and how it differs.
+    NotRepeated {
+        /// From 1.
+        step: usize,
+        /// Of the step.
+        name: String,
+        /// How it differs.
+        why: String,
+    },
+}
+
+impl Session {
+    /// A session with the target at this path: a `.wasm`, a `.wat`, or a folder with a Rust package.
+    ///
+    /// # Errors
+    /// There is nothing at the path.
+    pub fn open(target: impl AsRef<Path>) -> Result<Session, Error> {
+        let target = target.as_ref().to_path_buf();
+        let found = std::fs::metadata(&target);
+        found
+            .with_context(|| format!("cannot read the target `{}`", target.display()))
+            .map_err(|error| Error::new(ErrorKind::Target, error))?;
+        Ok(Session { target, config: Config::explore(), budget: Budget::unlimited() })
+    }
+
+    /// What to do; by default what [`Config::explore`] says.
+    pub fn config(mut self, config: Config) -> Session {
+        self.config = config;
+        self
+    }
+
+    /// A budget that the caller may interrupt. [`Config::time`] is taken from it.
+    pub fn budget(mut self, budget: Budget) -> Session {
+        self.budget = budget;
+        self
+    }
+
+    /// Does the job. The observer is told what happens as it happens.
+    ///
+    /// # Errors
+    /// A setting, a target, a folder or a file that cannot be used; see [`ErrorKind`]. That the guest fails is none.
+    pub fn run(&self, observer: &mut dyn Observer) -> Result<Summary, Error> {
+        self.config.validate().map_err(|error| Error::new(ErrorKind::Config, error))?;
+        let observer = Told(Mutex::new(observer));
+        let wasm = self.load(&observer).map_err(|error| Error::new(ErrorKind::Target, error))?;
+        if let Some(time) = self.config.time {
+            self.budget.limit(time);
+        }
+        let machines =
+            self.machines(&wasm, &observer).map_err(|error| Error::new(ErrorKind::Target, error))?;
+        let work = Work {
+            guest: Guest {
+                target: &self.target,
+                config: &self.config,
+                place: Place::of(&self.target, &self.config.out),
+            },
+            wasm: &wasm,
+            budget: &self.budget,
+            observer: &observer,
+        };
+        let done = match &self.config.job {
+            Job::Explore(settings) => work.explore(machines, settings),
+            Job::Check(options) => work.check(machines, options),
+        };
+        if let Some(exhaustion) = self.budget.exhaustion() {
+            return Err(Error::new(ErrorKind::Host, anyhow!(exhaustion)));
+        }
+        let summary = done.map_err(Error::of)?;
+        observer.on(Event::End(&summary)).map_err(Error::of)?;
+        Ok(summary)
+    }
+
+    fn load(&self, observer: &Told<'_>) -> anyhow::Result<Vec<u8>> {
+        let Config { guest_features, guest_profile, .. } = &self.config;
+        let build = load::Build {
+            features: guest_features,
+            profile: guest_profile.as_deref(),
+            budget: self.budget.clone(),
+        };
+        load::load(&self.target, &build, &mut |verb, text| observer.status(verb, text))
+    }
+
+    /// A machine for each worker, and for a check one more, which tells what paths noted.
+    fn machines(&self, wasm: &[u8], observer: &Told<'_>) -> anyhow::Result<Vec<Machine>> {
+        let Config { job, limits, selection, workers, .. } = &self.config;
+        let workers = workers.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get);
+        // No edge counts in a check.
+        let (count, selection) = match job {
+            Job::Explore(_) => (workers, selection.into()),
+            Job::Check(_) => (workers + 1, Selection { edges: Edges::None, ..Selection::default() }),
+        };
+        let cache = self.cache(observer);
+        let program = program(&self.target, wasm, limits.into(), selection, (cache.as_ref(), &self.budget))?;
+        let context = || format!("cannot explore `{}`", self.target.display());
+        let mut machines = Vec::new();
+        for _ in 0..count {
+            let mut machine = Machine::new(program.clone()).with_context(context)?;
+            if !self.config.uses_snapshots {
+                machine.set_uses_snapshots(false)?;
+            }
+            machines.push(machine);
+        }
+        Ok(machines)
+    }
+
+    fn cache(&self, observer: &Told<'_>) -> Option<Cache> {
+        let cache = self.config.cache.open()?;
+        let refused = |error: &anyhow::Error| {
+            observer
+                .warning(format!("the module is compiled anew, and not kept for the next time: {error:#}"));
+        };
+        cache.inspect_err(refused).ok()
+    }
+}
+
+/// The program of a target, whose machines the budget stops.
+///
+/// # Errors
+/// A module that cannot be explored.
+pub fn program(
+    target: &Path,
+    wasm: &[u8],
+    limits: Limits,
+    selection: Selection,
+    (cache, budget): (Option<&Cache>, &Budget),
+) -> anyhow::Result<Arc<Program>> {
+    let program = Program::load_with(wasm, limits, selection, cache, budget);
+    Ok(Arc::new(program.with_context(|| format!("cannot explore `{}`", target.display()))?))
+}
+
+/// The observer, which several threads may tell of progress.
+struct Told<'o>(Mutex<&'o mut dyn Observer>);
+
+impl<'o> Told<'o> {
+    fn lock(&self) -> MutexGuard<'_, &'o mut dyn Observer> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn on(&self, event: Event<'_>) -> anyhow::Result<()> {
+        Ok(self.lock().on(event)?)
+    }
+
+    /// Of no answer, so that it is no error where nobody listens.
+    fn status(&self, verb: &str, text: &str) {
+        let _ = self.lock().on(Event::Status { verb, text });
+    }
+
+    fn warning(&self, text: String) {
+        let _ = self.lock().on(Event::Warning(&text));
+    }
+
+    /// Tells of progress, unless another thread does so.
+    fn try_on(&self, event: Event<'_>) {
+        if let Ok(mut observer) = self.0.try_lock() {
+            let _ = observer.on(event);
+        }
+    }
+}
+
+/// A session whose target is loaded.
+struct Work<'s> {
+    guest: Guest<'s>,
+    wasm: &'s [u8],
+    budget: &'s Budget,
+    observer: &'s Told<'s>,
+}
+
+impl Work<'_> {
+    /// Warns of what no snapshot can hold, with what follows from it.
+    fn warn_of_obstacles(&self, program: &Program, what_follows: &str) {
+        if let Some(obstacle) = program.obstacles().first() {
+            let inside = obstacle.function.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
+            self.observer.warning(format!(
+                "{what_follows}, since snapshots cannot hold this: {}{inside} at {:#x}",
+                obstacle.what, obstacle.offset
+            ));
+        }
+    }
+}
+
+/// Says now and then that it is time to report progress.
+struct Pace(Mutex<Instant>);
+
+impl Pace {
+    fn new() -> Pace {
+        Pace(Mutex::new(Instant::now()))
+    }
+
+    fn is_due(&self) -> bool {
+        let Ok(mut last) = self.0.try_lock() else { return false };
+        let is_due = last.elapsed() > PROGRESS;
+        if is_due {
+            *last = Instant::now();
+        }
+        is_due
+    }
+}

@@ -1,0 +1,98 @@
+//! Where what belongs to a target is kept.
+
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Result;
+
+use crate::disk;
+use crate::outcome::Failure;
+
+/// A target's folder below the one that the user named.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    base: PathBuf,
+    folder: PathBuf,
+}
+
+/// Bytes that the name of a folder may have; a longer one is cut, and ends in a hash.
+const NAME_MAX: usize = 200;
+
+impl Place {
+    /// The place of this target below `out`.
+    pub fn of(target: &Path, out: &Path) -> Place {
+        Place { base: out.to_path_buf(), folder: out.join(name_of(target)) }
+    }
+
+    /// A folder that the user named.
+    pub fn at(folder: &Path) -> Place {
+        Place { base: folder.to_path_buf(), folder: folder.to_path_buf() }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The folder of findings.
+    pub fn findings(&self) -> PathBuf {
+        self.folder.join("findings")
+    }
+
+    /// The file of a finding.
+    pub fn trace(&self, failure: &Failure) -> PathBuf {
+        self.findings().join(format!("{}.json", failure.id()))
+    }
+
+    /// Makes the folders.
+    ///
+    /// # Errors
+    /// One is a symbolic link, or cannot be made.
+    pub fn make(&self) -> Result<()> {
+        disk::make_folder(&self.base, &self.findings())
+    }
+}
+
+/// The name of a target's folder: its path from the current folder with `+` between the parts, so that no two targets
+/// have the same. A path from elsewhere begins with `+`.
+pub(super) fn name_of(target: &Path) -> String {
+    let absolute = target.canonicalize().unwrap_or_else(|_| target.to_path_buf());
+    let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
+    let below = absolute.strip_prefix(&here).ok().filter(|below| !below.as_os_str().is_empty());
+    let parts = below.unwrap_or(&absolute).components().filter_map(|part| match part {
+        Component::Normal(name) => Some(plain(&name.to_string_lossy())),
+        _ => None,
+    });
+    let name = parts.collect::<Vec<_>>().join("+");
+    let name = if below.is_none() { format!("+{name}") } else { name };
+    if name.len() <= NAME_MAX {
+        return name;
+    }
+    let cut = (0..=NAME_MAX).rev().find(|at| name.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}+{}", &name[..cut], &blake3::hash(name.as_bytes()).to_hex()[..16])
+}
+
+/// A part of a path without what has a meaning in a name.
+fn plain(part: &str) -> String {
+    let plain = part.replace('%', "%25").replace('+', "%2B");
+    // A name may not begin as a flag does.
+    plain.strip_prefix('-').map_or(plain.clone(), |rest| format!("%2D{rest}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_has_a_name_of_its_own() {
+        let check = |target: &str, expected: &str| assert_eq!(name_of(Path::new(target)), expected);
+        check("/nowhere/a/x.wasm", "+nowhere+a+x.wasm");
+        check("/nowhere/a+x.wasm", "+nowhere+a%2Bx.wasm");
+        check("/nowhere/...wat", "+nowhere+...wat");
+        check("/nowhere/-x.wat", "+nowhere+%2Dx.wat");
+        check("Cargo.toml", "Cargo.toml");
+        check("./src/../src/lib.rs", "src+lib.rs");
+        let long = format!("/{}", "x".repeat(300));
+        assert_eq!(name_of(Path::new(&long)).len(), 217);
+        assert_ne!(name_of(Path::new(&long)), name_of(Path::new(&format!("{long}y"))));
+    }
+}

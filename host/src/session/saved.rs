@@ -1,0 +1,135 @@
+//! Findings that an earlier session saved.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::finding::{Finding, describe, steps_of};
+use super::{Event, Work};
+use crate::disk;
+use crate::explore;
+use crate::file::{Shrinking, TraceFile};
+use crate::machine::Machine;
+use crate::outcome::Failure;
+use crate::replay::{Replayed, replay};
+use crate::trace::Trace;
+
+/// A trace that an earlier session saved.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    /// Its file.
+    pub path: PathBuf,
+    /// What became of it.
+    pub fate: Fate,
+    /// The steps, where they could be read.
+    pub(super) trace: Trace,
+    /// How far it was shrunk.
+    pub(super) shrinking: Option<Shrinking>,
+}
+
+/// What became of a finding.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fate {
+    /// It fails as it did.
+    StillFails(Failure),
+    /// Every step passes.
+    Fixed,
+    /// Its trace can no longer be followed; why.
+    Stale(String),
+    /// There was no time to look.
+    Unknown,
+}
+
+impl Saved {
+    /// The failure, if it still happens.
+    pub fn still_fails(&self) -> Option<&Failure> {
+        match &self.fate {
+            Fate::StillFails(failure) => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// Whether it still fails, and was not shrunk to the end.
+    pub(super) fn is_pending(&self) -> bool {
+        self.still_fails().is_some() && self.shrinking == Some(Shrinking::Pending)
+    }
+
+    /// Whether it still fails in this way.
+    pub(super) fn fails_with(&self, failure: &Failure) -> bool {
+        self.still_fails().is_some_and(|known| known.is_same(failure))
+    }
+}
+
+impl Work<'_> {
+    /// Replays what was found before, in the order of its names, and tells what became of it.
+    pub(super) fn replay_saved(&self, machine: &mut Machine) -> Result<Vec<Saved>> {
+        let folder = self.guest.place.findings();
+        if !folder.exists() {
+            return Ok(Vec::new());
+        }
+        let files = disk::files(&folder, Some("json"));
+        let files = files.with_context(|| format!("cannot read the findings in `{}`", folder.display()))?;
+        let mut all = Vec::new();
+        for path in files {
+            let saved = replayed(machine, path);
+            self.observer.on(Event::Saved(&saved))?;
+            all.push(saved);
+        }
+        Ok(all)
+    }
+
+    /// Tells a finding that was saved before in full, as the first time; one that was not shrunk to the end is shrunk
+    /// further. Nothing where it did not happen again.
+    pub(super) fn tell_saved(
+        &self,
+        machine: &mut Machine,
+        saved: &Saved,
+        run: u64,
+    ) -> Result<Option<Finding>> {
+        let Some(failure) = saved.still_fails() else { return Ok(None) };
+        if saved.shrinking == Some(Shrinking::Pending) {
+            let found = explore::Finding { failure: failure.clone(), run, trace: saved.trace.clone() };
+            return self.tell(machine, &found, None, false);
+        }
+        let finding = Finding {
+            story: self.explain(machine, &saved.trace, failure),
+            failure: failure.clone(),
+            run,
+            found_after: None,
+            steps_before: steps_of(&saved.trace),
+            reproduce: self.guest.replay_command(&saved.path),
+            trace: saved.path.clone(),
+            is_minimal: saved.shrinking != Some(Shrinking::Limited),
+            was_known: true,
+            built: self.guest.built(),
+        };
+        self.observer.on(Event::Finding(&finding))?;
+        Ok(Some(finding))
+    }
+}
+
+fn replayed(machine: &mut Machine, path: PathBuf) -> Saved {
+    match read(machine, &path) {
+        Ok((file, trace)) => {
+            let program = machine.program();
+            let is_same = file.is_of(program.hash(), &program.limits().into(), &program.selection().into());
+            let fate = match replay(machine, &trace, is_same).0 {
+                Replayed::Failed(failure) => Fate::StillFails(*failure),
+                Replayed::Passed => Fate::Fixed,
+                Replayed::Stopped => Fate::Unknown,
+                diverged @ Replayed::Diverged { .. } => Fate::Stale(describe(machine, &trace, &diverged)),
+            };
+            Saved { path, fate, trace, shrinking: file.shrinking }
+        }
+        Err(error) => {
+            let fate = Fate::Stale(format!("{error:#}"));
+            Saved { path, fate, trace: Trace::default(), shrinking: None }
+        }
+    }
+}
+
+fn read(machine: &Machine, path: &Path) -> Result<(TraceFile, Trace)> {
+    let file = TraceFile::read(path)?;
+    let trace = file.trace(machine)?;
+    Ok((file, trace))
+}

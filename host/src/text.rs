@@ -1,0 +1,82 @@
+//! What a guest or a file says, made fit for a terminal.
+//!
+//! Names, messages, notes and values come from whoever wrote the module. Written raw, an escape sequence in them could
+//! move the cursor and forge what stands above, and a line break could forge a line of ours.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// As a part of one line: control characters, line breaks too, and what changes the direction of text are escaped.
+pub fn line(text: &str) -> Cow<'_, str> {
+    escaped(text, is_unfit)
+}
+
+/// As some lines, each after the first begins with `indent`.
+pub fn block(text: &str, indent: &str) -> String {
+    text.lines().map(line).collect::<Vec<_>>().join(&format!("\n{indent}"))
+}
+
+/// What we print, of which parts may be a guest's: as [`line`], but for line breaks, which are ours by now.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| c != '\n' && is_unfit(c))
+}
+
+fn escaped(text: &str, is_unfit: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_unfit) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            _ if !is_unfit(c) => escaped.push(c),
+            '\n' | '\r' | '\t' => write!(escaped, "{}", c.escape_debug()).expect("writing to a string works"),
+            _ => write!(escaped, "{}", c.escape_unicode()).expect("writing to a string works"),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// Control characters, separators of lines and paragraphs, and marks that turn text around or are invisible.
+fn is_unfit(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// JSON as a terminal may be given it: the control characters that JSON lets stand are escaped too.
+pub fn json(text: &str) -> Cow<'_, str> {
+    let is_unfit = |c: char| !c.is_ascii() && is_unfit(c) || c == '\x7f';
+    if !text.contains(is_unfit) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match is_unfit(c) {
+            true => write!(escaped, "\\u{:04x}", u32::from(c)).expect("writing to a string works"),
+            false => escaped.push(c),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_moves_the_cursor_gets_through() {
+        assert_eq!(line("plain é 漢"), "plain é 漢");
+        assert_eq!(line("a\x1b[2Kholds\u{9b}\r\n\t"), r"a\u{1b}[2Kholds\u{9b}\r\n\t");
+        assert_eq!(line("\u{202e}evil\u{2028}\u{feff}"), r"\u{202e}evil\u{2028}\u{feff}");
+        assert_eq!(block("left: 1\nright: 2\x07", "    "), "left: 1\n    right: 2\\u{7}");
+        assert_eq!(printable("two\nlines\x1b"), "two\nlines\\u{1b}");
+    }
+
+    #[test]
+    fn json_stays_what_it_says() {
+        let value = serde_json::json!({ "a\x1b": "\u{9b}\x7f\u{202e}é" });
+        let text = value.to_string();
+        let escaped = json(&text);
+        assert_eq!(escaped, r#"{"a\u001b":"\u009b\u007f\u202eé"}"#);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+    }
+}
