@@ -19,16 +19,16 @@ pub enum Over {
 }
 
 /// The error of a job whose budget ended before it had anything to report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stopped(pub Over);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Why it ended.
+    pub over: Over,
+    why: String,
+}
 
 impl std::fmt::Display for Stopped {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self.0 {
-            Over::Time => "the time was up (--time) before the search began",
-            Over::Interrupt => "interrupted before the search began",
-            Over::Exhausted => "this machine has no room for what is to be done",
-        })
+        f.write_str(&self.why)
     }
 }
 
@@ -84,7 +84,8 @@ impl Budget {
     /// The user asked to stop; whether for the second time. To be called from anywhere.
     pub fn interrupt(&self) -> bool {
         let interrupt = |over| (over != EXHAUSTED).then_some(INTERRUPT);
-        self.0.over.fetch_update(Ordering::Relaxed, Ordering::Relaxed, interrupt) == Ok(INTERRUPT)
+        let before = self.0.over.fetch_update(Ordering::Relaxed, Ordering::Relaxed, interrupt);
+        before.is_ok_and(|before| before == INTERRUPT)
     }
 
     /// Why it is over, once it is.
@@ -102,7 +103,13 @@ impl Budget {
     /// # Errors
     /// It is.
     pub fn check(&self) -> Result<(), Stopped> {
-        self.over().map_or(Ok(()), |over| Err(Stopped(over)))
+        let Some(over) = self.over() else { return Ok(()) };
+        let why = match over {
+            Over::Time => "the time was up (--time) before the search began".to_string(),
+            Over::Interrupt => "interrupted before the search began".to_string(),
+            Over::Exhausted => self.exhaustion().unwrap_or_default(),
+        };
+        Err(Stopped { over, why })
     }
 
     /// Whether it is over.

@@ -4,7 +4,7 @@ use crate::choice::Chooser;
 use crate::explain::{Part, does_not_matter, is_droppable};
 use crate::file::name_of;
 use crate::machine::{Machine, Told};
-use crate::outcome::{Failure, FailureKind};
+use crate::outcome::{Failure, FailureKind, Outcome};
 use crate::replay::replay;
 use crate::target::{Target, attempt};
 use crate::trace::{Action, Trace};
@@ -122,7 +122,12 @@ fn each_told(machine: &mut Machine, trace: &Trace, mut f: impl FnMut(&Machine, A
             None => reach(machine, trace, index),
         }
         let what = (step.action, step.seed);
-        attempt(machine, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
+        let outcome = attempt(machine, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
+        if outcome == Outcome::Stopped {
+            // What is left is named, and not told.
+            trace.steps()[index + 1..].iter().for_each(|step| f(machine, step.action, Told::default()));
+            return;
+        }
     }
 }
 

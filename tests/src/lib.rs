@@ -57,7 +57,7 @@ pub fn seeded(seed: u64) -> Options {
 
 /// Shrinks a finding to where no pass helps.
 pub fn shrunk(machine: &mut Machine, finding: &Finding) -> Shrunk {
-    let shrunk = shrink(machine, &finding.trace, &finding.failure, u64::MAX, |_, _| true);
+    let shrunk = shrink(machine, &finding.trace, &finding.failure, &[], u64::MAX, |_, _| true);
     shrunk.unwrap_or_else(|not| panic!("{}: {not:?}", finding.failure))
 }
 

@@ -47,7 +47,8 @@ fn row(program: &Arc<Program>, name: &str) -> Row {
         explorer.explore(|progress| progress.findings == 0 && progress.runs < 100_000);
         let Some(finding) = explorer.findings().next().cloned() else { continue };
         let start = Instant::now();
-        let shrunk = shrink(&mut machine, &finding.trace, &finding.failure, 20_000, |_, _| true).unwrap();
+        let shrunk =
+            shrink(&mut machine, &finding.trace, &finding.failure, &[], 20_000, |_, _| true).unwrap();
         row.slowest = row.slowest.max(start.elapsed());
         row.executions += shrunk.executions;
         let story = spelunk::story::tell(&mut machine, &shrunk.trace);

@@ -90,7 +90,8 @@ fn lock_opens_with_its_combination() {
     check_story("lock", &[], 1, expected);
 }
 
-/// Runs and steps until the lock is open, the medians over 20 seeds. Every finding replays.
+/// Runs and steps until the lock is open, the medians over 20 seeds. Every finding replays. Which edges a guest has is up to the
+/// compiler that builds it, so what is asserted of them are the goals; `explore/tests.rs` has exact figures of such a lock.
 fn lock_medians(features: &[&str], runs_max: u64) -> (u64, u64) {
     on_guest_stack(|| {
         let program = program("lock", features);
@@ -134,8 +135,7 @@ fn priority_queue_pops_an_item_that_is_not_the_largest() {
             check_replays(&program, &finding.trace, &finding.failure);
             let shrunk = shrunk(&mut machine, &finding);
             check_replays(&program, &shrunk.trace, &shrunk.failure);
-            let steps = steps_of(&shrunk.trace);
-            assert!(steps >= 10, "its README says that ten steps are the fewest known, here are {steps}");
+            assert_eq!(steps_of(&shrunk.trace), 10, "the fewest known, as its README says");
         }
     })
 }
@@ -180,7 +180,7 @@ fn snapshots_change_no_result() {
         for path in ["bank", COUNTER] {
             let program = program(path, &[]);
             let with = explored(&program, true, 5_000);
-            assert!(!with.1.is_empty());
+            assert_eq!(with.1.len(), 1);
             assert_eq!(with, explored(&program, false, 5_000), "{path}");
         }
     })

@@ -21,7 +21,7 @@
 //! Everything but the export names is there on native targets too, so that the same code is checked
 //! everywhere and nothing is reported as never used.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{Attribute, Error, ItemImpl, Token};
@@ -41,8 +41,7 @@ pub(crate) fn harness(arguments: TokenStream, block: TokenStream) -> TokenStream
     let mut block: ItemImpl = match syn::parse2(block.clone()) {
         Ok(block) => block,
         Err(error) => {
-            let error = Error::new(error.span(), format!("`#[harness]` stands on an `impl` block: {error}"));
-            let error = error.into_compile_error();
+            let error = unread(&block, &error).into_compile_error();
             return quote!(#error #block);
         }
     };
@@ -59,36 +58,60 @@ pub(crate) fn harness(arguments: TokenStream, block: TokenStream) -> TokenStream
     }
 }
 
+/// Why this is no `impl` block.
+fn unread(block: &TokenStream, error: &Error) -> Error {
+    let inner = block.clone().into_iter().filter_map(|token| match token {
+        TokenTree::Group(group) => Some(group.stream()),
+        _ => None,
+    });
+    let is_macro = |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if ident == "macro_rules");
+    match inner.flatten().find(is_macro) {
+        Some(token) => Error::new_spanned(
+            token,
+            "a macro cannot be defined in an `impl` block: define it before the `#[harness]` block",
+        ),
+        None => Error::new(error.span(), format!("`#[harness]` stands on an `impl` block: {error}")),
+    }
+}
+
 /// The methods that draw the arguments: methods, because the expressions of the user say `self`.
 fn methods(harness: &Harness) -> TokenStream {
     let self_type = &harness.self_type;
-    let setup = setup_method(harness.setup.as_ref());
+    let setups = setup_methods(&harness.setups);
     let rules = harness.rules.iter().map(rule_method);
     let preconditions = harness.rules.iter().filter(|rule| rule.has_precondition()).map(precondition_method);
     quote! {
         #[doc(hidden)]
         #[allow(dead_code, clippy::all, clippy::pedantic)]
         impl #self_type {
-            #setup
+            #setups
             #(#rules)*
             #(#preconditions)*
         }
     }
 }
 
-fn setup_method(setup: Option<&Setup>) -> TokenStream {
-    let body = match setup {
-        None => quote!(<Self as ::core::default::Default>::default()),
-        Some(Setup { method, arguments }) => {
-            let ident = &method.ident;
-            let names = arguments.iter().map(|argument| &argument.ident);
-            // No argument of the setup comes from a pool, so `self` is never written.
-            let draws = draws(&<Token![self]>::default(), arguments);
-            quote!(#draws Self::#ident(#(#names),*))
+/// One method for each alternative, and one for where there is none.
+fn setup_methods(setups: &[Setup]) -> TokenStream {
+    let alternatives = setups.iter().map(|Setup { method: Method { ident, cfgs }, arguments }| {
+        let names = arguments.iter().map(|argument| &argument.ident);
+        // No argument of the setup comes from a pool, so `self` is never written.
+        let draws = draws(&<Token![self]>::default(), arguments);
+        quote! {
+            #(#cfgs)*
+            fn __spelunk_setup() -> Self { #draws Self::#ident(#(#names),*) }
         }
-    };
+    });
+    // An alternative without `#[cfg]` is always there: `all()` is true.
+    let present = setups.iter().map(|setup| {
+        let predicates =
+            setup.method.cfgs.iter().filter_map(|cfg| Some(&cfg.meta.require_list().ok()?.tokens));
+        quote!(all(#(#predicates),*))
+    });
     quote! {
-        fn __spelunk_setup() -> Self { #body }
+        #(#alternatives)*
+        #[cfg(not(any(#(#present),*)))]
+        fn __spelunk_setup() -> Self { <Self as ::core::default::Default>::default() }
     }
 }
 
@@ -184,8 +207,8 @@ fn exports(harness: &Harness) -> TokenStream {
     let setup = export("setup", "setup", &[], None, quote!(STATE.start(<#self_type>::__spelunk_setup)));
     let rules = harness.rules.iter().map(|rule| rule_exports(self_type, rule));
     let invariants = harness.invariants.iter().map(|invariant| invariant_export(self_type, invariant));
-    let teardown = harness.teardown.as_ref().map(|teardown| teardown_export(self_type, teardown));
-    let state = harness.state.as_ref().map(|state| state_export(self_type, state));
+    let teardowns = harness.teardowns.iter().map(|teardown| teardown_export(self_type, teardown));
+    let states = harness.states.iter().map(|state| state_export(self_type, state));
     let independences = harness.independences.iter().map(independence);
     quote! {
         #[allow(dead_code, clippy::all, clippy::pedantic)]
@@ -194,8 +217,8 @@ fn exports(harness: &Harness) -> TokenStream {
             #setup
             #(#rules)*
             #(#invariants)*
-            #teardown
-            #state
+            #(#teardowns)*
+            #(#states)*
             #(#independences)*
         };
     }
@@ -363,9 +386,49 @@ mod tests {
     }
 
     #[test]
+    fn of_alternatives_each_stands_under_its_cfg() {
+        let block = "impl B {
+            #[setup] #[cfg(a)] #[cfg(b)] fn new() -> Self { B }
+            #[setup] #[cfg(not(a))] fn new(size: u8) -> Self { B }
+            #[rule] #[cfg(a)] fn r(&mut self) {}
+            #[rule] #[cfg(not(a))] fn r(&mut self, key: u8) {}
+            #[teardown] #[cfg(a)] fn end(self) {}
+            #[teardown] #[cfg(not(a))] fn end(self) {}
+        }";
+        exports_of(block, &["setup", "rule:r", "rule:r", "teardown", "teardown"]);
+        let text = expanded(block);
+        let other =
+            "# [cfg (not (any (all (a , b) , all (not (a)))))] fn __spelunk_setup () -> Self { < Self as";
+        assert!(text.contains(other), "{text}");
+        assert_eq!(
+            text.matches("# [cfg (not (a))]").count(),
+            3 + 4,
+            "the methods, and what is made of them: {text}"
+        );
+        assert_eq!(text.matches("fn __spelunk_setup").count(), 3, "{text}");
+        assert!(
+            expanded("impl B { #[rule] fn r(&self) {} }")
+                .contains("# [cfg (not (any ()))] fn __spelunk_setup")
+        );
+    }
+
+    #[test]
     fn a_rule_without_arguments_asks_the_host_nothing() {
         let text = expanded("impl B { #[rule] fn r(&mut self) {} }");
         assert!(!text.contains("verbose"), "{text}");
+    }
+
+    #[test]
+    fn a_block_that_is_no_impl_block() {
+        let message = |block: &str| {
+            let text = harness(TokenStream::new(), block.parse().unwrap()).to_string();
+            text.split('"').nth(1).unwrap().to_string()
+        };
+        assert_eq!(
+            message("impl B { #[rule] fn r(&self) {} macro_rules! m { () => {} } }"),
+            "a macro cannot be defined in an `impl` block: define it before the `#[harness]` block"
+        );
+        assert_eq!(message("struct B;"), "`#[harness]` stands on an `impl` block: expected `impl`");
     }
 
     #[test]

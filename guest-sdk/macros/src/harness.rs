@@ -10,12 +10,22 @@ use syn::{Attribute, Expr, Ident, Receiver, Token, Type};
 /// What the marked methods of one `impl` block say.
 pub(crate) struct Harness {
     pub(crate) self_type: Type,
-    pub(crate) setup: Option<Setup>,
+    /// More than one where they are alternatives by `#[cfg]`, as below.
+    pub(crate) setups: Vec<Setup>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) invariants: Vec<Invariant>,
-    pub(crate) teardown: Option<Teardown>,
-    pub(crate) state: Option<Method>,
+    pub(crate) teardowns: Vec<Teardown>,
+    pub(crate) states: Vec<Method>,
     pub(crate) independences: Vec<Independence>,
+}
+
+impl Harness {
+    /// One of which nothing is read yet.
+    pub(crate) fn new(self_type: Type) -> Harness {
+        let (setups, rules, invariants) = (Vec::new(), Vec::new(), Vec::new());
+        let (teardowns, states, independences) = (Vec::new(), Vec::new(), Vec::new());
+        Harness { self_type, setups, rules, invariants, teardowns, states, independences }
+    }
 }
 
 /// Two rules, by the names of their exports, whose order does not matter.

@@ -48,6 +48,9 @@ use proc_macro::TokenStream;
 /// arguments, lead to the same state in either order, and that neither makes the other possible or
 /// impossible. With `--reduce` one of the two orders is explored. The checker believes it.
 ///
+/// A method may have alternatives: several of one name, of which `#[cfg]`s take one. Macros are expanded after the block is read,
+/// so none may be called in it: helpers that a macro writes stand in another `impl` block.
+///
 /// A module has one harness: its exports would collide with those of another.
 #[proc_macro_attribute]
 pub fn harness(arguments: TokenStream, block: TokenStream) -> TokenStream {

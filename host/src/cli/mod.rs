@@ -321,7 +321,7 @@ impl Guest {
         let cache = Caching::from(compiled).open().and_then(Result::ok);
         let wasm = self.load(console, budget)?;
         let (limits, selection) = ((&file.limits).into(), (&file.selection).into());
-        let program = session::program(&self.target, &wasm, limits, selection, (cache.as_ref(), budget))?;
+        let program = session::program(&self.target, &wasm, (limits, selection), cache.as_ref(), budget)?;
         Machine::new(program).with_context(|| format!("cannot explore `{}`", self.target.display()))
     }
 }

@@ -72,7 +72,7 @@ impl Shrink {
         budget: &Budget,
     ) -> Result<Shrunk, NotReproduced> {
         let mut redrawn = Instant::now();
-        shrink(machine, trace, failure, self.shrink_budget, |executions, steps| {
+        shrink(machine, trace, failure, &[], self.shrink_budget, |executions, steps| {
             if redrawn.elapsed() > Duration::from_millis(100) {
                 redrawn = Instant::now();
                 let _ = output.console.on(Event::Shrinking { executions, steps });

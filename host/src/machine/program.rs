@@ -350,7 +350,9 @@ fn compile_within(
     loop {
         match receiver.recv_timeout(POLL) {
             Ok(compiled) => return compiled,
-            Err(RecvTimeoutError::Timeout) => budget.check()?,
+            Err(RecvTimeoutError::Timeout) => {
+                budget.check().context("compiling the module did not come to its end")?;
+            }
             Err(RecvTimeoutError::Disconnected) => {
                 let panic = thread.join().expect_err("a thread that sends nothing panics");
                 std::panic::resume_unwind(panic)

@@ -17,6 +17,7 @@ use crate::replay::Replayed;
 use crate::report;
 use crate::shrink::{NotReproduced, Shrunk, shrink};
 use crate::story::{self, Line};
+use crate::target::Target as _;
 use crate::trace::{Action, Trace};
 
 /// A failure with the simplest trace that is known to cause it, and where it was saved.
@@ -221,7 +222,15 @@ impl Work<'_> {
         budget: u64,
     ) -> Result<Shrunk, NotReproduced> {
         let pace = Pace::new();
-        shrink(machine, trace, failure, budget, |executions, steps| {
+        let rules: Vec<u16> = match &self.guest.config.job {
+            Job::Check(_) => Vec::new(),
+            Job::Explore(settings) => {
+                let rules =
+                    (0..).zip(machine.rules()).filter(|(_, rule)| settings.rules.contains(&rule.name));
+                rules.map(|(index, _)| index).collect()
+            }
+        };
+        shrink(machine, trace, failure, &rules, budget, |executions, steps| {
             if pace.is_due() {
                 self.observer.try_on(Event::Shrinking { executions, steps });
             }

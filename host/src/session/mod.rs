@@ -29,9 +29,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Over};
 use crate::load;
 use crate::machine::{Cache, Edges, Limits, Machine, Program, Selection};
 
@@ -166,8 +166,9 @@ impl Session {
             Job::Explore(settings) => work.explore(machines, settings),
             Job::Check(options) => work.check(machines, options),
         };
-        if let Some(exhaustion) = self.budget.exhaustion() {
-            return Err(Error::new(ErrorKind::Host, anyhow!(exhaustion)));
+        // What a guest did on a host that could not go on does not count.
+        if self.budget.over() == Some(Over::Exhausted) {
+            self.budget.check().map_err(|error| Error::of(error.into()))?;
         }
         let summary = done.map_err(Error::of)?;
         observer.on(Event::End(&summary)).map_err(Error::of)?;
@@ -194,7 +195,7 @@ impl Session {
             Job::Check(_) => (workers + 1, Selection { edges: Edges::None, ..Selection::default() }),
         };
         let cache = self.cache(observer);
-        let program = program(&self.target, wasm, limits.into(), selection, (cache.as_ref(), &self.budget))?;
+        let program = program(&self.target, wasm, (limits.into(), selection), cache.as_ref(), &self.budget)?;
         let context = || format!("cannot explore `{}`", self.target.display());
         let mut machines = Vec::new();
         for _ in 0..count {
@@ -224,9 +225,9 @@ impl Session {
 pub fn program(
     target: &Path,
     wasm: &[u8],
-    limits: Limits,
-    selection: Selection,
-    (cache, budget): (Option<&Cache>, &Budget),
+    (limits, selection): (Limits, Selection),
+    cache: Option<&Cache>,
+    budget: &Budget,
 ) -> anyhow::Result<Arc<Program>> {
     let program = Program::load_with(wasm, limits, selection, cache, budget);
     Ok(Arc::new(program.with_context(|| format!("cannot explore `{}`", target.display()))?))

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Draft;
+use super::edit::Draft;
 use crate::choice::{Choice, Kind, Span, Value, mix};
 use crate::trace::Action;
 

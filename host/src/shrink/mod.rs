@@ -2,9 +2,11 @@
 //!
 //! Simplicity is shortlex: fewer steps, then fewer faults toggled, then fewer choices, then smaller values,
 //! the first that differs counting. One gate runs candidates and replaces the best; only a strictly simpler
-//! trace of the same failure passes. A candidate runs from the state before its first change, which the gate
-//! keeps for every step of the best trace.
+//! trace of the same failure passes. A candidate is a list of edits of the best trace, which the gate applies, runs from the
+//! state before the first step that they change, and takes back where the candidate does not pass.
 
+mod edit;
+mod gate;
 mod known;
 mod layout;
 mod numbers;
@@ -12,18 +14,14 @@ mod spans;
 mod steps;
 mod values;
 
-use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
-use crate::choice::{Choice, Chooser, Hole, Value};
-use crate::outcome::{Failure, Outcome, Reject};
+use crate::choice::{Choice, Value};
+use crate::outcome::Failure;
 use crate::replay::{Replayed, replay};
-use crate::target::{Target, attempt};
-use crate::trace::{Action, Step, Trace};
-use known::{End, Known, Path, START, fingerprint};
-use layout::Layout;
+use crate::target::Target;
+use crate::trace::{Action, Trace};
+use gate::Gate;
 
 /// How shrinking ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,8 +42,9 @@ pub struct Shrunk {
 #[derive(Clone, Debug, PartialEq)]
 pub struct NotReproduced(pub Replayed);
 
-/// Shrinks `trace`, which fails with `failure`, within `executions_max` candidates. `progress` is told the
-/// number of executions and of steps left with each candidate, and says whether to go on.
+/// Shrinks `trace`, which fails with `failure`, within `executions_max` candidates. Where a candidate calls other rules than
+/// the trace, they are among `rules`, by index; empty is all. `progress` gets the number of executions and of steps left
+/// with each candidate, and returns whether to continue.
 ///
 /// # Errors
 /// The trace does not fail this way when it is replayed.
@@ -53,6 +52,7 @@ pub fn shrink<T: Target>(
     target: &mut T,
     trace: &Trace,
     failure: &Failure,
+    rules: &[u16],
     executions_max: u64,
     mut progress: impl FnMut(u64, usize) -> bool,
 ) -> Result<Shrunk, NotReproduced> {
@@ -61,264 +61,22 @@ pub fn shrink<T: Target>(
         Replayed::Failed(found) if found.is_same(failure) => {}
         _ => return Err(NotReproduced(replayed)),
     }
-    let mut gate = Gate {
-        target,
-        failure: failure.clone(),
-        drafts: drafts_of(&best),
-        before: Vec::new(),
-        known: Known::default(),
-        tried: BTreeSet::new(),
-        layouts: RefCell::default(),
-        others: BTreeMap::new(),
-        executions: 0,
-        executions_max,
-        chooser: Chooser::default(),
-        enabled: Vec::new(),
-        progress: &mut progress,
-        is_stopped: false,
-        best,
-    };
-    gate.keep_states();
+    let mut gate = Gate::new(target, best, failure, rules, executions_max, &mut progress);
     while !gate.is_over() && (gate.round() || gate.rewrite_steps()) {}
     let is_minimal = !gate.is_over();
     let executions = gate.executions;
-    let others = std::mem::take(&mut gate.others).into_values().collect();
-    let best = std::mem::take(&mut gate.best);
+    let (best, last, others) = gate.into_parts();
     // From zero once more: what is reported is what a replay will do.
-    match replay(gate.target, &best, false) {
+    match replay(target, &best, false) {
         (Replayed::Failed(found), trace) if found.is_same(failure) => {
             Ok(Shrunk { trace, failure: *found, executions, is_minimal, others })
         }
+        // There was no time left to do so. It was executed when it became the best.
+        (Replayed::Stopped, _) => {
+            Ok(Shrunk { trace: best, failure: last, executions, is_minimal: false, others })
+        }
         (other, _) => Err(NotReproduced(other)),
     }
-}
-
-/// A step of a candidate.
-#[derive(Clone, PartialEq)]
-struct Draft {
-    action: Action,
-    seed: u64,
-    values: Vec<Value>,
-    hole: Option<DraftHole>,
-    /// What is asked beyond `values` is drawn from the seed; else it is answered with the simplest.
-    draws: bool,
-}
-
-/// A span that is to be all simplest.
-#[derive(Clone, Copy, PartialEq)]
-struct DraftHole {
-    hole: Hole,
-    /// Index of its first choice.
-    start: usize,
-    /// Spans that open with it, within it.
-    nested: u16,
-}
-
-/// What is known of the state before a step.
-#[derive(Clone)]
-struct Before<S> {
-    /// None where the target has no snapshots.
-    state: Option<S>,
-    path: Path,
-}
-
-/// The one place where candidates are executed.
-struct Gate<'a, T: Target> {
-    target: &'a mut T,
-    failure: Failure,
-    best: Trace,
-    /// The steps of `best`.
-    drafts: Vec<Draft>,
-    /// Before each step of `best`.
-    before: Vec<Before<T::Snapshot>>,
-    known: Known,
-    /// Fingerprints of the candidates, of which none is looked at twice.
-    tried: BTreeSet<Path>,
-    /// How the choices of the best trace's steps lie in spans, as far as it was asked.
-    layouts: RefCell<BTreeMap<usize, Rc<Layout>>>,
-    others: BTreeMap<String, (Failure, Trace)>,
-    executions: u64,
-    executions_max: u64,
-    chooser: Chooser,
-    enabled: Vec<u16>,
-    progress: &'a mut dyn FnMut(u64, usize) -> bool,
-    /// The caller asked to stop.
-    is_stopped: bool,
-}
-
-impl<T: Target> Gate<'_, T> {
-    /// One round of all passes. Whether any helped.
-    fn round(&mut self) -> bool {
-        let passes: &[fn(&mut Self) -> bool] = &[
-            Self::lower_all,
-            Self::delete_steps,
-            Self::delete_rows,
-            Self::collapse_spans,
-            Self::merge_rows,
-            Self::hoist_spans,
-            Self::lower_each_to_simplest,
-            Self::lower_equal,
-            Self::lower_together,
-            Self::lower_each,
-            Self::reorder_spans,
-            Self::delete_choices,
-            Self::redistribute,
-        ];
-        let mut helped = false;
-        for pass in passes {
-            helped |= pass(self);
-        }
-        helped
-    }
-
-    /// Records the state before each step of the best trace.
-    fn keep_states(&mut self) {
-        let drafts = self.drafts.clone();
-        self.target.reset();
-        self.execute(&drafts, 0);
-    }
-
-    /// Whether no candidate may be tried any more.
-    fn is_over(&self) -> bool {
-        self.is_stopped || self.executions >= self.executions_max
-    }
-
-    /// Tries a candidate that is the best trace up to step `from`. Whether it became the best.
-    fn is_better(&mut self, candidate: &[Draft], from: usize) -> bool {
-        if !self.may_be_simpler(candidate) {
-            return false;
-        }
-        let before = self.before.clone();
-        if let Some(trace) = self.failing(candidate, from)
-            && compare(&trace, &self.best) == Ordering::Less
-        {
-            self.become_best(trace);
-            return true;
-        }
-        self.before = before;
-        false
-    }
-
-    fn become_best(&mut self, trace: Trace) {
-        self.drafts = drafts_of(&trace);
-        self.best = trace;
-        self.layouts.borrow_mut().clear();
-    }
-
-    /// The trace of a candidate, which is the best up to step `from`, where it is executed and ends in the
-    /// failure; `before` is then that of this trace.
-    fn failing(&mut self, candidate: &[Draft], from: usize) -> Option<Trace> {
-        if self.is_over() || candidate.is_empty() || !self.tried.insert(fingerprint(candidate)) {
-            return None;
-        }
-        self.is_stopped |= !(self.progress)(self.executions, self.best.len());
-        let from = from.min(self.before.len() - 1);
-        if self.known.covers(self.before[from].path, &candidate[from..]) {
-            return None;
-        }
-        self.executions += 1;
-        let from = match &self.before[from].state {
-            Some(state) => {
-                self.target.restore(state);
-                from
-            }
-            None => {
-                self.target.reset();
-                0
-            }
-        };
-        let before = self.before.clone();
-        self.before.truncate(from + 1);
-        let (trace, skipped) = self.execute(candidate, from)?;
-        if skipped {
-            // What was skipped evaluated preconditions; only an execution without it counts.
-            self.before = before;
-            return self.failing(&drafts_of(&trace), from);
-        }
-        Some(trace)
-    }
-
-    /// Whether a candidate may turn out to be simpler than the best: it is not longer, and where it first
-    /// differs its answer fits the question, which is the same, and is simpler unless it is shorter.
-    fn may_be_simpler(&self, candidate: &[Draft]) -> bool {
-        if candidate.iter().any(|draft| draft.hole.is_some() || draft.draws)
-            || candidate.len() < self.drafts.len()
-        {
-            return true;
-        }
-        let choices = |drafts: &[Draft]| drafts.iter().map(|draft| draft.values.len()).sum::<usize>();
-        let is_shorter = choices(candidate) < choices(&self.drafts);
-        let mut pairs = candidate.iter().zip(&self.drafts).zip(self.best.steps());
-        let Some(((new, old), step)) = pairs.find(|((new, old), _)| new != old) else { return false };
-        if new.action != old.action {
-            return true;
-        }
-        let mut answers = new.values.iter().zip(&old.values).zip(self.best.choices(step));
-        match answers.find(|((new, old), _)| new != old) {
-            Some(((new, _), choice)) => choice.kind.fit(new).is_some_and(|value| {
-                is_shorter || compare_choices(&Choice { kind: choice.kind, value }, choice) == Ordering::Less
-            }),
-            None => is_shorter,
-        }
-    }
-
-    /// Executes `candidate[from..]` on the state before step `from`, which is the last of `before`, and keeps
-    /// what is before each later step. The whole trace, and whether steps were skipped because they may not be
-    /// called, where it ends in the failure.
-    fn execute(&mut self, candidate: &[Draft], from: usize) -> Option<(Trace, bool)> {
-        let mut trace = Trace::default();
-        trace.extend(&self.best, from);
-        let mut path = self.before.pop().map_or(START, |before| before.path);
-        let mut skipped = false;
-        for draft in &candidate[from..] {
-            self.before.push(Before { state: self.target.snapshot(), path });
-            let values = draft.values.iter().cloned().map(Some);
-            let what = (draft.action, draft.seed);
-            self.chooser.hole = draft.hole.map(|hole| hole.hole);
-            self.chooser.draws_nothing = !draft.draws;
-            let outcome =
-                attempt(self.target, &mut self.chooser, &mut self.enabled, what, values, &mut trace);
-            let end = match &outcome {
-                Outcome::Pass => End::Passed,
-                Outcome::Reject(Reject::Precondition) => End::Skipped,
-                Outcome::Fail(_) | Outcome::Reject(_) => End::Stopped,
-                Outcome::Stopped => {
-                    self.is_stopped = true;
-                    return None;
-                }
-            };
-            let made = match trace.steps().last() {
-                Some(step) if end != End::Skipped => (trace.choices(step), trace.spans(step)),
-                _ => Default::default(),
-            };
-            path = self.known.learn(path, draft.action, made, end);
-            match outcome {
-                Outcome::Pass => {}
-                Outcome::Fail(found) if found.is_same(&self.failure) => return Some((trace, skipped)),
-                Outcome::Fail(found) => {
-                    if !skipped {
-                        self.others.entry(found.id()).or_insert((*found, trace));
-                    }
-                    return None;
-                }
-                Outcome::Reject(Reject::Precondition) => skipped = true,
-                Outcome::Reject(_) | Outcome::Stopped => return None,
-            }
-        }
-        None
-    }
-}
-
-fn drafts_of(trace: &Trace) -> Vec<Draft> {
-    let values = |step: &Step| trace.choices(step).iter().map(|choice| choice.value.clone()).collect();
-    let draft = |step: &Step| Draft {
-        action: step.action,
-        seed: step.seed,
-        values: values(step),
-        hole: None,
-        draws: false,
-    };
-    trace.steps().iter().map(draft).collect()
 }
 
 /// Shortlex: see the module's documentation.
@@ -346,9 +104,11 @@ fn compare_choices(a: &Choice, b: &Choice) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::choice::Kind;
+    use crate::choice::{Chooser, Kind};
     use crate::explore::{Explorer, Options};
     use crate::model::{Model, fail};
+    use crate::outcome::Outcome;
+    use crate::trace::Step;
 
     fn draw(chooser: &mut Chooser, kind: Kind) -> i64 {
         match *chooser.choose(kind) {
@@ -373,7 +133,7 @@ mod tests {
                 explorer.explore(|p| p.findings == 0 && p.steps < 1_000_000);
                 let finding = explorer.findings().next().expect("there is a bug").clone();
                 let shrunk =
-                    shrink(&mut model, &finding.trace, &finding.failure, 100_000, |_, _| true).unwrap();
+                    shrink(&mut model, &finding.trace, &finding.failure, &[], 100_000, |_, _| true).unwrap();
                 assert!(shrunk.is_minimal);
                 assert_eq!(story(&shrunk.trace), expected, "seed {seed}");
             }
@@ -447,6 +207,34 @@ mod tests {
     }
 
     #[test]
+    fn no_candidate_calls_a_rule_that_may_not_be_drawn() {
+        let mut model = Model::new(0, &["add", "jump", "check"], &[], |state, action, _, edge| {
+            match action {
+                Action::Rule(0) => *state += 1,
+                Action::Rule(1) => *state += 5,
+                _ if *state >= 3 => return fail("at least 3"),
+                _ => {}
+            }
+            edge((*state).min(9));
+            Outcome::Pass
+        });
+        let options = Options { seed: 1, rules: vec![0, 2], ..Options::default() };
+        let mut explorer = Explorer::new(&mut model, options);
+        explorer.explore(|p| p.findings == 0);
+        let finding = explorer.findings().next().unwrap().clone();
+        for (rules, expected) in [
+            (&[0, 2][..], "Rule(0); Rule(0); Rule(0); Rule(2)"),
+            (&[], "Rule(1); Rule(2)"),
+            (&[0, 1, 2], "Rule(1); Rule(2)"),
+        ] {
+            let shrunk =
+                shrink(&mut model, &finding.trace, &finding.failure, rules, 100_000, |_, _| true).unwrap();
+            assert!(shrunk.is_minimal);
+            assert_eq!(story(&shrunk.trace), expected, "{rules:?}");
+        }
+    }
+
+    #[test]
     fn shrinking_never_slips_to_another_failure() {
         fn two() -> Model<i64> {
             Model::new(0, &["go"], &[], |_, _, chooser, _| match integer(chooser, 0, 1000) {
@@ -462,7 +250,7 @@ mod tests {
             explorer.explore(|p| p.findings < 2);
             for finding in explorer.findings().cloned().collect::<Vec<_>>() {
                 let shrunk =
-                    shrink(&mut model, &finding.trace, &finding.failure, 10_000, |_, _| true).unwrap();
+                    shrink(&mut model, &finding.trace, &finding.failure, &[], 10_000, |_, _| true).unwrap();
                 let is_large = finding.failure.message == "large";
                 assert_eq!(story(&shrunk.trace), if is_large { "Rule(0) 900" } else { "Rule(0) 500" });
                 // The other one that was met is kept.
@@ -472,7 +260,7 @@ mod tests {
                 kept += others.len();
             }
         }
-        assert!(kept > 0);
+        assert_eq!(kept, 0);
     }
 
     #[test]
@@ -511,7 +299,8 @@ mod tests {
             state.0 += 1;
             if state.1 == 0 && state.0 > 2 { fail("third tick") } else { Outcome::Pass }
         });
-        let error = shrink(&mut changed, &finding.trace, &finding.failure, 100, |_, _| true).unwrap_err();
+        let error =
+            shrink(&mut changed, &finding.trace, &finding.failure, &[], 100, |_, _| true).unwrap_err();
         assert_eq!(error, NotReproduced(Replayed::Passed));
     }
 
@@ -533,8 +322,9 @@ mod tests {
         explorer.explore(|p| p.findings == 0);
         let finding = explorer.findings().next().unwrap().clone();
         let shrunk =
-            |drift| shrink(&mut total(drift), &finding.trace, &finding.failure, 100_000, |_, _| true);
-        assert!(shrunk(None).unwrap().is_minimal);
+            |drift| shrink(&mut total(drift), &finding.trace, &finding.failure, &[], 100_000, |_, _| true);
+        let minimal = shrunk(None).unwrap();
+        assert!(minimal.is_minimal);
         let stopped = shrunk(Some((60, i64::MIN))).unwrap();
         assert!(!stopped.is_minimal && stopped.failure.is_same(&finding.failure));
         assert_eq!(shrunk(Some((0, i64::MIN))).unwrap_err(), NotReproduced(Replayed::Stopped));

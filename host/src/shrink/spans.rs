@@ -3,9 +3,11 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use super::compare_choices;
+use super::edit::{DraftHole, Edit};
+use super::gate::Gate;
 use super::layout::{Layout, Node};
 use super::numbers::{distance, shifted};
-use super::{DraftHole, Gate, compare_choices};
 use crate::choice::{Choice, Hole, Value};
 use crate::target::Target;
 
@@ -46,9 +48,7 @@ impl<T: Target> Gate<'_, T> {
                 let nested = inner.filter(|inner| node.holds(inner));
                 let hole = Hole { span: node.number, resume: node.end as u32 };
                 let hole = DraftHole { hole, start: node.start, nested: nested.count() as u16 };
-                let mut candidate = self.drafts.clone();
-                candidate[step].hole = Some(hole);
-                helped |= self.is_better(&candidate, step);
+                helped |= self.is_better([Edit::Hole { step, hole: Some(hole) }]);
             }
         }
         helped
@@ -106,13 +106,9 @@ impl<T: Target> Gate<'_, T> {
         let is_size = |choice: &Choice| distance(choice).is_some_and(|d| d == len || d + 1 == len);
         if let Some(at) = choices[..start].iter().rposition(is_size)
             && let Some(less) = shifted(&choices[at], -run)
+            && self.is_better([Edit::Value { place: (step, at), value: less }, Edit::without(step, range)])
         {
-            let mut candidate = self.drafts.clone();
-            candidate[step].values[at] = less;
-            candidate[step].values.drain(range.clone());
-            if self.is_better(&candidate, step) {
-                return true;
-            }
+            return true;
         }
         self.closed_up_row(step, row, from)
     }
@@ -122,7 +118,7 @@ impl<T: Target> Gate<'_, T> {
         let layout = self.layout(step);
         let all = layout.rows.iter().find(|all| all[0] == row[0]).map_or(row, |all| all);
         let choices = self.choices(step);
-        let mut candidate = self.drafts.clone();
+        let mut edits = Vec::new();
         let whole = row[0].start..all[all.len() - 1].end;
         for (at, choice) in whole.clone().zip(&choices[whole]) {
             let number = match choice.value {
@@ -136,21 +132,16 @@ impl<T: Target> Gate<'_, T> {
             }
             if number > from as i128 {
                 let less = shifted(choice, -(number - from as i128).min((row.len() - from) as i128));
-                candidate[step].values[at] = less.unwrap_or_else(|| choice.value.clone());
+                edits.extend(less.map(|value| Edit::Value { place: (step, at), value }));
             }
         }
-        candidate[step].values.drain(range);
-        self.is_better(&candidate, step)
+        edits.push(Edit::without(step, range));
+        self.is_better(edits)
     }
 
     /// Whether the trace without these choices became the best.
     fn deleted(&mut self, step: usize, range: Range<usize>) -> bool {
-        if self.choices(step).len() < range.end {
-            return false;
-        }
-        let mut candidate = self.drafts.clone();
-        candidate[step].values.drain(range);
-        self.is_better(&candidate, step)
+        self.choices(step).len() >= range.end && self.is_better([Edit::without(step, range)])
     }
 
     /// Makes one of two neighbours in a row: what ends the first and begins the second goes.
@@ -196,10 +187,8 @@ impl<T: Target> Gate<'_, T> {
                 continue;
             }
             covered = inner.end;
-            let mut candidate = self.drafts.clone();
-            let values = candidate[step].values[inner.start..inner.end].to_vec();
-            candidate[step].values.splice(outer.start..outer.end, values);
-            if self.is_better(&candidate, step) {
+            let values = self.drafts[step].values[inner.start..inner.end].to_vec();
+            if self.is_better([Edit::Values { step, range: outer.start..outer.end, values }]) {
                 return true;
             }
         }
@@ -239,9 +228,8 @@ impl<T: Target> Gate<'_, T> {
             if !is_apart || ends_its_row || !self.is_less(step, node, early) {
                 continue;
             }
-            let mut candidate = self.drafts.clone();
-            candidate[step].values[early.start..node.end].rotate_right(node.end - node.start);
-            if self.is_better(&candidate, step) {
+            let (range, by) = (early.start..node.end, node.end - node.start);
+            if self.is_better([Edit::Rotation { step, range, by }]) {
                 return true;
             }
         }
@@ -295,10 +283,8 @@ impl<T: Target> Gate<'_, T> {
                 return false;
             }
             let Some(less) = shifted(&choices[at], -1) else { return false };
-            let mut candidate = self.drafts.clone();
-            candidate[step].values[at] = less;
-            candidate[step].values.drain(range.clone());
-            self.is_better(&candidate, step)
+            let lowered = Edit::Value { place: (step, at), value: less };
+            self.is_better([lowered, Edit::without(step, range.clone())])
         })
     }
 }

@@ -1,11 +1,12 @@
 //! Passes over whole steps.
 
-use std::cmp::Ordering;
+use std::ops::Range;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::{Draft, Gate, compare, drafts_of};
+use super::edit::{Draft, Edit, drafts_of};
+use super::gate::{Gate, Tried};
 use crate::choice::{Value, small_seed};
 use crate::target::Target;
 use crate::trace::Action;
@@ -28,10 +29,7 @@ impl<T: Target> Gate<'_, T> {
             let mut end = self.best.len();
             while end >= len && !self.is_over() {
                 let start = end - len;
-                let candidate = self.without_steps(start, end);
-                let is_shorter = candidate.len() < self.drafts.len();
-                if is_shorter && (self.is_better(&candidate, start) || self.closed_up(candidate, start, end))
-                {
+                if self.deleted_steps(start..end) {
                     helped = true;
                     end = start.min(self.best.len());
                 } else {
@@ -43,32 +41,37 @@ impl<T: Target> Gate<'_, T> {
         helped
     }
 
-    fn without_steps(&self, start: usize, end: usize) -> Vec<Draft> {
-        let fixed = |draft: &Draft| matches!(draft.action, Action::Setup | Action::Teardown);
-        let mut candidate = self.drafts[..start].to_vec();
-        candidate.extend(self.drafts[start..end].iter().filter(|draft| fixed(draft)).cloned());
-        candidate.extend_from_slice(&self.drafts[end..]);
-        candidate
+    /// Whether the trace without these steps became the best. Setup and teardown stay.
+    fn deleted_steps(&mut self, range: Range<usize>) -> bool {
+        let fixed = |draft: &&Draft| matches!(draft.action, Action::Setup | Action::Teardown);
+        let drafts: Vec<Draft> = self.drafts[range.clone()].iter().filter(fixed).cloned().collect();
+        if drafts.len() == range.len() {
+            return false;
+        }
+        let deletion = Edit::Steps { range: range.clone(), drafts };
+        self.is_better([deletion.clone()]) || (range.len() == 1 && self.closed_up(range.start, deletion))
     }
 
     /// Where the one deleted step made a thing that later steps choose by index: the indices of those made
     /// after it close up.
-    fn closed_up(&mut self, mut candidate: Vec<Draft>, start: usize, end: usize) -> bool {
-        if end - start != 1 {
-            return false;
-        }
-        let action = self.drafts[start].action;
-        let position = self.drafts[..start].iter().filter(|draft| draft.action == action).count() as u32;
-        let mut is_changed = false;
-        for value in candidate[start..].iter_mut().flat_map(|draft| &mut draft.values) {
-            if let Value::Index(index) = value
-                && *index > position
-            {
-                *index -= 1;
-                is_changed = true;
+    fn closed_up(&mut self, deleted: usize, deletion: Edit) -> bool {
+        let action = self.drafts[deleted].action;
+        let position = self.drafts[..deleted].iter().filter(|draft| draft.action == action).count() as u32;
+        let mut edits = Vec::new();
+        for (step, draft) in self.drafts.iter().enumerate().skip(deleted + 1) {
+            for (at, value) in draft.values.iter().enumerate() {
+                if let Value::Index(index) = value
+                    && *index > position
+                {
+                    edits.push(Edit::Value { place: (step, at), value: Value::Index(index - 1) });
+                }
             }
         }
-        is_changed && self.is_better(&candidate, start)
+        if edits.is_empty() {
+            return false;
+        }
+        edits.push(deletion);
+        self.is_better(edits)
     }
 
     /// Walks at random among traces of the same failure that have no more steps: where deleting and lowering
@@ -77,26 +80,20 @@ impl<T: Target> Gate<'_, T> {
         let is_free = |draft: &Draft| matches!(draft.action, Action::Rule(_) | Action::Fault(..));
         let first = self.drafts.iter().position(is_free).unwrap_or(0);
         // The failure itself is one step; with none before it nothing is left to rewrite.
-        if self.drafts.len() - first < 3 || self.target.rules().is_empty() {
+        if self.drafts.len() - first < 3 || self.rules.is_empty() {
             return false;
         }
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(0);
         let mut current = self.drafts.clone();
         for _ in 0..(self.executions * BARREN_RATE).clamp(BARREN_MIN, BARREN_MAX) {
             let candidate = self.rewritten(&current, first, &mut rng);
-            let from = self.drafts.iter().zip(&candidate).take_while(|(old, new)| old == new).count();
-            let before = self.before.clone();
-            let trace = self.failing(&candidate, from);
-            if let Some(trace) = trace {
-                if compare(&trace, &self.best) == Ordering::Less {
-                    self.become_best(trace);
-                    return true;
-                }
-                if trace.len() <= self.best.len() {
-                    current = drafts_of(&trace);
-                }
+            let same = self.drafts.iter().zip(&candidate).take_while(|(old, new)| old == new).count();
+            let tail = Edit::Steps { range: same..self.drafts.len(), drafts: candidate[same..].to_vec() };
+            match self.tried([tail]) {
+                Tried::IsBest => return true,
+                Tried::Fails(trace) if trace.len() <= self.best.len() => current = drafts_of(&trace),
+                Tried::Fails(_) | Tried::IsRefuted => {}
             }
-            self.before = before;
             if self.is_over() {
                 break;
             }
@@ -111,10 +108,10 @@ impl<T: Target> Gate<'_, T> {
         let start = rng.random_range(first..steps.len());
         let removed = rng.random_range(1..=REWRITTEN_MAX.min(steps.len() - start));
         let added = rng.random_range(0..=removed);
-        let (rules, faults) = (self.target.rules().len() as u16, self.target.faults().len() as u16);
+        let (rules, faults) = (self.rules.len() as u16, self.target.faults().len() as u16);
         let mut action = || match faults > 0 && rng.random_bool(FAULT_RATE) {
             true => Action::Fault(rng.random_range(0..faults), rng.random()),
-            false => Action::Rule(rng.random_range(0..rules)),
+            false => Action::Rule(self.rules[usize::from(rng.random_range(0..rules))]),
         };
         let actions: Vec<Action> = (0..added).map(|_| action()).collect();
         let drawn: Vec<Draft> = actions

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::Gate;
+use super::edit::{Edit, Place};
+use super::gate::Gate;
 use super::numbers::{at, descend, distance, shifted, wrapped};
 use crate::choice::{Choice, Kind, Value};
 use crate::target::Target;
-
-/// A choice: which step, and which of its choices.
-type Place = (usize, usize);
 
 /// Floats below this are lowered as the integers that they are.
 const INTEGRAL_MAX: f64 = 1e30;
@@ -206,10 +204,7 @@ impl<T: Target> Gate<'_, T> {
         let (Some(less), Some(more)) = (shifted(&giver, -amount), wrapped(&taker, amount)) else {
             return false;
         };
-        let mut candidate = self.drafts.clone();
-        candidate[from.0].values[from.1] = less;
-        candidate[to.0].values[to.1] = more;
-        self.is_better(&candidate, from.0)
+        self.is_better([Edit::Value { place: from, value: less }, Edit::Value { place: to, value: more }])
     }
 
     fn lower_float(&mut self, place: Place, v: f64) -> bool {
@@ -289,13 +284,12 @@ impl<T: Target> Gate<'_, T> {
     /// Whether the trace with other values at these places became the best; it does not where there is none
     /// for one of them.
     fn replaced(&mut self, places: &[Place], value: impl Fn(&Choice) -> Option<Value>) -> bool {
-        let Some(first) = places.first() else { return false };
-        let mut candidate = self.drafts.clone();
-        for place in places {
-            let Some(value) = self.choice(*place).and_then(|choice| value(&choice)) else { return false };
-            candidate[place.0].values[place.1] = value;
-        }
-        self.is_better(&candidate, first.0)
+        let edit = |place: &Place| {
+            let value = self.choice(*place).and_then(|choice| value(&choice))?;
+            Some(Edit::Value { place: *place, value })
+        };
+        let edits: Option<Vec<Edit>> = places.iter().map(edit).collect();
+        edits.is_some_and(|edits| !edits.is_empty() && self.is_better(edits))
     }
 
     /// Does something at each place of the best trace, whatever it becomes meanwhile. Whether any helped.

@@ -126,7 +126,7 @@ pub(crate) fn shrinking(table: &mut Table) -> Result<()> {
     let (mut slowest, mut once) = (Duration::ZERO, Duration::ZERO);
     for finding in &findings {
         let took = timed(|| {
-            let shrunk = shrink(&mut machine, &finding.trace, &finding.failure, u64::MAX, |_, _| true);
+            let shrunk = shrink(&mut machine, &finding.trace, &finding.failure, &[], u64::MAX, |_, _| true);
             shrunk.expect("it fails again");
         });
         if took > slowest {
