@@ -49,6 +49,7 @@ pub use spelunk_instrumenter::Edges;
 
 pub use cache::Cache;
 pub use host::Told;
+pub use memory::ignore_file_size_signal;
 pub use pages::PAGE;
 pub use portable::{Blobs, PART_MAX, Reader};
 pub(crate) use portable::{leaves_of, pages_of};

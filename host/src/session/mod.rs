@@ -220,7 +220,7 @@ impl Session {
     }
 }
 
-/// The program of a target.
+/// The program of a target, whose machines the budget stops.
 ///
 /// # Errors
 /// A module that cannot be explored.
