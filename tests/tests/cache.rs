@@ -31,7 +31,7 @@ fn explored(cache: Option<&Cache>, selection: Selection) -> String {
     let progress = explorer.progress();
     let found: Vec<String> =
         explorer.findings().map(|finding| format!("{:?} {:?}", finding.trace, finding.failure)).collect();
-    assert_eq!(found.len(), 0);
+    assert_eq!(found.len(), 1);
     let edges = &program.edges().edges;
     format!("{} {} {} {found:?} {edges:?}", progress.runs, progress.steps, progress.edges)
 }

@@ -162,7 +162,8 @@ fn unsafe_lives_in_the_guest_abi_the_memory_file_and_the_cache() {
         &words,
     );
     check(&["guest-sdk/src"], &["guest-sdk/src/abi.rs"], &words);
-    check(&["examples", "guest-sdk/macros/src", "instrumenter/tests", "host/tests"], &[], &words);
+    let refused = "guest-sdk/macros/src/parse/tests.rs";
+    check(&["examples", "guest-sdk/macros/src", "instrumenter/tests", "host/tests"], &[refused], &words);
     check(
         &["tests/guests", "tests/src", "tests/tests"],
         // A fuzz target is given a pointer; allocations are counted in the allocator.
@@ -192,7 +193,7 @@ const FILE_LINES_MAX: usize = 500;
 const FN_LINES_MAX: usize = 60;
 
 /// Files and functions that are longer than they may be, with the lines that they have at most until they are mended.
-const TOO_LONG: [(&str, usize); 24] = [
+const TOO_LONG: [(&str, usize); 22] = [
     ("host/src/check/breadth/mod.rs check", 63),
     ("host/src/check/breadth/worker.rs", 510),
     ("host/src/choice.rs", 714),
@@ -215,8 +216,6 @@ const TOO_LONG: [(&str, usize); 24] = [
     ("instrumenter/src/rewrite.rs rewrite", 64),
     ("instrumenter/src/state.rs survey", 67),
     ("tests/benches/bench/campaign.rs store", 69),
-    ("x", 0),
-    ("y", 0),
 ];
 
 /// The functions of a file: their names, and their lines from the signature to the closing brace.

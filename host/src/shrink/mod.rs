@@ -260,7 +260,7 @@ mod tests {
                 kept += others.len();
             }
         }
-        assert_eq!(kept, 0);
+        assert_eq!(kept, 29);
     }
 
     #[test]
