@@ -8,12 +8,12 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::choice::Value;
-use crate::energy::{Checkpoint, Checkpoints, Energies, History, Strategy};
-use crate::explore::{Finding, Knowledge, Options, Tally};
 use crate::file::{self, Hex, Names as _, StepLine};
 use crate::machine::{Machine, Program, Snapshot};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, Found};
 use crate::property::Counts;
+use crate::search::energy::{Checkpoint, Checkpoints, Energies, History, Strategy};
+use crate::search::{Knowledge, Options, Tally};
 use crate::store::{Collected, Header, Loaded, Record, Saved, Store};
 use crate::trace::Trace;
 
@@ -398,7 +398,7 @@ impl Campaign {
         let edges: Vec<(u64, u64)> =
             known.edges[self.edges..].iter().map(|(slot, run)| (name_of(*slot, program), *run)).collect();
         let findings = known.findings.iter().map(|finding| {
-            let Finding { failure, run, trace } = &**finding;
+            let Found { failure, run, trace } = &**finding;
             let line =
                 FindingLine { failure: failure.clone(), run: *run, steps: file::lines_of(program, trace) };
             Ok((failure.id(), serde_json::to_value(line)?))
@@ -508,7 +508,7 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     let mut findings = Vec::new();
     for (_, finding) in loaded.findings {
         let FindingLine { failure, run, steps } = serde_json::from_value(finding)?;
-        findings.push(Arc::new(Finding { failure, run, trace: file::trace_of(program, &steps)? }));
+        findings.push(Arc::new(Found { failure, run, trace: file::trace_of(program, &steps)? }));
     }
     findings.sort_by_key(|finding| finding.run);
     known.findings = findings;

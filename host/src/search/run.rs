@@ -6,15 +6,15 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-use super::knowledge::{Knowledge, PRODUCTIVE_MAX, Plan, Scores};
-use super::{Finding, Options};
+use super::Options;
+use super::continuation::{Continuation, vary};
+use super::energy::{Checkpoint, History, Strategy};
+use super::knowledge::{Knowledge, PRODUCTIVE_MAX, Plan};
+use super::mutate::renewed;
 use crate::choice::{Chooser, Value, small_seed};
-use crate::continuation::{Continuation, vary};
 use crate::coverage::EdgeSet;
-use crate::draw;
-use crate::energy::{Checkpoint, History, Strategy};
-use crate::outcome::{Failure, Halt, Outcome};
-use crate::target::{Target, attempt, perform};
+use crate::outcome::{Failure, Found, Halt, Outcome};
+use crate::target::{Scores, Target, attempt, perform};
 use crate::trace::{Action, Trace};
 
 /// So many runs in the beginning draw small values only.
@@ -510,7 +510,7 @@ impl<'t, T: Target> Runner<'t, T> {
         let Some(values) = productive.choose(&mut self.rng) else { return };
         self.recorded.extend(values.iter().cloned().map(Some));
         let changed = self.rng.random_range(0..values.len());
-        let renewed = draw::renewed(self.recorded[changed].as_ref(), &mut self.bytes, &mut self.rng);
+        let renewed = renewed(self.recorded[changed].as_ref(), &mut self.bytes, &mut self.rng);
         self.recorded[changed] = renewed;
     }
 
@@ -576,6 +576,6 @@ impl<'t, T: Target> Runner<'t, T> {
         self.history.flatten(&mut trace);
         trace.extend(&self.trace, self.trace.len());
         let run = known.plan.number;
-        known.learn().findings.push(Arc::new(Finding { failure, run, trace }));
+        known.learn().findings.push(Arc::new(Found { failure, run, trace }));
     }
 }
