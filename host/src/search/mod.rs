@@ -4,9 +4,11 @@
 //! Everything that a run does follows from the seed and the run's number. The caller decides after each run
 //! whether there is another; no clock is read here.
 
+mod choose;
 mod continuation;
 pub mod energy;
 mod knowledge;
+mod learn;
 mod merge;
 mod mutate;
 mod replant;
