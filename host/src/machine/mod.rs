@@ -18,6 +18,7 @@ mod memory;
 mod pages;
 mod portable;
 mod program;
+mod scan;
 mod stack;
 mod state;
 mod tally;
