@@ -4,8 +4,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use spelunk::explore::{Explorer, Options};
 use spelunk::machine::{Limits, Machine, Program, Selection, on_guest_stack};
+use spelunk::search::{Explorer, Options};
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use spelunk::budget::Budget;
-use spelunk::explore::{Explorer, Options};
 use spelunk::machine::{Cache, Limits, Machine, Program, Selection};
+use spelunk::search::{Explorer, Options};
 
 /// Fails once a drawn number was odd three times in a row, and traps in a function that has a name.
 const GUEST: &str = r#"(module

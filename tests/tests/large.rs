@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use spelunk::energy::Strategy;
-use spelunk::explore::{Explorer, Finding, Options, edges_of};
 use spelunk::machine::{Limits, Program, Selection, instrument};
+use spelunk::outcome::Found;
+use spelunk::search::energy::Strategy;
+use spelunk::search::{Explorer, Options, edges_of};
 use spelunk_instrumenter::EdgeMap;
 use spelunk_tests::modules::grown;
 use spelunk_tests::{check_replays, machine, on_guest_stack, program, seeded, wasm};
@@ -23,7 +24,7 @@ fn all(map: &EdgeMap) -> Edges {
 }
 
 /// What 300 runs come to: how many steps, what they found, and which slots were seen.
-fn explored(program: &Arc<Program>, options: Options) -> (u64, Vec<Finding>, BTreeSet<u32>) {
+fn explored(program: &Arc<Program>, options: Options) -> (u64, Vec<Found>, BTreeSet<u32>) {
     let mut machine = machine(program);
     let mut explorer = Explorer::new(&mut machine, options);
     on_guest_stack(|| explorer.explore(|progress| progress.runs < 300));

@@ -21,9 +21,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
-use spelunk::explore::{Explorer, Options};
 use spelunk::load::{Build, load};
 use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::search::{Explorer, Options};
 use spelunk::shrink::shrink;
 use spelunk::target::Target;
 use spelunk::trace::Trace;

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use spelunk::campaign::{Campaign, Settings, ensure_alike};
 use spelunk::disk;
-use spelunk::energy::{Energies, History};
-use spelunk::explore::{Explorer, Knowledge, Planted, cover, edges_of};
 use spelunk::file::{Shrinking, TraceFile, VERSION};
 use spelunk::machine::{Machine, Snapshot};
 use spelunk::outcome::Failure;
 use spelunk::replay::{Replayed, replay};
 use spelunk::report::counted;
+use spelunk::search::energy::{Energies, History};
+use spelunk::search::{Explorer, Knowledge, Planted, cover, edges_of};
 use spelunk::session::{
     self, Event, Fate, Observer, Place, Saved, Status, describe, write_input, write_trace,
 };

@@ -13,11 +13,11 @@ use super::{Begin, Event, Finding, JobResult, Pace, Summary, Verdict, Work};
 use crate::budget::Over;
 use crate::campaign::{Campaign, Settings};
 use crate::disk;
-use crate::energy::Strategy;
-use crate::explore::{Explorer, Options, Progress};
 use crate::machine::{Edges, Machine};
 use crate::property::Property;
 use crate::report;
+use crate::search::energy::Strategy;
+use crate::search::{Explorer, Options, Progress};
 use crate::target::Target;
 
 /// How often a campaign is saved; first after a tenth of that.
@@ -234,7 +234,7 @@ impl Search<'_, '_, '_> {
     }
 
     /// Tells a finding of this session, unless an earlier one told it.
-    fn found(&mut self, found: &crate::explore::Finding, started: Instant) -> Result<()> {
+    fn found(&mut self, found: &crate::outcome::Found, started: Instant) -> Result<()> {
         if let Some(told) = self.told.iter_mut().find(|told| told.failure.is_same(&found.failure)) {
             told.run = found.run;
             let text = format!("{} in run {}; it is told above", found.failure, found.run);

@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 use super::finding::{Finding, describe, steps_of};
 use super::{Event, Work};
 use crate::disk;
-use crate::explore;
 use crate::file::{Shrinking, TraceFile};
 use crate::machine::Machine;
 use crate::outcome::Failure;
+use crate::outcome::Found;
 use crate::replay::{Replayed, replay};
 use crate::trace::Trace;
 
@@ -102,7 +102,7 @@ impl Work<'_> {
     ) -> Result<Option<Finding>> {
         let Some(failure) = saved.still_fails() else { return Ok(None) };
         if saved.shrinking == Some(Shrinking::Pending) {
-            let found = explore::Finding { failure: failure.clone(), run, trace: saved.trace.clone() };
+            let found = Found { failure: failure.clone(), run, trace: saved.trace.clone() };
             return self.tell(machine, &found, None, false);
         }
         let finding = Finding {

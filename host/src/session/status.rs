@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::place::Place;
 use crate::campaign::{Campaign, Settings};
 use crate::disk;
-use crate::explore::Knowledge;
 use crate::file::Hex;
 use crate::machine::{Program, Snapshot};
 use crate::outcome::Failure;
 use crate::property::PropertyKind;
+use crate::search::Knowledge;
 use crate::store::FILE;
 
 /// The file that a session keeps up to date while it has the campaign open.

@@ -12,7 +12,7 @@ use crate::choice::Choice;
 use crate::trace::Trace;
 
 /// How to choose what to start a run from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
     /// In proportion to energy.

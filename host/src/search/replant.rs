@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::Options;
+use super::energy::{Checkpoint, History};
 use super::knowledge::Knowledge;
-use super::{Finding, Options};
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
-use crate::energy::{Checkpoint, History};
-use crate::outcome::{Outcome, Reject};
+use crate::outcome::{Found, Outcome, Reject};
 use crate::target::{Target, attempt};
 use crate::trace::{Action, Trace};
 
@@ -70,7 +70,7 @@ impl<S: Clone> Knowledge<S> {
                 if self.has_found(&failure) {
                     return Planted::FoundBefore;
                 }
-                self.findings.push(Arc::new(Finding { failure: *failure, run, trace: again }));
+                self.findings.push(Arc::new(Found { failure: *failure, run, trace: again }));
                 return Planted::Found;
             }
             Outcome::Pass | Outcome::Stopped => {}

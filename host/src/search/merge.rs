@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Finding;
+use super::energy::{Checkpoint, History};
 use super::knowledge::{Knowledge, PRODUCTIVE_MAX};
-use crate::energy::{Checkpoint, History};
+use crate::outcome::Found;
 use crate::trace::Trace;
 
 impl<S: Clone> Knowledge<S> {
@@ -48,7 +48,7 @@ impl<S: Clone> Knowledge<S> {
         }
         for finding in &other.findings {
             if !self.has_found(&finding.failure) {
-                self.findings.push(Arc::new(Finding { run: runs + finding.run, ..(**finding).clone() }));
+                self.findings.push(Arc::new(Found { run: runs + finding.run, ..(**finding).clone() }));
             }
         }
     }

@@ -26,7 +26,7 @@ fn explore<S: Clone + std::fmt::Debug + Send + Sync>(
     model: &mut Model<S>,
     options: Options,
     steps_max: u64,
-) -> (Progress, Vec<Finding>) {
+) -> (Progress, Vec<Found>) {
     let mut explorer = Explorer::new(model, options);
     explorer.explore(|p| p.findings == 0 && p.steps < steps_max);
     (explorer.progress(), explorer.findings().cloned().collect())
@@ -246,7 +246,7 @@ fn outcome<S: Clone + std::fmt::Debug + Send + Sync + PartialEq>(
     let checkpoints: Vec<_> = checkpoints
         .map(|c| (c.id, c.parent, c.snapshot.clone(), c.energy.to_bits(), c.selected, c.run, c.step))
         .collect();
-    let findings: Vec<Finding> = explorer.findings().cloned().collect();
+    let findings: Vec<Found> = explorer.findings().cloned().collect();
     (explorer.progress(), checkpoints, findings, known.edges.clone(), known.productive.clone())
 }
 

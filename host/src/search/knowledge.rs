@@ -8,15 +8,14 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, Options, Progress};
+use super::energy::{Checkpoints, History, Strategy};
+use super::{Options, Progress};
 use crate::choice::{Value, mix};
 use crate::coverage::EdgeSet;
-use crate::energy::{Checkpoints, History, Strategy};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, Found};
 use crate::property::Counts;
+use crate::target::Scores;
 
-/// The highest score of each label, by the label's hash.
-pub type Scores = BTreeMap<u64, f64>;
 /// The choices that a rule was called with, in order.
 pub type Values = Arc<[Value]>;
 
@@ -37,7 +36,7 @@ pub struct Knowledge<S> {
     /// Per rule, choices that found an edge.
     pub productive: Vec<Vec<Values>>,
     /// The findings in the order in which they were found.
-    pub findings: Vec<Arc<Finding>>,
+    pub findings: Vec<Arc<Found>>,
     /// What was counted, in merged explorations too; no run depends on it.
     pub tally: Tally,
     /// Of it, what was counted by explorations that were merged, each by what names it, and not by this one.
