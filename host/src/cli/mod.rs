@@ -19,8 +19,10 @@ use spelunk::console::Console;
 use spelunk::file::{self, TraceFile};
 use spelunk::load::{self, Build};
 use spelunk::machine::{Limits, Machine, Selection};
+use spelunk::outcome::Failure;
 use spelunk::report::Report;
-use spelunk::session::{self, Caching, Config, Event, Observer, Session};
+use spelunk::session::{self, Caching, Config, Event, Finding, Observer, Place, Session};
+use spelunk::story::Line;
 
 use campaign::{Export, Gc, Import, Merge, One};
 use check::Check;
@@ -155,7 +157,7 @@ struct GuestLimits {
     /// Calls that may nest.
     #[arg(long, default_value_t = Limits::default().depth_max, help_heading = "Limits")]
     depth_max: u32,
-    /// MiB that each memory may grow to.
+    /// MiB that the memories of a guest may grow to together.
     #[arg(long, value_name = "MIB", default_value_t = Limits::default().memory_bytes_max >> 20,
         value_parser = clap::value_parser!(u64).range(1..=4096), help_heading = "Limits")]
     memory_max: u64,
@@ -297,6 +299,19 @@ impl Guest {
             program: std::env::args().next().unwrap_or_else(|| "spelunk".to_string()),
             ..config
         }
+    }
+
+    /// A finding as a replay has it.
+    fn finding(
+        &self,
+        failure: Failure,
+        story: Vec<Line>,
+        steps_before: usize,
+        trace: &std::path::Path,
+    ) -> Finding {
+        let config = self.config(Config::explore());
+        let guest = session::Guest { target: &self.target, config: &config, place: Place::at(trace) };
+        guest.finding(failure, story, steps_before, trace)
     }
 
     /// What to say of a trace that does not fit the target.

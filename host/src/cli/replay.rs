@@ -8,7 +8,7 @@ use serde_json::json;
 use spelunk::budget::Budget;
 use spelunk::file::{Hex, TraceFile};
 use spelunk::replay::{Replayed, replay};
-use spelunk::session::{Config, Finding, Guest as Target, Place, describe, steps_of};
+use spelunk::session::{describe, steps_of};
 use spelunk::story;
 use spelunk::trace::Trace;
 
@@ -61,21 +61,9 @@ impl Replay {
                     output.console.warning(&format!("another failure than recorded, which was {recorded}"));
                 }
                 output.report.event("replay", data("failed"))?;
-                let config = self.guest.config(Config::explore());
-                let guest =
-                    Target { target: &self.guest.target, config: &config, place: Place::at(&self.trace) };
-                output.report.finding(&Finding {
-                    failure: *failure,
-                    run: 0,
-                    found_after: None,
-                    steps_before: steps_of(&trace),
-                    story: story::tell(&mut machine, &trace),
-                    trace: self.trace.clone(),
-                    reproduce: guest.replay_command(&self.trace),
-                    is_minimal: true,
-                    was_known: false,
-                    built: guest.built(),
-                })?;
+                let story = story::tell(&mut machine, &trace);
+                let finding = self.guest.finding(*failure, story, steps_of(&trace), &self.trace);
+                output.report.finding(&finding)?;
                 Ok(FOUND)
             }
             Replayed::Passed => {

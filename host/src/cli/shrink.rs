@@ -11,9 +11,7 @@ use spelunk::file::{Shrinking, TraceFile};
 use spelunk::machine::Machine;
 use spelunk::outcome::Failure;
 use spelunk::replay::Replayed;
-use spelunk::session::{
-    Config, Event, Finding, Guest as Target, Observer, Place, describe, steps_of, write_trace,
-};
+use spelunk::session::{Event, Finding, Observer, describe, steps_of, write_trace};
 use spelunk::shrink::{NotReproduced, Shrunk, shrink};
 use spelunk::story;
 use spelunk::trace::Trace;
@@ -104,20 +102,9 @@ impl Shrink {
         let shrinking = if shrunk.is_minimal { Shrinking::Minimal } else { Shrinking::Limited };
         write_trace(machine, &shrunk.trace, (Some(&shrunk.failure), Some(shrinking)), path)?;
         output.console.clear();
-        let config = self.guest.config(Config::explore());
-        let guest = Target { target: &self.guest.target, config: &config, place: Place::at(folder) };
-        output.report.finding(&Finding {
-            story: story::explain(machine, &shrunk.trace, &shrunk.failure, &|| budget.is_over()),
-            failure: shrunk.failure,
-            run: 0,
-            found_after: None,
-            steps_before: steps_of(trace),
-            reproduce: guest.replay_command(path),
-            trace: path.clone(),
-            is_minimal: shrunk.is_minimal,
-            was_known: false,
-            built: guest.built(),
-        })?;
+        let story = story::explain(machine, &shrunk.trace, &shrunk.failure, &|| budget.is_over());
+        let finding = self.guest.finding(shrunk.failure, story, steps_of(trace), path);
+        output.report.finding(&Finding { is_minimal: shrunk.is_minimal, ..finding })?;
         Ok(FOUND)
     }
 }

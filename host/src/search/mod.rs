@@ -29,7 +29,7 @@ pub use knowledge::{Knowledge, Tally, Values};
 pub use merge::cover;
 pub use replant::{Planted, edges_of};
 
-/// How to explore. The defaults are ordeal's but where a measurement said otherwise; `ARCHITECTURE.md` has
+/// How to explore. The defaults are ordeal's but where a measurement said otherwise; `docs/performance.md` has
 /// the figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {

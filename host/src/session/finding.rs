@@ -88,8 +88,24 @@ impl Guest<'_> {
         report::command_line(words)
     }
 
+    /// A finding as a replay has it: shrunk as far as it goes, from steps that were as many before, with its trace at a path.
+    pub fn finding(&self, failure: Failure, story: Vec<Line>, steps_before: usize, trace: &Path) -> Finding {
+        Finding {
+            failure,
+            run: 0,
+            found_after: None,
+            steps_before,
+            story,
+            trace: trace.to_path_buf(),
+            reproduce: self.replay_command(trace),
+            is_minimal: true,
+            was_known: false,
+            built: self.built(),
+        }
+    }
+
     /// What a build adds to the package's own profile.
-    pub fn built(&self) -> Option<String> {
+    fn built(&self) -> Option<String> {
         let is_changed = self.target.is_dir() && self.config.guest_profile.is_none();
         is_changed.then(|| {
             "with overflow checks and debug assertions; --guest-profile release builds as the package says".to_string()
@@ -196,17 +212,12 @@ impl Work<'_> {
             None => Ok(()),
             Some(_) => write_trace(machine, &shrunk.trace, (Some(&shrunk.failure), shrinking), &path),
         });
+        let story = self.explain(machine, &shrunk.trace, &shrunk.failure);
         let finding = Finding {
-            story: self.explain(machine, &shrunk.trace, &shrunk.failure),
-            failure: shrunk.failure,
             run: *run,
             found_after,
-            steps_before: steps_of(trace),
-            reproduce: self.guest.replay_command(&path),
-            trace: path,
             is_minimal: is_simplest || shrunk.is_minimal,
-            was_known: false,
-            built: self.guest.built(),
+            ..self.guest.finding(shrunk.failure, story, steps_of(trace), &path)
         };
         // Told first: what was found must not be lost where it cannot be saved.
         self.observer.on(Event::Finding(&finding))?;

@@ -105,17 +105,12 @@ impl Work<'_> {
             let found = Found { failure: failure.clone(), run, trace: saved.trace.clone() };
             return self.tell(machine, &found, None, false);
         }
+        let story = self.explain(machine, &saved.trace, failure);
         let finding = Finding {
-            story: self.explain(machine, &saved.trace, failure),
-            failure: failure.clone(),
             run,
-            found_after: None,
-            steps_before: steps_of(&saved.trace),
-            reproduce: self.guest.replay_command(&saved.path),
-            trace: saved.path.clone(),
             is_minimal: saved.shrinking != Some(Shrinking::Limited),
             was_known: true,
-            built: self.guest.built(),
+            ..self.guest.finding(failure.clone(), story, steps_of(&saved.trace), &saved.path)
         };
         self.observer.on(Event::Finding(&finding))?;
         Ok(Some(finding))
@@ -123,27 +118,28 @@ impl Work<'_> {
 }
 
 fn replayed(machine: &mut Machine, path: PathBuf) -> Saved {
-    match read(machine, &path) {
-        Ok((file, trace)) => {
-            let program = machine.program();
-            let is_same = file.is_of(program.hash(), &program.limits().into(), &program.selection().into());
-            let fate = match replay(machine, &trace, is_same).0 {
-                Replayed::Failed(failure) => Fate::StillFails(*failure),
-                Replayed::Passed => Fate::Fixed,
-                Replayed::Stopped => Fate::Unknown,
-                diverged @ Replayed::Diverged { .. } => Fate::Stale(describe(machine, &trace, &diverged)),
-            };
-            Saved { path, fate, trace, shrinking: file.shrinking }
+    let stale = |path, why| Saved { path, fate: Fate::Stale(why), trace: Trace::default(), shrinking: None };
+    let file = match TraceFile::read(&path) {
+        Ok(file) => file,
+        Err(error) => return stale(path, format!("{error:#}")),
+    };
+    let program = machine.program().clone();
+    let trace = match file.trace(machine) {
+        Ok(trace) => trace,
+        Err(error) if file.module.0 != program.hash() => {
+            return stale(
+                path,
+                format!("it was recorded on another build, and does not fit this one: {error:#}"),
+            );
         }
-        Err(error) => {
-            let fate = Fate::Stale(format!("{error:#}"));
-            Saved { path, fate, trace: Trace::default(), shrinking: None }
-        }
-    }
-}
-
-fn read(machine: &Machine, path: &Path) -> Result<(TraceFile, Trace)> {
-    let file = TraceFile::read(path)?;
-    let trace = file.trace(machine)?;
-    Ok((file, trace))
+        Err(error) => return stale(path, format!("{error:#}")),
+    };
+    let is_same = file.is_of(program.hash(), &program.limits().into(), &program.selection().into());
+    let fate = match replay(machine, &trace, is_same).0 {
+        Replayed::Failed(failure) => Fate::StillFails(*failure),
+        Replayed::Passed => Fate::Fixed,
+        Replayed::Stopped => Fate::Unknown,
+        diverged @ Replayed::Diverged { .. } => Fate::Stale(describe(machine, &trace, &diverged)),
+    };
+    Saved { path, fate, trace, shrinking: file.shrinking }
 }
