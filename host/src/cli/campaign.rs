@@ -364,45 +364,32 @@ impl Import {
         let options = campaign.settings().options(machines[0].program())?;
         let program = machines[0].program().clone();
         let mut explorer = Explorer::resume(&mut machines, options, known);
-        let mut counts = [0u64; 3];
-        let mut is_flaky = false;
+        let (mut counts, mut is_flaky) = ([0u64; 3], false);
         for path in self.traces()? {
-            let file = TraceFile::read(&path)?;
-            let trace = file
-                .trace(explorer.target())
-                .with_context(|| format!("the trace `{}` does not fit the module", path.display()));
-            let planted = trace.map(|trace| {
-                // What was recorded on this very build must go as it did.
-                let is_same =
-                    file.is_of(program.hash(), &program.limits().into(), &program.selection().into());
-                let replayed = is_same.then(|| replay(explorer.target(), &trace, true).0);
-                match replayed {
-                    Some(diverged @ Replayed::Diverged { .. }) => {
-                        is_flaky = true;
-                        Planted::Stale(describe(explorer.target(), &trace, &diverged))
+            let why = match imported(&mut explorer, &path) {
+                Ok(Imported::Diverged(why)) => {
+                    is_flaky = true;
+                    why
+                }
+                Ok(Imported::Planted(planted)) => match planted {
+                    Planted::Checkpoint => {
+                        counts[0] += 1;
+                        continue;
                     }
-                    _ => explorer.plant(&trace, Energies::default().start),
-                }
-            });
-            let why = match planted {
-                Ok(Planted::Checkpoint) => {
-                    counts[0] += 1;
-                    continue;
-                }
-                Ok(Planted::Known | Planted::FoundBefore) => {
-                    counts[2] += 1;
-                    continue;
-                }
-                Ok(Planted::Found) => {
-                    counts[1] += 1;
-                    let finding = explorer.findings().last().context("it was just found")?.clone();
-                    let to =
-                        campaign.folder().join("findings").join(format!("{}.json", finding.failure.id()));
-                    keep_trace(explorer.target(), (&finding.trace, &finding.failure), &path, &to)?;
-                    continue;
-                }
-                Ok(Planted::Stale(why)) => why,
-                Ok(Planted::Stopped) => bail!("the import was stopped; nothing was taken in"),
+                    Planted::Known | Planted::FoundBefore => {
+                        counts[2] += 1;
+                        continue;
+                    }
+                    Planted::Found => {
+                        counts[1] += 1;
+                        let found = explorer.findings().last().context("it was just found")?.clone();
+                        let to = Place::at(campaign.folder()).trace(&found.failure);
+                        keep_trace(explorer.target(), (&found.trace, &found.failure), &path, &to)?;
+                        continue;
+                    }
+                    Planted::Stale(why) => why,
+                    Planted::Stopped => bail!("the import was stopped; nothing was taken in"),
+                },
                 Err(error) => format!("{error:#}"),
             };
             output.console.status("Stale", &format!("{}: {why}", path.display()));
@@ -475,6 +462,28 @@ impl Import {
         }
         Ok(traces)
     }
+}
+
+/// What became of a trace file.
+enum Imported {
+    Planted(Planted),
+    /// It was recorded on this very build, and did not do what it did; how.
+    Diverged(String),
+}
+
+fn imported(explorer: &mut Explorer<'_, Machine>, path: &Path) -> Result<Imported> {
+    let file = TraceFile::read(path)?;
+    let trace = file
+        .trace(explorer.target())
+        .with_context(|| format!("the trace `{}` does not fit the module", path.display()))?;
+    let program = explorer.target().program().clone();
+    if file.is_of(program.hash(), &program.limits().into(), &program.selection().into()) {
+        let replayed = replay(explorer.target(), &trace, true).0;
+        if let Replayed::Diverged { .. } = replayed {
+            return Ok(Imported::Diverged(describe(explorer.target(), &trace, &replayed)));
+        }
+    }
+    Ok(Imported::Planted(explorer.plant(&trace, Energies::default().start)))
 }
 
 fn trace_of(history: &Arc<History>) -> Trace {
