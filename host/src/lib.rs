@@ -1,13 +1,25 @@
 //! Spelunk explores anything that compiles to WebAssembly.
 //!
-//! **A run is a function of (module, answers).** A guest is deterministic but for the questions it asks the
-//! host: which rule next, which value, does this fault strike. Everything here is that one loop with another
-//! supply of answers: [`search`] draws them, [`check`] tries all, [`replay`] reads them from a [`trace::Trace`],
-//! [`shrink`] reads them from a smaller one. From it follow two rules: a snapshot is a cache, never a semantics, and time
-//! decides only when to stop, never what to try.
+//! **A run is a function of (module, answers).** A guest is deterministic except for the questions it asks the host: which
+//! rule comes next, which value, does this fault strike. Everything here is the same loop with different answers:
+//! [`search`] draws them, [`check`] tries all of them, [`replay`] reads them from a [`trace::Trace`], and [`shrink`] reads
+//! them from a smaller one. Two rules follow. A snapshot is a cache and never changes a result. Time decides only when to
+//! stop, never what to try.
 //!
-//! [`machine::Machine`] is the guest, [`target::Target`] the little of it that the search sees, and
-//! [`choice::Chooser`] where all answers come from.
+//! Most users need a [`Session`], which does a whole job: find, run again, shrink, explain, save, resume.
+//!
+//! ```no_run
+//! use spelunk::{Config, Session};
+//! use std::time::Duration;
+//!
+//! let config = Config { time: Some(Duration::from_secs(10)), ..Config::explore() };
+//! let summary = Session::open("guest.wasm")?.config(config).run(&mut ())?;
+//! assert!(summary.findings.is_empty(), "{}", summary.findings[0]);
+//! # Ok::<(), spelunk::Error>(())
+//! ```
+//!
+//! Below it, [`machine::Machine`] is the guest, [`target::Target`] is the small part of it that the search sees, and
+//! [`choice::Chooser`] supplies all answers.
 
 pub mod budget;
 pub mod campaign;

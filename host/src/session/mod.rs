@@ -1,7 +1,7 @@
-//! A session: one job on one target, from its module to the last finding.
+//! A session: one job on one target, from loading the module to the last finding.
 //!
-//! It finds, runs again, shrinks, explains, saves, and resumes another day. The command line is one user of it, a test
-//! of another crate may be the next:
+//! It finds failures, runs each again, shrinks, explains and saves it, and resumes the next day. The command line is one
+//! user; a test of another crate can be the next:
 //!
 //! ```no_run
 //! use spelunk::{Config, Session};
@@ -11,7 +11,8 @@
 //! # Ok::<(), spelunk::Error>(())
 //! ```
 //!
-//! A finding goes down once, from the search to its file, and comes up once, as an [`Event`].
+//! [`Config`] says what to do, a [`Budget`] how long, and an [`Observer`] is called with each [`Event`]. A finding goes down
+//! once, from the search to its file, and comes up once, as an event. [`Summary`] holds all of them at the end.
 
 mod check;
 mod config;
