@@ -24,5 +24,7 @@ fn main() -> ExitCode {
         }
     });
     handler.expect("no other handler is set");
+    // A file that grows beyond a limit of this process is an error, not the end of it.
+    spelunk::machine::ignore_file_size_signal();
     ExitCode::from(spelunk::machine::on_guest_stack(|| cli.run(&budget)))
 }

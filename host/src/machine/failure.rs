@@ -6,7 +6,6 @@ use wasmtime::{Error, Trap, WasmBacktrace};
 use super::Program;
 use super::host::Stop;
 use super::state::{Spent, State};
-use crate::budget::Over;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};
 use crate::trace::Action;
 
@@ -27,14 +26,8 @@ pub(super) fn of_start(program: &Program, error: &Error) -> anyhow::Error {
     if let Some(exhaustion) = program.budget.exhaustion() {
         return anyhow!(exhaustion);
     }
-    match program.budget.over() {
-        Some(Over::Interrupt) => return anyhow!("interrupted while the module was instantiated"),
-        Some(_) => {
-            return anyhow!(
-                "instantiating the module did not end within the time that it was given (--time)"
-            );
-        }
-        None => {}
+    if let Err(stopped) = program.budget.check() {
+        return stopped.into();
     }
     let at = place(program, error).map(|place| format!(", at {place}")).unwrap_or_default();
     anyhow!("the module cannot be instantiated: {}{at}", error.root_cause())

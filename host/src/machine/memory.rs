@@ -30,6 +30,12 @@ pub(crate) const GUARD: u64 = (1 << 32) + (32 << 20);
 /// Above so many bytes the kernel forgets faster than zeros are written.
 const FORGET_BYTES: usize = 1 << 20;
 
+/// Has writing to a file beyond the limit of this process (`ulimit -f`) fail, and not end the process.
+pub fn ignore_file_size_signal() {
+    // SAFETY: no handler runs, and nothing else of this process sets one for this signal.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// A memory.
 pub(crate) struct Mapping {
     bytes: Shared,

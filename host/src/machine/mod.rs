@@ -32,9 +32,9 @@ use wasmtime::{Linker, Store};
 use crate::budget::Over;
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
-use crate::explore::Scores;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
 use crate::property::{Counts, Properties};
+use crate::target::Scores;
 use crate::target::{Rule, Target};
 use crate::trace::Action;
 use calls::{Calls, Room};
@@ -49,6 +49,7 @@ pub use spelunk_instrumenter::Edges;
 
 pub use cache::Cache;
 pub use host::Told;
+pub use memory::ignore_file_size_signal;
 pub use pages::PAGE;
 pub use portable::{Blobs, PART_MAX, Reader};
 pub(crate) use portable::{leaves_of, pages_of};

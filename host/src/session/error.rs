@@ -18,6 +18,8 @@ pub enum ErrorKind {
     Check,
     /// The campaign: it is damaged, of a newer version, open in another process, or cannot be written.
     Campaign,
+    /// This machine has too little memory, address space or threads.
+    Host,
     /// A file or a stream.
     Io,
     /// The budget ended before there was anything to report.
