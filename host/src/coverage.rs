@@ -76,21 +76,6 @@ impl EdgeSet {
     }
 }
 
-/// Zeroes marks that are 0 or 1, and puts the places of those that were 1 into `marked`. Most are 0.
-pub fn take_marks(marks: &mut [u8], marked: &mut Vec<u32>) {
-    let (lines, rest) = marks.as_chunks_mut::<LINE>();
-    for (at, line) in lines.iter_mut().enumerate() {
-        if line.iter().fold(0, |any, mark| any | mark) != 0 {
-            take_line(at * LINE, line, &[0; LINE], marked);
-        }
-    }
-    for (at, mark) in (lines.len() as u32 * LINE as u32..).zip(rest) {
-        if std::mem::take(mark) != 0 {
-            marked.push(at);
-        }
-    }
-}
-
 /// Zeroes one line of counters, the first of which is that of the slot `first`.
 fn take_line(first: usize, counters: &mut [u8; LINE], seen: &[u8; LINE], new: &mut Vec<u32>) {
     let (words, _) = counters.as_chunks_mut::<8>();

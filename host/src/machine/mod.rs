@@ -19,12 +19,13 @@ mod memory;
 mod pages;
 mod portable;
 mod program;
+mod scan;
 mod stack;
 mod state;
 mod tally;
 mod watchdog;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, bail};
 use wasmtime::{Linker, Store};
@@ -66,12 +67,16 @@ const STACK_MARGIN: usize = 2 << 20;
 const THREAD_STACK_BYTES: usize = STACK_BYTES + 4 * STACK_MARGIN;
 
 /// Runs `f` on a thread that has the stack which guests may use. On another thread a machine works too, but
-/// makes itself a stack for every step, which takes most of the time.
+/// makes itself a stack for every step, which takes most of the time; so it is where there are no more threads.
 pub fn on_guest_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    let f = Mutex::new(Some(f));
+    let take = || f.lock().unwrap_or_else(PoisonError::into_inner).take().expect("it is called once");
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(THREAD_STACK_BYTES).spawn_scoped(scope, f);
-        let result = thread.map(std::thread::ScopedJoinHandle::join).expect("a thread can be started");
-        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let thread = std::thread::Builder::new().stack_size(THREAD_STACK_BYTES);
+        match thread.spawn_scoped(scope, || take()()) {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => take()(),
+        }
     })
 }
 

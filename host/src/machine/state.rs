@@ -15,9 +15,10 @@ use super::host::{Host, Private};
 use super::keyed;
 use super::memory::{EXHAUSTED, Memories, View, was_ended};
 use super::pages::{self, Blocks, Hashing, Held, PageTable};
+use super::scan;
 use super::stack::ShadowStack;
 use super::watchdog::Place;
-use crate::coverage::{EdgeSet, take_marks};
+use crate::coverage::EdgeSet;
 
 /// A saved state. Cloning is cheap, and so is saving one: it shares all pages that did not change with the
 /// state that it came from.
@@ -383,7 +384,7 @@ impl State {
             return;
         }
         self.marked.clear();
-        take_marks(&mut bytes[range(&self.layout.entered)], &mut self.marked);
+        scan::take(&mut bytes[range(&self.layout.entered)], &mut self.marked);
         for mark in &self.marked {
             let counters = &mut bytes[range(&self.layout.counters)];
             counters[range(&self.entered[*mark as usize])].fill(0);
@@ -399,7 +400,7 @@ impl State {
             return seen.take_new(&mut bytes[range(&self.layout.counters)], new);
         }
         self.marked.clear();
-        take_marks(&mut bytes[range(&self.layout.entered)], &mut self.marked);
+        scan::take(&mut bytes[range(&self.layout.entered)], &mut self.marked);
         for mark in &self.marked {
             let slots = &self.entered[*mark as usize];
             let counters = &mut bytes[range(&self.layout.counters)];

@@ -57,7 +57,10 @@ where
 {
     /// Explores with all workers.
     pub(super) fn explore_in_rounds(&mut self, goes_on: &(impl Fn(&Progress) -> bool + Sync)) {
-        let mut others = self.runners.split_off(1);
+        let mut idle = self.runners.split_off(1);
+        // Fewer workers come to the same result.
+        let stack_bytes = idle[0].target.stack_bytes();
+        let mut others = idle.split_off(idle.len() - threads_available(idle.len(), stack_bytes));
         let shared = Shared {
             round: RwLock::new(Round { known: None, plans: Vec::new() }),
             gate: Barrier::new(others.len() + 1),
@@ -70,7 +73,7 @@ where
         std::thread::scope(|scope| {
             for runner in &mut others {
                 let mut thread = std::thread::Builder::new();
-                if let Some(bytes) = runner.target.stack_bytes() {
+                if let Some(bytes) = stack_bytes {
                     thread = thread.stack_size(bytes);
                 }
                 let (shared, options) = (&shared, &options);
@@ -92,6 +95,7 @@ where
                 resume_unwind(panic);
             }
         });
+        self.runners.append(&mut idle);
         self.runners.append(&mut others);
     }
 
@@ -197,4 +201,20 @@ fn write<T>(shared: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many threads with such stacks can be started at once, of those wanted: a process may be limited.
+fn threads_available(wanted: usize, stack_bytes: Option<usize>) -> usize {
+    let stay = Mutex::new(());
+    let until_all = stay.lock().unwrap_or_else(PoisonError::into_inner);
+    std::thread::scope(|scope| {
+        let start = |_: &usize| {
+            let thread = std::thread::Builder::new();
+            let thread = stack_bytes.map_or(std::thread::Builder::new(), |bytes| thread.stack_size(bytes));
+            thread.spawn_scoped(scope, || drop(stay.lock())).is_ok()
+        };
+        let available = (0..wanted).take_while(start).count();
+        drop(until_all);
+        available
+    })
 }

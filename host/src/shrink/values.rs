@@ -93,6 +93,10 @@ impl<T: Target> Gate<'_, T> {
         }
         let mut helped = false;
         for (_, value) in first.into_iter().filter(|(text, _)| counts[text] > 1) {
+            // Looking for equal ones among many takes long too.
+            if self.is_over() {
+                break;
+            }
             let is_equal = |place: &Place| {
                 self.is_lowerable(*place) && self.choice(*place).is_some_and(|choice| choice.value == value)
             };
