@@ -148,25 +148,34 @@ fn saying_what_the_state_is_changes_nothing() {
 #[test]
 fn states_that_differ_in_anything_that_matters_are_different() {
     let wat = r#"(module
-      (memory 1 4) (data $d "x") (global $g (mut i32) (i32.const 0)) (table $t 2 funcref) (elem declare func $f)
+      (import "spelunk" "verbose" (func $verbose (result i32)))
+      (import "spelunk" "reject" (func $reject))
+      (memory 1 4) (data $d "x") (global $g (mut i32) (i32.const 0)) (table $t 2 funcref)
+      (global $h (mut funcref) (ref.null func)) (elem $e funcref (ref.func $f)) (elem declare func $verbose $reject)
       (func $f)
       (func (export "rule:memory") (i32.store (i32.const 7) (i32.const 1)))
       (func (export "rule:grow") (drop (memory.grow (i32.const 1))))
       (func (export "rule:global") (global.set $g (i32.const 1)))
       (func (export "rule:table") (table.set $t (i32.const 1) (ref.func $f)))
+      (func (export "rule:import") (table.set $t (i32.const 1) (ref.func $verbose)))
+      (func (export "rule:other") (table.set $t (i32.const 1) (ref.func $reject)))
+      (func (export "rule:reference") (global.set $h (ref.func $verbose)))
+      (func (export "rule:forget") (elem.drop $e))
+      (func (export "rule:again") (table.init $t $e (i32.const 0) (i32.const 0) (i32.const 0)))
       (func (export "rule:drop") (data.drop $d))
       (func (export "rule:init") (memory.init $d (i32.const 0) (i32.const 0) (i32.const 0)))
       (func (export "fault:f") (param i32)))"#;
     let mut machine = machines(&program(wat), 1).remove(0);
     let mut states = vec![machine.live_state().unwrap()];
-    for action in (0..5).map(Action::Rule).chain([Action::Fault(0, true)]) {
+    for action in (0..11).map(Action::Rule).chain([Action::Fault(0, true)]) {
         machine.reset();
         machine.step(action, &mut Default::default());
         states.push(machine.compared_state().unwrap().unwrap());
     }
     states.sort_unstable();
     states.dedup();
-    assert_eq!(states.len(), 7);
+    // All but that of `init` and of `again`, which write nothing.
+    assert_eq!(states.len(), 11);
 }
 
 #[test]

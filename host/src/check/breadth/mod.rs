@@ -8,6 +8,7 @@ mod grown;
 mod nodes;
 mod worker;
 
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -40,12 +41,12 @@ where
     T: Target + Send,
     T::Snapshot: Send + Sync,
 {
-    let stack_bytes = targets[0].stack_bytes();
     targets[0].reset();
     let root = targets[0].snapshot();
     let shared = Shared {
         options,
         goes_on,
+        stack_bytes: targets[0].stack_bytes(),
         independence: Independence::of(&targets[0], options.reduces),
         claims: Claims::new(),
         stop: Stop::default(),
@@ -68,21 +69,7 @@ where
     let mut is_start = workers[0].visitor.target.has_setup();
     while !level.is_empty() && !check.is_over() {
         let next = check.nodes.list.len();
-        let mut first = level.start;
-        while first < level.end && !check.is_over() {
-            // Where runs are counted down, each state knows how many there were before it.
-            let round = if options.runs_max.is_some() { 1 } else { ROUND };
-            let round = first..(first + round).min(level.end);
-            let job =
-                Job { nodes: &check.nodes, round: round.clone(), depth, is_start, runs: check.census.runs };
-            let grown = grow(&mut workers, stack_bytes, &job);
-            check.merge(round.start, grown, next)?;
-            first = round.end;
-            check.report((level.end - first) + (check.nodes.list.len() - next));
-        }
-        if first < level.end && check.is_out_of_runs() {
-            check.limited(Limit::Runs);
-        }
+        check.level(&mut workers, level, (depth, is_start))?;
         level = next..check.nodes.list.len();
         depth += u32::from(!is_start);
         is_start = false;
@@ -127,6 +114,8 @@ where
 struct Shared<'a> {
     options: &'a Options,
     goes_on: GoesOn<'a>,
+    /// Of the thread of each worker but the first, where the usual do not do.
+    stack_bytes: Option<usize>,
     independence: Independence,
     claims: Claims,
     stop: Stop,
@@ -158,7 +147,7 @@ impl<S: Clone> Check<'_, S> {
         &mut self,
         worker: &mut Worker<'_, '_, T>,
         root: Option<S>,
-    ) -> Result<std::ops::Range<usize>, Box<Trouble>> {
+    ) -> Result<Range<usize>, Box<Trouble>> {
         self.nodes.push(NONE, Action::Setup, &[], root);
         if self.shared.options.reduces {
             self.nodes.asleep.push(Asleep::but(sleep::NONE));
@@ -173,6 +162,36 @@ impl<S: Clone> Check<'_, S> {
             self.census.states = 1;
         }
         Ok(0..1)
+    }
+
+    /// Looks at the states of a level, which are `depth` steps from the start, or the one before setup.
+    fn level<T>(
+        &mut self,
+        workers: &mut [Worker<'_, '_, T>],
+        level: Range<usize>,
+        (depth, is_start): (u32, bool),
+    ) -> Result<(), Box<Trouble>>
+    where
+        T: Target<Snapshot = S> + Send,
+        S: Send + Sync,
+    {
+        let next = self.nodes.list.len();
+        let mut first = level.start;
+        while first < level.end && !self.is_over() {
+            // Where runs are counted down, each state knows how many there were before it.
+            let round = if self.shared.options.runs_max.is_some() { 1 } else { ROUND };
+            let round = first..(first + round).min(level.end);
+            let job =
+                Job { nodes: &self.nodes, round: round.clone(), depth, is_start, runs: self.census.runs };
+            let grown = grow(workers, self.shared.stack_bytes, &job);
+            self.merge(round.start, grown, next)?;
+            first = round.end;
+            self.report((level.end - first) + (self.nodes.list.len() - next));
+        }
+        if first < level.end && self.is_out_of_runs() {
+            self.limited(Limit::Runs);
+        }
+        Ok(())
     }
 
     fn is_out_of_runs(&self) -> bool {
