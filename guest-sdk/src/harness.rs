@@ -134,4 +134,47 @@ mod tests {
             ("step( index 1 ) verbose describe step=Serve(7)", vec![7])
         );
     }
+
+    /// One of each two methods is compiled, and what is made of it.
+    struct Alternatives(u32);
+
+    #[harness]
+    impl Alternatives {
+        #[setup]
+        #[cfg(test)]
+        fn new() -> Self {
+            Alternatives(1)
+        }
+
+        #[setup]
+        #[cfg(not(test))]
+        fn new(first: Missing) -> Self {
+            Alternatives(first)
+        }
+
+        #[rule]
+        #[cfg(test)]
+        fn put(&mut self, #[draw(2..=9)] value: u32) {
+            self.0 = value;
+        }
+
+        #[rule]
+        #[cfg(not(test))]
+        fn put(&mut self, value: Missing) {}
+
+        #[teardown]
+        #[cfg(not(test))]
+        fn end(self) {
+            let _: Missing = self;
+        }
+    }
+
+    #[test]
+    fn alternatives_take_what_their_cfg_says() {
+        let mut alternatives = Alternatives::__spelunk_setup();
+        assert_eq!(alternatives.0, 1);
+        let (_, log) = play(&[5, 0], || alternatives.__spelunk_rule_put());
+        assert_eq!(log[log.len() - 1], "verbose");
+        assert_eq!(alternatives.0, 5);
+    }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::check;
-use crate::explore::Progress;
+use crate::search::Progress;
 use crate::session::{End, Event, Fate, JobResult, Observer, Saved, Summary};
 use crate::text;
 

@@ -2,7 +2,7 @@
 //!
 //! **A run is a function of (module, answers).** A guest is deterministic but for the questions it asks the
 //! host: which rule next, which value, does this fault strike. Everything here is that one loop with another
-//! supply of answers: [`explore`] draws them, [`check`] tries all, [`replay`] reads them from a [`trace::Trace`],
+//! supply of answers: [`search`] draws them, [`check`] tries all, [`replay`] reads them from a [`trace::Trace`],
 //! [`shrink`] reads them from a smaller one. From it follow two rules: a snapshot is a cache, never a semantics, and time
 //! decides only when to stop, never what to try.
 //!
@@ -14,13 +14,9 @@ pub mod campaign;
 pub mod check;
 pub mod choice;
 pub mod console;
-mod continuation;
 pub mod coverage;
 pub mod disk;
-mod draw;
-pub mod energy;
 pub mod explain;
-pub mod explore;
 pub mod file;
 pub mod load;
 pub mod machine;
@@ -30,6 +26,7 @@ pub mod outcome;
 pub mod property;
 pub mod replay;
 pub mod report;
+pub mod search;
 pub mod session;
 pub mod shrink;
 pub mod store;

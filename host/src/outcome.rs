@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::text;
+use crate::trace::Trace;
 
 /// How a step, and so far a run, ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,6 +137,17 @@ impl fmt::Display for Failure {
         }
         write!(f, ": {}", text::block(&self.message, "      "))
     }
+}
+
+/// A failure with a trace that causes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// What went wrong.
+    pub failure: Failure,
+    /// The run that hit it first, from 1.
+    pub run: u64,
+    /// All steps from the start, the failing one last.
+    pub trace: Trace,
 }
 
 #[cfg(test)]

@@ -160,6 +160,23 @@ pub const NAMES_BYTES_MAX: usize = 4 << 20;
 /// What further events count as.
 pub const OTHERS: &str = "(all others)";
 
+impl Counts {
+    /// What is left without what was counted elsewhere, which is part of this.
+    pub fn without(&self, other: &Counts) -> Counts {
+        let mut rest = self.clone();
+        for property in &other.properties.0 {
+            let index = rest.properties.declare(property.kind, &property.name);
+            let known = rest.properties.at(index);
+            known.reached = known.reached.saturating_sub(property.reached);
+            known.held = known.held.saturating_sub(property.held);
+        }
+        for (event, count) in &mut rest.events {
+            *count = count.saturating_sub(other.events.get(event).copied().unwrap_or(0));
+        }
+        rest
+    }
+}
+
 impl Properties {
     /// Reads the declarations in a `spelunk:properties` section: a line each, `sometimes NAME`. Lines of
     /// another form are ignored.

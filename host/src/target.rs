@@ -3,12 +3,16 @@
 //! Nothing here or above it knows of WebAssembly, files, clocks or terminals; the tests of the search drive
 //! plain Rust values.
 
+use std::collections::BTreeMap;
+
 use crate::choice::{Answers, Chooser, Kind, Value};
 use crate::coverage::EdgeSet;
-use crate::explore::Scores;
 use crate::outcome::{Halt, Outcome, Reject};
 use crate::property::Counts;
 use crate::trace::{Action, Trace};
+
+/// The highest score of each label, by the label's hash.
+pub type Scores = BTreeMap<u64, f64>;
 
 /// A rule: a step that the explorer may choose.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use spelunk::explore::{Explorer, Finding, Options, Progress};
 use spelunk::load::{Build, load};
 pub use spelunk::machine::on_guest_stack;
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::outcome::Failure;
+use spelunk::outcome::Found;
 use spelunk::replay::{Replayed, replay};
+use spelunk::search::{Explorer, Options, Progress};
 use spelunk::shrink::{Shrunk, shrink};
 use spelunk::story;
 use spelunk::trace::{Action, Trace};
@@ -44,7 +45,7 @@ pub fn machine(program: &Arc<Program>) -> Machine {
 }
 
 /// Explores until the first finding, or until these many runs are over.
-pub fn explore(machine: &mut Machine, options: Options, runs_max: u64) -> (Option<Finding>, Progress) {
+pub fn explore(machine: &mut Machine, options: Options, runs_max: u64) -> (Option<Found>, Progress) {
     let mut explorer = Explorer::new(machine, options);
     explorer.explore(|progress| progress.findings == 0 && progress.runs < runs_max);
     (explorer.findings().next().cloned(), explorer.progress())
@@ -56,7 +57,7 @@ pub fn seeded(seed: u64) -> Options {
 }
 
 /// Shrinks a finding to where no pass helps.
-pub fn shrunk(machine: &mut Machine, finding: &Finding) -> Shrunk {
+pub fn shrunk(machine: &mut Machine, finding: &Found) -> Shrunk {
     let shrunk = shrink(machine, &finding.trace, &finding.failure, &[], u64::MAX, |_, _| true);
     shrunk.unwrap_or_else(|not| panic!("{}: {not:?}", finding.failure))
 }

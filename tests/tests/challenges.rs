@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use spelunk::explore::{Explorer, Options};
 use spelunk::load::{Build, load};
 use spelunk::machine::{Limits, Machine, Program, Selection, on_guest_stack};
+use spelunk::search::{Explorer, Options};
 use spelunk::shrink::shrink;
 use spelunk::target::Target;
 

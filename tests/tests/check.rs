@@ -223,7 +223,7 @@ fn a_function_runs_once() {
         assert_eq!((checked.census.runs, checked.census.choices, checked.limit), (4, 3, None));
     }
     let mut machine = machines(&program, 1).remove(0);
-    let mut explorer = spelunk::explore::Explorer::new(&mut machine, Default::default());
+    let mut explorer = spelunk::search::Explorer::new(&mut machine, Default::default());
     explorer.explore(|progress| progress.runs < 100);
     assert_eq!((explorer.progress().findings, explorer.progress().rules), (0, 100));
 }
@@ -362,7 +362,7 @@ fn the_initial_state_is_checked() {
         }
     }
     let mut machine = machines(&program, 1).remove(0);
-    let mut explorer = spelunk::explore::Explorer::new(&mut machine, Default::default());
+    let mut explorer = spelunk::search::Explorer::new(&mut machine, Default::default());
     explorer.explore(|progress| progress.runs < 10);
     assert_eq!(explorer.progress().findings, 1);
     assert_eq!(explorer.findings().next().unwrap().trace.len(), 1);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use spelunk::choice::Chooser;
-use spelunk::explore::{Explorer, Options};
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::outcome::Outcome;
+use spelunk::search::{Explorer, Options};
 use spelunk::target::Target;
 use spelunk::trace::Action;
 

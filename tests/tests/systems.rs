@@ -21,9 +21,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
-use spelunk::explore::{Explorer, Options};
 use spelunk::load::{Build, load};
 use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::search::{Explorer, Options};
 use spelunk::shrink::shrink;
 use spelunk::target::Target;
 use spelunk::trace::Trace;
@@ -97,12 +97,15 @@ fn systems_are_shrunk_to_their_minima_or_as_far_as_is_known() {
     assert_eq!(wrong, Vec::<&&str>::new());
 }
 
+/// A call, and what it draws.
+type Drawn<C> = (C, Vec<u32>);
+
 /// The least that failing runs of a system draw: those with the fewest steps, then choices, then the least values.
 /// `calls` are what can be called in a state, each with what it draws; `step` says whether it fails.
 fn least<S: Clone, C: Copy>(
     start: &S,
     steps: usize,
-    calls: &dyn Fn(&S) -> Vec<(C, Vec<u32>)>,
+    calls: &dyn Fn(&S) -> Vec<Drawn<C>>,
     step: &dyn Fn(&mut S, C) -> bool,
 ) -> Option<Vec<u32>> {
     let runs = calls(start).into_iter().filter_map(|(call, drawn)| {
@@ -121,7 +124,7 @@ fn least<S: Clone, C: Copy>(
 /// What draws least, as [`left`] says it.
 fn check<S: Clone, C: Copy>(
     start: &S,
-    calls: impl Fn(&S) -> Vec<(C, Vec<u32>)>,
+    calls: impl Fn(&S) -> Vec<Drawn<C>>,
     step: impl Fn(&mut S, C) -> bool,
     expected: &str,
 ) {
@@ -174,7 +177,7 @@ enum Teller {
 }
 
 impl Books {
-    fn calls(&self) -> Vec<(Teller, Vec<u32>)> {
+    fn calls(&self) -> Vec<Drawn<Teller>> {
         let mut calls = vec![(Teller::Open, vec![])];
         for from in 0..self.handles.len() {
             calls.push((Teller::Deposit(from), vec![from as u32, 1]));
@@ -257,7 +260,7 @@ enum Tick {
 }
 
 impl Clock {
-    fn calls(&self) -> Vec<(Tick, Vec<u32>)> {
+    fn calls(&self) -> Vec<Drawn<Tick>> {
         let add = (1..=20).map(|delay| (Tick::Add(delay), vec![delay as u32]));
         let cancel = (0..self.timers.len()).map(|place| (Tick::Cancel(place), vec![place as u32]));
         let advance = (1..=20).map(|ticks| (Tick::Advance(ticks), vec![ticks as u32]));

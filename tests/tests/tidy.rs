@@ -127,9 +127,9 @@ fn only_the_machine_names_wasmtime() {
 
 #[test]
 fn search_and_shrinking_see_only_the_target() {
-    let search = ["choice", "coverage", "draw", "energy", "outcome", "replay", "target", "trace"];
+    let search = ["coverage", "outcome", "replay", "target", "trace"];
     let mut search: Vec<String> = search.iter().map(|file| format!("host/src/{file}.rs")).collect();
-    search.extend(["check", "explore", "shrink"].map(|folder| format!("host/src/{folder}")));
+    search.extend(["check", "choice", "search", "shrink"].map(|folder| format!("host/src/{folder}")));
     let search: Vec<&str> = search.iter().map(String::as_str).collect();
     let words = [
         "machine",
@@ -149,7 +149,7 @@ fn search_and_shrinking_see_only_the_target() {
 #[test]
 fn the_console_the_report_and_main_each_have_their_own() {
     check(&["host/src"], &["host/src/console.rs"], &["io::stderr()", "eprint"]);
-    check(&["host/src"], &["host/src/report.rs"], &["stdout()", " println!", " print!"]);
+    check(&["host/src"], &["host/src/report"], &["stdout()", " println!", " print!"]);
     check(&["host/src"], &["host/src/main.rs"], &["process::exit", "process::abort"]);
 }
 
@@ -162,7 +162,8 @@ fn unsafe_lives_in_the_guest_abi_the_memory_file_and_the_cache() {
         &words,
     );
     check(&["guest-sdk/src"], &["guest-sdk/src/abi.rs"], &words);
-    check(&["examples", "guest-sdk/macros/src", "instrumenter/tests", "host/tests"], &[], &words);
+    let refused = "guest-sdk/macros/src/parse/tests.rs";
+    check(&["examples", "guest-sdk/macros/src", "instrumenter/tests", "host/tests"], &[refused], &words);
     check(
         &["tests/guests", "tests/src", "tests/tests"],
         // A fuzz target is given a pointer; allocations are counted in the allocator.
@@ -173,14 +174,26 @@ fn unsafe_lives_in_the_guest_abi_the_memory_file_and_the_cache() {
 
 #[test]
 fn the_machine_knows_nothing_of_what_it_serves() {
-    let rooms =
-        ["campaign", "check", "cli", "console", "load", "replay", "report", "shrink", "store", "story"];
+    let rooms = [
+        "campaign", "check", "cli", "console", "load", "replay", "report", "search", "session", "shrink",
+        "store", "story",
+    ];
     let words: Vec<String> = rooms.iter().map(|room| format!("crate::{room}")).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     check(&["host/src/machine"], &[], &words);
     check(&["host/src/machine"], &[], &["println!", "std::net", "Instant"]);
     let cache_and_mapping = ["host/src/machine/cache.rs", "host/src/machine/memory.rs"];
     check(&["host/src/machine"], &cache_and_mapping, &["std::fs", "std::env", "SystemTime"]);
+}
+
+#[test]
+fn nothing_below_the_session_knows_of_it() {
+    let below =
+        ["campaign", "check", "choice", "disk.rs", "file", "load.rs", "machine", "search", "shrink", "store"];
+    let below: Vec<String> = below.iter().map(|room| format!("host/src/{room}")).collect();
+    let below: Vec<&str> = below.iter().map(String::as_str).collect();
+    check(&below, &[], &["crate::session", "crate::report", "crate::console"]);
+    check(&["host/src/choice", "host/src/target.rs", "host/src/check"], &[], &["crate::search"]);
 }
 
 #[test]
@@ -192,21 +205,14 @@ const FILE_LINES_MAX: usize = 500;
 const FN_LINES_MAX: usize = 60;
 
 /// Files and functions that are longer than they may be, with the lines that they have at most until they are mended.
-const TOO_LONG: [(&str, usize); 24] = [
+const TOO_LONG: [(&str, usize); 15] = [
     ("host/src/check/breadth/mod.rs check", 63),
     ("host/src/check/breadth/worker.rs", 510),
-    ("host/src/choice.rs", 714),
-    ("host/src/cli/campaign.rs run", 64),
-    ("host/src/cli/explore.rs explore", 96),
-    ("host/src/explore/replant.rs plant", 66),
-    ("host/src/explore/run.rs", 564),
-    ("host/src/file.rs", 550),
     ("host/src/machine/exports.rs of", 74),
     ("host/src/machine/imports.rs", 558),
     ("host/src/machine/pages.rs", 764),
     ("host/src/machine/state.rs", 534),
     ("host/src/machine/state.rs of", 78),
-    ("host/src/store/mod.rs", 705),
     ("host/tests/campaign.rs", 796),
     ("host/tests/campaign.rs a_killed_campaign_goes_on", 62),
     ("host/tests/store.rs", 622),
@@ -215,8 +221,6 @@ const TOO_LONG: [(&str, usize); 24] = [
     ("instrumenter/src/rewrite.rs rewrite", 64),
     ("instrumenter/src/state.rs survey", 67),
     ("tests/benches/bench/campaign.rs store", 69),
-    ("x", 0),
-    ("y", 0),
 ];
 
 /// The functions of a file: their names, and their lines from the signature to the closing brace.

@@ -25,8 +25,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::choice::Kind;
-use crate::explore::Finding;
-use crate::outcome::{Failure, Halt};
+use crate::outcome::{Failure, Found, Halt};
 use crate::target::Target;
 use crate::trace::Trace;
 
@@ -173,7 +172,7 @@ pub struct Checked {
     /// What was counted.
     pub census: Census,
     /// Different failures, each with the path that came to it first in the order of the check.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Found>,
     /// What kept the check from being complete; among several, the one that ended it.
     pub limit: Option<Limit>,
 }
@@ -277,12 +276,12 @@ where
 
 /// Different failures in the order of the check.
 #[derive(Default)]
-struct Findings(Vec<Finding>);
+struct Findings(Vec<Found>);
 
 impl Findings {
     fn add(&mut self, failure: &Failure, run: u64, trace: impl FnOnce() -> Trace) {
         if !self.0.iter().any(|known| known.failure.is_same(failure)) {
-            self.0.push(Finding { failure: failure.clone(), run, trace: trace() });
+            self.0.push(Found { failure: failure.clone(), run, trace: trace() });
         }
     }
 

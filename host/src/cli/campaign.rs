@@ -9,15 +9,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use spelunk::campaign::{Campaign, Settings, ensure_alike};
 use spelunk::disk;
-use spelunk::energy::{Energies, History};
-use spelunk::explore::{Explorer, Knowledge, Planted, cover, edges_of};
-use spelunk::file::{Hex, Shrinking, TraceFile, VERSION};
+use spelunk::file::{Shrinking, TraceFile, VERSION};
 use spelunk::machine::{Machine, Snapshot};
 use spelunk::outcome::Failure;
 use spelunk::replay::{Replayed, replay};
 use spelunk::report::counted;
-use spelunk::session::{Place, describe, write_input, write_trace};
+use spelunk::search::energy::{Energies, History};
+use spelunk::search::{Explorer, Knowledge, Planted, cover, edges_of};
+use spelunk::session::{
+    self, Event, Fate, Observer, Place, Saved, Status, describe, write_input, write_trace,
+};
 use spelunk::store::FILE;
+use spelunk::text;
 use spelunk::trace::Trace;
 
 use super::{NONDETERMINISM, Output, PASSED};
@@ -31,6 +34,18 @@ const MODULE: &str = "module.wasm";
 pub(super) struct One {
     /// The folder of a campaign, or the target, where its campaign is below `.spelunk`.
     campaign: PathBuf,
+}
+
+#[derive(Args)]
+pub(super) struct Gc {
+    #[command(flatten)]
+    campaign: One,
+    /// Remove earlier campaigns that were backed up beside it.
+    #[arg(long)]
+    backups: bool,
+    /// Remove saved findings that no longer fail in the campaign's build, or whose steps no longer fit it.
+    #[arg(long)]
+    fixed: bool,
 }
 
 #[derive(Args)]
@@ -105,53 +120,14 @@ fn folder_of(path: &Path) -> Result<PathBuf> {
 
 impl One {
     pub(super) fn status(&self, output: &mut Output) -> Result<u8> {
-        let Opened { campaign, machine, known } = Opened::open(&self.campaign)?;
-        let edges = machine.program().edges().edges.len();
-        let progress = known.progress();
-        let kept = known.checkpoints.len();
-        let states = known.checkpoints.iter().filter(|checkpoint| checkpoint.snapshot.is_some()).count();
-        let bytes = campaign.bytes()?;
-        let module = String::from(Hex(campaign.module_hash()));
-        let unmet: Vec<_> = known.tally.counts.properties.iter().filter(|p| p.is_unmet()).collect();
-        let file =
-            |failure: &Failure| campaign.folder().join("findings").join(format!("{}.json", failure.id()));
-        let findings: Vec<_> = known.findings.iter().map(|f| (&f.failure, f.run, file(&f.failure))).collect();
-        let findings_json: Vec<_> = findings
-            .iter()
-            .map(|(failure, run, trace)| json!({ "id": failure.id(), "failure": failure, "run": run, "trace": trace }))
-            .collect();
-        output.report.event(
-            "status",
-            json!({
-                "folder": campaign.folder(), "target": campaign.target(), "module": module,
-                "settings": campaign.settings(), "runs": progress.runs, "rejected": progress.rejected,
-                "steps": progress.steps, "edges": edges, "edges_hit": progress.edges,
-                "checkpoints": { "kept": kept, "saved": progress.checkpoints, "states": states },
-                "findings": findings_json, "bytes": bytes,
-                "unmet": unmet.iter().map(|p| json!({ "kind": p.kind, "name": p.name })).collect::<Vec<_>>(),
-            }),
-        )?;
-        let mut text = format!(
-            "{} of {}, module {module}, seed {}\n{} ({} rejected) and {}; {} of {}; {} kept of {}, {states} with their state; {} on disk",
-            campaign.folder().display(),
-            campaign.target(),
-            campaign.settings().seed,
-            counted(progress.runs, "run"),
-            progress.rejected,
-            counted(progress.steps, "step"),
-            progress.edges,
-            counted(edges as u64, "edge"),
-            counted(kept as u64, "checkpoint"),
-            progress.checkpoints,
-            size(bytes),
-        );
-        for (failure, run, path) in findings {
-            text += &format!("\nfound in run {run}: {failure}  {}", path.display());
-        }
-        for property in unmet {
-            text += &format!("\nnot seen in these runs: {} {}", property.kind, property.name);
-        }
-        output.report.text(&text)?;
+        let folder = folder_of(&self.campaign)?;
+        let status = match Opened::open(&self.campaign) {
+            Ok(Opened { campaign, machine, known }) => Status::of(&campaign, &known, machine.program())?,
+            // Another process has it open, and says how far it is.
+            Err(error) => Status::running(&folder).map_err(|_| error)?,
+        };
+        output.report.event("status", &status)?;
+        output.report.text(&status_text(&status))?;
         Ok(PASSED)
     }
 
@@ -180,29 +156,93 @@ impl One {
         ))?;
         Ok(PASSED)
     }
+}
 
-    pub(super) fn gc(&self, output: &mut Output) -> Result<u8> {
-        let folder = folder_of(&self.campaign)?;
+impl Gc {
+    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
+        let folder = folder_of(&self.campaign.campaign)?;
         let campaign = Campaign::open(&folder)?;
         let mut campaign =
             campaign.with_context(|| format!("the campaign in `{}` has not begun", folder.display()))?;
+        let backups = if self.backups { session::backups(&folder)? } else { Vec::new() };
+        for (path, _) in &backups {
+            remove(path)?;
+        }
+        let fixed = if self.fixed { remove_fixed(&campaign, output)? } else { 0 };
         let collected = campaign.collect_garbage()?;
         output.report.event(
             "gc",
             json!({
                 "before": collected.before, "after": collected.after, "parts": collected.blobs,
-                "histories": collected.histories,
+                "histories": collected.histories, "backups": backups.len(), "findings": fixed,
             }),
         )?;
-        output.report.text(&format!(
+        let mut text = format!(
             "{} before, {} now; {} of saved states and {} dropped",
             size(collected.before),
             size(collected.after),
             counted(collected.blobs, "part"),
             counted(collected.histories, "step sequence")
-        ))?;
+        );
+        if self.backups {
+            text += &format!("; {} removed", counted(backups.len() as u64, "backup"));
+        }
+        if self.fixed {
+            text += &format!("; {} removed that no longer fail", counted(fixed, "finding"));
+        }
+        output.report.text(&text)?;
         Ok(PASSED)
     }
+}
+
+fn remove(path: &Path) -> Result<()> {
+    std::fs::remove_file(path).with_context(|| format!("cannot remove `{}`", path.display()))
+}
+
+/// Removes the traces of findings that no longer fail, or can no longer be followed, in the campaign's build; how many.
+fn remove_fixed(campaign: &Campaign, output: &mut Output) -> Result<u64> {
+    let (mut machine, mut removed) = (campaign.machine()?, 0);
+    let saved = Saved::replay_all(&mut machine, &Place::at(campaign.folder()).findings(), |_| Ok(()))?;
+    for saved in saved.iter().filter(|saved| matches!(saved.fate, Fate::Fixed | Fate::Stale(_))) {
+        output.on(Event::Saved(saved))?;
+        remove(&saved.path)?;
+        drop(std::fs::remove_file(saved.path.with_extension("input")));
+        removed += 1;
+    }
+    Ok(removed)
+}
+
+fn status_text(status: &Status) -> String {
+    let Status { runs, rejected, steps, edges, edges_hit, checkpoints, .. } = status;
+    let mut text = format!(
+        "{} of {}, module {}, seed {}\n{} ({rejected} rejected) and {}; {edges_hit} of {}; {} kept of {}, {} with \
+         their state; {} on disk",
+        status.folder.display(),
+        text::line(&status.target),
+        String::from(status.module),
+        status.settings.seed,
+        counted(*runs, "run"),
+        counted(*steps, "step"),
+        counted(*edges as u64, "edge"),
+        counted(checkpoints.kept as u64, "checkpoint"),
+        checkpoints.saved,
+        checkpoints.states,
+        size(status.bytes),
+    );
+    if let Some(process) = status.process {
+        text += &format!("\nprocess {process} explores it now; this is what it saved last");
+    }
+    for found in &status.findings {
+        text += &format!("\nfound in run {}: {}  {}", found.run, found.failure, found.trace.display());
+    }
+    for property in &status.unmet {
+        text += &format!("\nnot seen in these runs: {} {}", property.kind, text::line(&property.name));
+    }
+    for (path, bytes) in &status.backups {
+        text +=
+            &format!("\nbackup: {}, {} (`spelunk gc --backups` removes it)", path.display(), size(*bytes));
+    }
+    text
 }
 
 impl Merge {
@@ -216,8 +256,9 @@ impl Merge {
             other.with_context(|| format!("the campaign in `{}` has not begun", from.display()))?;
         ensure_alike(&opened.campaign, &other)?;
         let before = opened.known.progress();
+        let names = (opened.campaign.name(), other.name());
         let other = other.load(opened.machine.program())?;
-        opened.known.merge(&other);
+        opened.known.merge(&other, names);
         opened.save()?;
         for finding in &other.findings {
             let name = format!("{}.json", finding.failure.id());
@@ -323,45 +364,32 @@ impl Import {
         let options = campaign.settings().options(machines[0].program())?;
         let program = machines[0].program().clone();
         let mut explorer = Explorer::resume(&mut machines, options, known);
-        let mut counts = [0u64; 3];
-        let mut is_flaky = false;
+        let (mut counts, mut is_flaky) = ([0u64; 3], false);
         for path in self.traces()? {
-            let file = TraceFile::read(&path)?;
-            let trace = file
-                .trace(explorer.target())
-                .with_context(|| format!("the trace `{}` does not fit the module", path.display()));
-            let planted = trace.map(|trace| {
-                // What was recorded on this very build must go as it did.
-                let is_same =
-                    file.is_of(program.hash(), &program.limits().into(), &program.selection().into());
-                let replayed = is_same.then(|| replay(explorer.target(), &trace, true).0);
-                match replayed {
-                    Some(diverged @ Replayed::Diverged { .. }) => {
-                        is_flaky = true;
-                        Planted::Stale(describe(explorer.target(), &trace, &diverged))
+            let why = match imported(&mut explorer, &path) {
+                Ok(Imported::Diverged(why)) => {
+                    is_flaky = true;
+                    why
+                }
+                Ok(Imported::Planted(planted)) => match planted {
+                    Planted::Checkpoint => {
+                        counts[0] += 1;
+                        continue;
                     }
-                    _ => explorer.plant(&trace, Energies::default().start),
-                }
-            });
-            let why = match planted {
-                Ok(Planted::Checkpoint) => {
-                    counts[0] += 1;
-                    continue;
-                }
-                Ok(Planted::Known | Planted::FoundBefore) => {
-                    counts[2] += 1;
-                    continue;
-                }
-                Ok(Planted::Found) => {
-                    counts[1] += 1;
-                    let finding = explorer.findings().last().context("it was just found")?.clone();
-                    let to =
-                        campaign.folder().join("findings").join(format!("{}.json", finding.failure.id()));
-                    keep_trace(explorer.target(), (&finding.trace, &finding.failure), &path, &to)?;
-                    continue;
-                }
-                Ok(Planted::Stale(why)) => why,
-                Ok(Planted::Stopped) => bail!("the import was stopped; nothing was taken in"),
+                    Planted::Known | Planted::FoundBefore => {
+                        counts[2] += 1;
+                        continue;
+                    }
+                    Planted::Found => {
+                        counts[1] += 1;
+                        let found = explorer.findings().last().context("it was just found")?.clone();
+                        let to = Place::at(campaign.folder()).trace(&found.failure);
+                        keep_trace(explorer.target(), (&found.trace, &found.failure), &path, &to)?;
+                        continue;
+                    }
+                    Planted::Stale(why) => why,
+                    Planted::Stopped => bail!("the import was stopped; nothing was taken in"),
+                },
                 Err(error) => format!("{error:#}"),
             };
             output.console.status("Stale", &format!("{}: {why}", path.display()));
@@ -434,6 +462,28 @@ impl Import {
         }
         Ok(traces)
     }
+}
+
+/// What became of a trace file.
+enum Imported {
+    Planted(Planted),
+    /// It was recorded on this very build, and did not do what it did; how.
+    Diverged(String),
+}
+
+fn imported(explorer: &mut Explorer<'_, Machine>, path: &Path) -> Result<Imported> {
+    let file = TraceFile::read(path)?;
+    let trace = file
+        .trace(explorer.target())
+        .with_context(|| format!("the trace `{}` does not fit the module", path.display()))?;
+    let program = explorer.target().program().clone();
+    if file.is_of(program.hash(), &program.limits().into(), &program.selection().into()) {
+        let replayed = replay(explorer.target(), &trace, true).0;
+        if let Replayed::Diverged { .. } = replayed {
+            return Ok(Imported::Diverged(describe(explorer.target(), &trace, &replayed)));
+        }
+    }
+    Ok(Imported::Planted(explorer.plant(&trace, Energies::default().start)))
 }
 
 fn trace_of(history: &Arc<History>) -> Trace {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::builder::FalseyValueParser;
 use clap::{ArgAction, Command};
 use spelunk::disk;
 
@@ -18,6 +19,10 @@ const PATHS: [&str; 5] = ["cache", "map", "out", "output", "report"];
 pub(crate) fn with_environment(command: Command) -> Command {
     let with = |command: Command| {
         command.mut_args(|arg| match arg.get_long().map(variable) {
+            // `SPELUNK_FRESH=0` is not to be fresh.
+            Some(variable) if matches!(arg.get_action(), ArgAction::SetTrue) => {
+                arg.env(variable).hide_env(true).value_parser(FalseyValueParser::new())
+            }
             Some(variable) => arg.env(variable).hide_env(true),
             None => arg,
         })

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use spelunk::campaign::Settings;
-use spelunk::energy;
 use spelunk::machine::Limits;
+use spelunk::search::energy;
 use spelunk::session::{Caching, Config, Job, Keep};
 
 use super::{Compiled, Edges, Guest, GuestLimits};

@@ -22,7 +22,7 @@ use spelunk::machine::{Limits, Machine, Selection};
 use spelunk::report::Report;
 use spelunk::session::{self, Caching, Config, Event, Observer, Session};
 
-use campaign::{Export, Import, Merge, One};
+use campaign::{Export, Gc, Import, Merge, One};
 use check::Check;
 use explore::Explore;
 use instrument::Instrument;
@@ -98,7 +98,7 @@ enum Verb {
     Import(Import),
     /// Drop what nothing in a campaign refers to, and give the space back.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
-    Gc(One),
+    Gc(Gc),
     /// Write the instrumented module.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Instrument(Instrument),
@@ -248,7 +248,7 @@ impl Cli {
             Verb::Minimize(args) => args.minimize(&mut output),
             Verb::Export(args) => args.run(&mut output),
             Verb::Import(args) => args.run(&mut output),
-            Verb::Gc(args) => args.gc(&mut output),
+            Verb::Gc(args) => args.run(&mut output),
             Verb::Instrument(args) => args.run(&mut output, budget),
         };
         output.console.clear();

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use wasmtime::{Memory, ResourceLimiter, Trap};
-use xxhash_rust::xxh3::Xxh3;
 
+use super::keyed::Hasher;
 use super::tally::Tally;
 use crate::budget::Budget;
 use crate::choice::Chooser;
@@ -59,7 +59,7 @@ pub(crate) struct Step {
     /// The highest score of each label: the hash of the label, and the score.
     pub(crate) scores: Vec<(u64, f64)>,
     /// What the guest says its state is, while it is asked.
-    pub(crate) state: Option<Xxh3>,
+    pub(crate) state: Option<Hasher>,
     /// It is being told.
     pub(crate) is_verbose: bool,
     pub(crate) told: Told,

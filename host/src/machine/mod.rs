@@ -13,6 +13,7 @@ mod exports;
 mod failure;
 mod host;
 mod imports;
+mod keyed;
 mod link;
 mod memory;
 mod pages;
@@ -28,19 +29,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, bail};
 use wasmtime::{Linker, Store};
-use xxhash_rust::xxh3::Xxh3;
 
 use crate::budget::Over;
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
-use crate::explore::Scores;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
 use crate::property::{Counts, Properties};
+use crate::target::Scores;
 use crate::target::{Rule, Target};
 use crate::trace::Action;
 use calls::{Calls, Room};
 use failure::Phase;
 use host::{Guest, Host, Limiter};
+use pages::Hashing;
 use state::State;
 use tally::Tally;
 use watchdog::Watched;
@@ -211,7 +212,7 @@ impl Machine {
         self.state.begin(&self.program.limits);
         let step = &mut self.store.data_mut().step;
         step.may_choose = false;
-        step.state = Some(Xxh3::new());
+        step.state = Some(keyed::Hasher::new());
         let call = self.calls.state.as_mut().expect("the caller found it");
         let called = call.call(&mut self.store).map_err(|error| self.failed(error, Phase::State));
         let host = self.store.data_mut();
@@ -220,7 +221,7 @@ impl Machine {
         hasher.update(&[u8::from(host.guest.has_run)]);
         self.state.load(&mut self.store, &before);
         match called {
-            Ok(_) => Ok(hasher.digest128()),
+            Ok(_) => Ok(hasher.finish()),
             Err(Outcome::Fail(failure)) => Err(Halt::Fail(failure)),
             Err(Outcome::Stopped) => Err(Halt::Stopped),
             Err(_) => Err(Halt::Fail(Box::new(Failure {
@@ -230,6 +231,12 @@ impl Machine {
                 place: None,
             }))),
         }
+    }
+
+    fn live_hash(&mut self, hashing: Hashing) -> Option<u128> {
+        // What no snapshot holds may differ where all else is equal.
+        let is_whole = self.program.obstacles().is_empty();
+        is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack, hashing))
     }
 
     /// Runs `f`, which calls the guest, where that has all the stack it may use, and where the watchdog sees it. Nothing
@@ -436,15 +443,13 @@ impl Target for Machine {
     }
 
     fn live_state(&mut self) -> Option<u128> {
-        // What no snapshot holds may differ where all else is equal.
-        let is_whole = self.program.obstacles().is_empty();
-        is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack))
+        self.live_hash(Hashing::Portable)
     }
 
     fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
         // What the guest does while it says what its state is must be undone.
         if self.calls.state.is_none() || !self.program.obstacles().is_empty() {
-            return Ok(self.live_state());
+            return Ok(self.live_hash(Hashing::Keyed));
         }
         self.enter(Machine::guest_state).map(Some)
     }

@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use spelunk_instrumenter::{EdgeMap, Edges, Instrumented, Obstacle, Options};
-use wasmtime::{Collector, Config, Engine, ExternType, Module};
+use wasmtime::{Collector, Config, Engine, ExternType, Linker, Module, Store};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::cache::{Cache, Key};
 use super::data::Data;
 use super::exports::Exports;
+use super::host::Host;
+use super::link::link;
 use super::memory::{GUARD, Memories};
 use super::stack::ShadowStack;
 use super::watchdog::{CALL_MAX, Place};
@@ -176,6 +178,7 @@ impl Program {
         let (instrumented, module) = match kept.and_then(|(cache, key)| cache.load(key, &engine)) {
             Some(loaded) => loaded,
             None => {
+                refuse_imports(wasm, &engine, limits.stub_imports)?;
                 let compiled = compile_within(budget, wasm, &limits, &selection, &engine)?;
                 if let Some((cache, key)) = kept {
                     cache.save(key, &compiled.0, &compiled.1);
@@ -331,6 +334,30 @@ pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result
 /// This machine is one that the engine does not run on.
 pub fn engine() -> Result<Engine> {
     Engine::new(&config(Arc::default())).map_err(engine_error)
+}
+
+/// Refuses imports that nobody provides, of a module that may take long to compile: of one that has its types and imports
+/// alone.
+fn refuse_imports(wasm: &[u8], engine: &Engine, stub_imports: bool) -> Result<()> {
+    let mut head = b"\0asm\x01\0\0\0".to_vec();
+    for payload in wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok) {
+        use wasmparser::Payload::{ImportSection, TypeSection};
+        if let (TypeSection(_) | ImportSection(_), Some((id, range))) = (&payload, payload.as_section()) {
+            let content = &wasm[range];
+            head.push(id);
+            let mut len = content.len();
+            while len >= 0x80 {
+                head.push(len as u8 | 0x80);
+                len >>= 7;
+            }
+            head.push(len as u8);
+            head.extend_from_slice(content);
+        }
+    }
+    // What is wrong with the module itself is said by who reads all of it.
+    let Ok(module) = Module::from_binary(engine, &head) else { return Ok(()) };
+    let mut store = Store::new(engine, Host::default());
+    link(&mut Linker::new(engine), &mut store, &module, stub_imports)
 }
 
 /// As [`compile`], on a thread of its own, for as long as the budget lasts.

@@ -12,8 +12,9 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::Limits;
 use super::data::Data;
 use super::host::{Host, Private};
+use super::keyed;
 use super::memory::{EXHAUSTED, Memories, View, was_ended};
-use super::pages::{self, Blocks, Held, PageTable};
+use super::pages::{self, Blocks, Hashing, Held, PageTable};
 use super::scan;
 use super::stack::ShadowStack;
 use super::watchdog::Place;
@@ -89,7 +90,8 @@ impl Snapshot {
         for (index, memory) in saved.memories.iter().enumerate() {
             parts.extend(memory.hash(index, &(0..0)).to_le_bytes());
         }
-        digest(&mut parts, &saved.globals, &saved.tables, (&saved.dropped, &saved.faults, saved.has_run))
+        let flags = (&*saved.dropped, &*saved.faults, saved.has_run);
+        digest(&mut parts, &saved.globals, &saved.tables, flags, Hashing::Portable)
     }
 }
 
@@ -100,6 +102,7 @@ fn digest(
     globals: &[GlobalValue],
     tables: &[Arc<SavedTable>],
     flags: (&[u8], &[bool], bool),
+    hashing: Hashing,
 ) -> u128 {
     for global in globals {
         let (tag, bits): (u8, u128) = match *global {
@@ -126,8 +129,11 @@ fn digest(
     if has_run {
         parts.push(1);
     }
-    // Of bytes that are together: making ready a hasher of streams takes longer than hashing so few.
-    xxh3_128(parts)
+    match hashing {
+        // Of bytes that are together: making ready a hasher of streams takes longer than hashing so few.
+        Hashing::Portable => xxh3_128(parts),
+        Hashing::Keyed => keyed::hash(parts),
+    }
 }
 
 /// A memory of the target.
@@ -322,7 +328,12 @@ impl State {
 
     /// A hash of what of the state can still matter: all but what is left over on the shadow stack. Nothing is
     /// saved for it, since the hash may be all that is wanted.
-    pub(super) fn live_hash(&mut self, store: &mut Store<Host>, stack: Option<ShadowStack>) -> u128 {
+    pub(super) fn live_hash(
+        &mut self,
+        store: &mut Store<Host>,
+        stack: Option<ShadowStack>,
+        hashing: Hashing,
+    ) -> u128 {
         self.look(store);
         self.save_tables(store);
         let dead = stack.and_then(|stack| {
@@ -337,13 +348,13 @@ impl State {
         for (index, memory) in self.memories.iter_mut().enumerate() {
             let dead = if index == 0 { &dead } else { &(0..0) };
             let changed = (&*memory.view.bytes(), &memory.dirty[..]);
-            let hash = memory.resident.hash_with(index, dead, changed, &mut memory.blocks);
+            let hash = memory.resident.hash_with(index, dead, changed, &mut memory.blocks, hashing);
             self.parts.extend(hash.to_le_bytes());
         }
         let dropped = self.private.as_mut().map(|private| &private.bytes()[range(&self.layout.dropped)]);
         let guest = &store.data().guest;
         let flags = (dropped.unwrap_or_default(), &guest.faults[..], guest.has_run);
-        digest(&mut self.parts, &self.values, &self.resident.tables, flags)
+        digest(&mut self.parts, &self.values, &self.resident.tables, flags, hashing)
     }
 
     /// Readies the counters and budgets for a step.

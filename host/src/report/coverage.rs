@@ -1,7 +1,7 @@
 //! The report of an exploration: coverage by function, the lineage of checkpoints, properties, findings.
 
-use crate::explore::Explorer;
 use crate::machine::Machine;
+use crate::search::Explorer;
 use crate::session::Finding;
 use serde_json::{Value, json};
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::{Finding, Saved, Summary};
 use crate::check::{self, End};
-use crate::explore::Progress;
 use crate::outcome::Failure;
+use crate::search::Progress;
 
 /// Is told what happens in a session, as it happens. Text that comes from the guest is as the guest gave it.
 pub trait Observer: Send {

@@ -8,15 +8,16 @@ use anyhow::{Context, Result};
 use super::finding::FoundAfter;
 use super::saved::Saved;
 use super::start::Started;
+use super::status::Status;
 use super::{Begin, Event, Finding, JobResult, Pace, Summary, Verdict, Work};
 use crate::budget::Over;
 use crate::campaign::{Campaign, Settings};
 use crate::disk;
-use crate::energy::Strategy;
-use crate::explore::{Explorer, Options, Progress};
 use crate::machine::{Edges, Machine};
 use crate::property::Property;
 use crate::report;
+use crate::search::energy::Strategy;
+use crate::search::{Explorer, Options, Progress};
 use crate::target::Target;
 
 /// How often a campaign is saved; first after a tenth of that.
@@ -115,7 +116,11 @@ impl Work<'_> {
         self.observer.on(Event::Searching { steps: search.explorer.progress().steps })?;
         let searching = Instant::now();
         let telling = search.telling;
-        search.run(searching)?;
+        let ran = search.run(searching);
+        if let Some(campaign) = &search.campaign {
+            Status::withdraw(campaign.folder());
+        }
+        ran?;
         let seconds = searching.elapsed().saturating_sub(search.telling - telling);
         search.summary(seconds, runs_before)
     }
@@ -211,6 +216,7 @@ impl Search<'_, '_, '_> {
         }
         let program = self.explorer.target().program().clone();
         let saved = campaign.save(self.explorer.knowledge(), &program);
+        Status::publish(campaign, self.explorer.knowledge(), &program);
         if saved.is_err() {
             self.tell_new(started)?;
         }
@@ -228,7 +234,7 @@ impl Search<'_, '_, '_> {
     }
 
     /// Tells a finding of this session, unless an earlier one told it.
-    fn found(&mut self, found: &crate::explore::Finding, started: Instant) -> Result<()> {
+    fn found(&mut self, found: &crate::outcome::Found, started: Instant) -> Result<()> {
         if let Some(told) = self.told.iter_mut().find(|told| told.failure.is_same(&found.failure)) {
             told.run = found.run;
             let text = format!("{} in run {}; it is told above", found.failure, found.run);

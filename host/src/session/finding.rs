@@ -9,10 +9,10 @@ use super::place::Place;
 use super::{Config, Event, Job, Pace, Work};
 use crate::choice::{Choice, Value};
 use crate::disk;
-use crate::explore;
 use crate::file::{self, Hex, Shrinking, TraceFile};
 use crate::machine::Machine;
 use crate::outcome::Failure;
+use crate::outcome::Found;
 use crate::replay::Replayed;
 use crate::report;
 use crate::shrink::{NotReproduced, Shrunk, shrink};
@@ -163,11 +163,11 @@ impl Work<'_> {
     pub(super) fn tell(
         &self,
         machine: &mut Machine,
-        found: &explore::Finding,
+        found: &Found,
         found_after: Option<FoundAfter>,
         is_simplest: bool,
     ) -> Result<Option<Finding>> {
-        let explore::Finding { failure, run, trace } = found;
+        let Found { failure, run, trace } = found;
         let path = self.guest.place.trace(failure);
         let budget = if is_simplest { 0 } else { self.guest.config.shrink_budget };
         // As it was found first, so that it is not lost whatever happens while it is shrunk.

@@ -7,10 +7,10 @@ use anyhow::{Context, Result, bail, ensure};
 use super::{Event, Work};
 use crate::choice::{Choice, Kind, Value};
 use crate::disk;
-use crate::energy::Energies;
-use crate::explore::{Explorer, Planted};
 use crate::machine::Machine;
 use crate::report::counted;
+use crate::search::energy::Energies;
+use crate::search::{Explorer, Planted};
 use crate::target::Target;
 use crate::trace::{Action, Trace};
 

@@ -23,6 +23,7 @@ mod input;
 mod place;
 mod saved;
 mod start;
+mod status;
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,7 @@ pub use explore::{End, Explored};
 pub use finding::{Finding, FoundAfter, Guest, describe, steps_of, write_input, write_trace};
 pub use place::Place;
 pub use saved::{Fate, Saved};
+pub use status::{Status, backups};
 
 /// Progress is reported this often, at most.
 const PROGRESS: Duration = Duration::from_millis(100);

@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 use super::finding::{Finding, describe, steps_of};
 use super::{Event, Work};
 use crate::disk;
-use crate::explore;
 use crate::file::{Shrinking, TraceFile};
 use crate::machine::Machine;
 use crate::outcome::Failure;
+use crate::outcome::Found;
 use crate::replay::{Replayed, replay};
 use crate::trace::Trace;
 
@@ -60,22 +60,36 @@ impl Saved {
     }
 }
 
-impl Work<'_> {
-    /// Replays what was found before, in the order of its names, and tells what became of it.
-    pub(super) fn replay_saved(&self, machine: &mut Machine) -> Result<Vec<Saved>> {
-        let folder = self.guest.place.findings();
+impl Saved {
+    /// Replays the traces in a folder of findings, in the order of their names. `tell` is told of each.
+    ///
+    /// # Errors
+    /// The folder cannot be read; what `tell` says.
+    pub fn replay_all(
+        machine: &mut Machine,
+        folder: &Path,
+        mut tell: impl FnMut(&Saved) -> Result<()>,
+    ) -> Result<Vec<Saved>> {
         if !folder.exists() {
             return Ok(Vec::new());
         }
-        let files = disk::files(&folder, Some("json"));
+        let files = disk::files(folder, Some("json"));
         let files = files.with_context(|| format!("cannot read the findings in `{}`", folder.display()))?;
         let mut all = Vec::new();
         for path in files {
             let saved = replayed(machine, path);
-            self.observer.on(Event::Saved(&saved))?;
+            tell(&saved)?;
             all.push(saved);
         }
         Ok(all)
+    }
+}
+
+impl Work<'_> {
+    /// Replays what was found before, in the order of its names, and tells what became of it.
+    pub(super) fn replay_saved(&self, machine: &mut Machine) -> Result<Vec<Saved>> {
+        let folder = self.guest.place.findings();
+        Saved::replay_all(machine, &folder, |saved| self.observer.on(Event::Saved(saved)))
     }
 
     /// Tells a finding that was saved before in full, as the first time; one that was not shrunk to the end is shrunk
@@ -88,7 +102,7 @@ impl Work<'_> {
     ) -> Result<Option<Finding>> {
         let Some(failure) = saved.still_fails() else { return Ok(None) };
         if saved.shrinking == Some(Shrinking::Pending) {
-            let found = explore::Finding { failure: failure.clone(), run, trace: saved.trace.clone() };
+            let found = Found { failure: failure.clone(), run, trace: saved.trace.clone() };
             return self.tell(machine, &found, None, false);
         }
         let finding = Finding {

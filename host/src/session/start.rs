@@ -7,9 +7,9 @@ use anyhow::{Result, bail};
 use super::place::name_of;
 use super::{Event, Keep, Work};
 use crate::campaign::{Campaign, OldCheckpoint, Settings};
-use crate::explore::{Explorer, Knowledge, Options, Planted};
 use crate::machine::{Machine, Program, Snapshot};
 use crate::report::counted;
+use crate::search::{Explorer, Knowledge, Options, Planted};
 use crate::store::FILE;
 
 /// An exploration, and the campaign that it is saved in.

@@ -3,24 +3,29 @@
 //! States are kept as in `machine/portable.rs`, each part once, so that a checkpoint costs what it changed. Steps are kept
 //! by the names of rules and faults, so that they can be read into another build.
 
+mod known;
+mod pack;
+mod reading;
 mod record;
 mod trouble;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use redb::{
-    Builder, Database, Durability, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, Table,
-    TableDefinition, WriteTransaction,
+    Builder, Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
+    WriteTransaction,
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::disk;
 use crate::file::{self, Names, StepLine};
-use crate::machine::{Blobs, PART_MAX, Program, Reader, leaves_of, pages_of};
+use crate::machine::Program;
 use crate::trace::Trace;
+use known::Known;
+use pack::{packed, packed_json, unpacked};
+use reading::{checkpoints, histories, records, used_blobs, used_histories};
 use trouble::{damaged, trouble, unwritable};
 
 pub use trouble::Trouble;
@@ -68,19 +73,6 @@ pub struct Store {
     known: Known,
     /// The last save failed, and `known` must be read again.
     is_stale: bool,
-}
-
-/// What stands in the file, as far as it must be known to write what changed only.
-#[derive(Default)]
-struct Known {
-    checkpoints: BTreeMap<u64, Vec<u8>>,
-    snapshots: BTreeSet<u64>,
-    histories: BTreeSet<u64>,
-    findings: BTreeMap<String, Vec<u8>>,
-    lists: Vec<u8>,
-    edges: u64,
-    /// Parts that are surely there; others may be.
-    blobs: HashSet<u128>,
 }
 
 /// A campaign that was opened.
@@ -445,265 +437,4 @@ fn write(database: &Database, change: impl FnOnce(&WriteTransaction) -> Result<(
     writing.set_two_phase_commit(true);
     change(&writing)?;
     Ok(writing.commit()?)
-}
-
-impl Known {
-    fn of(reading: &ReadTransaction) -> Result<Known> {
-        let mut known = Known::default();
-        for record in reading.open_table(CHECKPOINTS)?.iter()? {
-            let (id, bytes) = record?;
-            known.checkpoints.insert(id.value(), bytes.value().to_vec());
-        }
-        for snapshot in reading.open_table(SNAPSHOTS)?.iter()? {
-            known.snapshots.insert(snapshot?.0.value());
-        }
-        for history in reading.open_table(HISTORIES)?.iter()? {
-            known.histories.insert(history?.0.value());
-        }
-        for finding in reading.open_table(FINDINGS)?.iter()? {
-            let (id, bytes) = finding?;
-            known.findings.insert(id.value().to_string(), bytes.value().to_vec());
-        }
-        if let Some(lists) = reading.open_table(META)?.get(LISTS)? {
-            known.lists = lists.value().to_vec();
-        }
-        known.edges = reading.open_table(EDGES)?.last()?.map_or(0, |(order, _)| order.value() + 1);
-        Ok(known)
-    }
-
-    fn meta(&mut self, writing: &WriteTransaction, state: &Saved<'_>) -> Result<()> {
-        let mut meta = writing.open_table(META)?;
-        meta.insert(COUNTERS, &*packed_json(&state.counters)?)?;
-        let lists = packed_json(&state.lists)?;
-        if lists != self.lists {
-            meta.insert(LISTS, &*lists)?;
-            self.lists = lists;
-        }
-        Ok(())
-    }
-
-    fn histories(&mut self, writing: &WriteTransaction, state: &Saved<'_>) -> Result<()> {
-        let mut table = writing.open_table(HISTORIES)?;
-        for (id, parent, steps) in &state.histories {
-            if let Some(parent) = parent
-                && (parent >= id || !self.histories.contains(parent))
-            {
-                bail!(Misuse(format!("history {id} continues {parent}, which is not stored before it")));
-            }
-            if !self.histories.insert(*id) {
-                continue;
-            }
-            let lines = packed_json(&file::lines_of(state.program, steps))?;
-            table.insert(*id, (*parent, &*lines))?;
-        }
-        Ok(())
-    }
-
-    fn checkpoints(&mut self, writing: &WriteTransaction, state: &Saved<'_>) -> Result<()> {
-        let mut records = writing.open_table(CHECKPOINTS)?;
-        let mut snapshots = writing.open_table(SNAPSHOTS)?;
-        let mut blobs = Writing { table: writing.open_table(BLOBS)?, known: &mut self.blobs };
-        let mut gone: BTreeSet<u64> = self.checkpoints.keys().copied().collect();
-        for (record, snapshot) in &state.checkpoints {
-            let id = record.id;
-            gone.remove(&id);
-            if !self.histories.contains(&record.history) {
-                let history = record.history;
-                bail!(Misuse(format!("checkpoint {id} has history {history}, which is not stored")));
-            }
-            let bytes = record.to_bytes()?;
-            if self.checkpoints.get(&id) != Some(&bytes) {
-                records.insert(id, &*bytes)?;
-                self.checkpoints.insert(id, bytes);
-            }
-            match snapshot {
-                Some(snapshot) if !self.snapshots.contains(&id) => {
-                    snapshots.insert(id, &*packed(&snapshot.write(&mut blobs)?))?;
-                    self.snapshots.insert(id);
-                }
-                None if self.snapshots.remove(&id) => drop(snapshots.remove(id)?),
-                _ => {}
-            }
-        }
-        for id in gone {
-            records.remove(id)?;
-            self.checkpoints.remove(&id);
-            if self.snapshots.remove(&id) {
-                snapshots.remove(id)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn edges(&mut self, writing: &WriteTransaction, edges: &[(u64, u64)]) -> Result<()> {
-        let mut table = writing.open_table(EDGES)?;
-        for edge in edges {
-            table.insert(self.edges, *edge)?;
-            self.edges += 1;
-        }
-        Ok(())
-    }
-
-    fn findings(&mut self, writing: &WriteTransaction, state: &Saved<'_>) -> Result<()> {
-        let mut table = writing.open_table(FINDINGS)?;
-        let mut now = BTreeMap::new();
-        for (id, finding) in &state.findings {
-            let bytes = serde_json::to_vec(finding)?;
-            if self.findings.get(id) != Some(&bytes) {
-                table.insert(&**id, &*bytes)?;
-            }
-            now.insert(id.clone(), bytes);
-        }
-        for id in self.findings.keys().filter(|id| !now.contains_key(*id)) {
-            table.remove(&**id)?;
-        }
-        self.findings = now;
-        Ok(())
-    }
-}
-
-/// The parts of snapshots in a file that is being written.
-struct Writing<'t, 'k> {
-    table: Table<'t, u128, &'static [u8]>,
-    known: &'k mut HashSet<u128>,
-}
-
-impl Blobs for Writing<'_, '_> {
-    fn put(&mut self, hash: u128, bytes: &[u8]) -> Result<()> {
-        self.table.insert(hash, &*packed(bytes))?;
-        self.known.insert(hash);
-        Ok(())
-    }
-
-    fn has(&mut self, hash: u128) -> Result<bool> {
-        if self.known.contains(&hash) {
-            return Ok(true);
-        }
-        let has = self.table.get(hash)?.is_some();
-        if has {
-            self.known.insert(hash);
-        }
-        Ok(has)
-    }
-
-    fn get(&mut self, hash: u128) -> Result<Vec<u8>> {
-        part(&self.table, hash)
-    }
-}
-
-/// The parts of snapshots in a file that is only read.
-struct Reading(ReadOnlyTable<u128, &'static [u8]>);
-
-impl Blobs for Reading {
-    fn put(&mut self, _: u128, _: &[u8]) -> Result<()> {
-        bail!("the campaign is only read")
-    }
-
-    fn has(&mut self, hash: u128) -> Result<bool> {
-        Ok(self.0.get(hash)?.is_some())
-    }
-
-    fn get(&mut self, hash: u128) -> Result<Vec<u8>> {
-        part(&self.0, hash)
-    }
-}
-
-fn part(table: &impl ReadableTable<u128, &'static [u8]>, hash: u128) -> Result<Vec<u8>> {
-    let part = table.get(hash)?.with_context(|| format!("the part {hash:032x} is missing"))?;
-    let (len, _) = lz4_flex::block::uncompressed_size(part.value())?;
-    ensure!(len <= PART_MAX, "the part {hash:032x} has {len} bytes; {PART_MAX} are the most");
-    unpacked(part.value())
-}
-
-fn records(reading: &ReadTransaction) -> Result<Vec<Record>> {
-    let table = reading.open_table(CHECKPOINTS)?;
-    let record = |entry: Result<_, redb::StorageError>| {
-        let (id, bytes): (redb::AccessGuard<'_, u64>, redb::AccessGuard<'_, &[u8]>) = entry?;
-        Record::of(id.value(), bytes.value()).with_context(|| format!("checkpoint {}", id.value()))
-    };
-    table.iter()?.map(record).collect()
-}
-
-fn checkpoints(
-    reading: &ReadTransaction,
-    program: &Program,
-) -> Result<Vec<(Record, Option<crate::machine::Snapshot>)>> {
-    let snapshots = reading.open_table(SNAPSHOTS)?;
-    let mut blobs = Reading(reading.open_table(BLOBS)?);
-    let mut reader = None;
-    let mut checkpoints = Vec::new();
-    for record in records(reading)? {
-        let Some(bytes) = snapshots.get(record.id)? else {
-            checkpoints.push((record, None));
-            continue;
-        };
-        if reader.is_none() {
-            reader = Some(Reader::new(&mut blobs, program)?);
-        }
-        let reader = reader.as_mut().context("it was just made")?;
-        let snapshot = reader.read(&unpacked(bytes.value())?);
-        let snapshot = snapshot.with_context(|| format!("the state of checkpoint {}", record.id))?;
-        checkpoints.push((record, Some(snapshot)));
-    }
-    Ok(checkpoints)
-}
-
-/// By id: the history that each continues, and its lines.
-type Histories = BTreeMap<u64, (Option<u64>, Vec<StepLine>)>;
-
-fn histories(reading: &ReadTransaction) -> Result<Histories> {
-    let mut histories = Histories::new();
-    for entry in reading.open_table(HISTORIES)?.iter()? {
-        let (id, history) = entry?;
-        let (id, (parent, lines)) = (id.value(), history.value());
-        if let Some(parent) = parent {
-            ensure!(histories.contains_key(&parent), "history {id} continues {parent}, which is missing");
-        }
-        histories.insert(id, (parent, serde_json::from_slice(&unpacked(lines)?)?));
-    }
-    Ok(histories)
-}
-
-/// The parts that the snapshots of checkpoints refer to.
-fn used_blobs(reading: &ReadTransaction) -> Result<HashSet<u128>> {
-    let blobs = reading.open_table(BLOBS)?;
-    let mut used = HashSet::new();
-    for snapshot in reading.open_table(SNAPSHOTS)?.iter()? {
-        for leaf in leaves_of(&unpacked(snapshot?.1.value())?)? {
-            if used.insert(leaf) {
-                used.extend(pages_of(&part(&blobs, leaf)?));
-            }
-        }
-    }
-    Ok(used)
-}
-
-/// The histories that lead to checkpoints.
-fn used_histories(reading: &ReadTransaction) -> Result<BTreeSet<u64>> {
-    let histories = reading.open_table(HISTORIES)?;
-    let mut used = BTreeSet::new();
-    for record in records(reading)? {
-        let mut next = Some(record.history);
-        while let Some(id) = next
-            && used.insert(id)
-        {
-            next = histories.get(id)?.context("a history is missing")?.value().0;
-        }
-    }
-    Ok(used)
-}
-
-fn packed(bytes: &[u8]) -> Vec<u8> {
-    lz4_flex::block::compress_prepend_size(bytes)
-}
-
-fn packed_json(value: &impl Serialize) -> Result<Vec<u8>> {
-    Ok(packed(&serde_json::to_vec(value)?))
-}
-
-fn unpacked(bytes: &[u8]) -> Result<Vec<u8>> {
-    let (len, rest) = lz4_flex::block::uncompressed_size(bytes)?;
-    // No byte stands for more than 255; what claims to would only take up memory.
-    ensure!(len <= rest.len().saturating_mul(255), "a value claims to have {len} bytes");
-    Ok(lz4_flex::block::decompress(rest, len)?)
 }

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use spelunk::choice::{Choice, Kind, Value};
-use spelunk::energy::Strategy;
-use spelunk::explore::{Explorer, Options};
 use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::search::energy::Strategy;
+use spelunk::search::{Explorer, Options};
 use spelunk::trace::{Action, Trace};
 use wasmtime::{Engine, Module};
 

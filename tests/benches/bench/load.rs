@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use spelunk::budget::Budget;
-use spelunk::energy::Strategy;
-use spelunk::explore::{Explorer, Options};
 use spelunk::machine::{Cache, Limits, Machine, Program, Selection, instrument};
+use spelunk::search::energy::Strategy;
+use spelunk::search::{Explorer, Options};
 use spelunk_tests::modules::grown;
 use wasmparser::{Parser, Payload};
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use spelunk::energy::Strategy;
-use spelunk::explore::{Explorer, Options};
 use spelunk::machine::{Limits, Machine, Program, Selection, on_guest_stack};
 use spelunk::replay::replay;
+use spelunk::search::energy::Strategy;
+use spelunk::search::{Explorer, Options};
 use spelunk::shrink::shrink;
 use wasmtime::{Engine, Module};
 

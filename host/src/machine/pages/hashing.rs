@@ -5,12 +5,22 @@ use std::sync::OnceLock;
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
+use super::super::keyed;
 use super::PAGE;
 
 /// Bytes that are hashed together: most stores change few of a page's.
-const BLOCK: usize = 128;
+const BLOCK: usize = keyed::BLOCK;
 /// Blocks in a page.
 const BLOCKS: usize = PAGE / BLOCK;
+
+/// What a hash is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::machine) enum Hashing {
+    /// To be compared with one of another process: what anybody can compute.
+    Portable,
+    /// To take two states for one, be it that a guest wants them to be taken so: see [`keyed`].
+    Keyed,
+}
 
 /// A hash that is computed once. In halves, since a page with a `u128` takes a tenth more room than its bytes.
 #[derive(Default)]
@@ -27,24 +37,27 @@ impl Once {
 }
 
 /// The hash of a page: the sum of those of its blocks.
-pub(super) fn hash_of(bytes: &[u8; PAGE], memory: usize, index: usize) -> u128 {
+pub(super) fn hash_of(bytes: &[u8; PAGE], memory: usize, index: usize, hashing: Hashing) -> u128 {
     let (blocks, _) = bytes.as_chunks::<BLOCK>();
-    let hashes = blocks.iter().enumerate().map(|(at, block)| hash_of_block(block, memory, index, at));
+    let hashes = blocks.iter().enumerate();
+    let hashes = hashes.map(|(at, block)| hash_of_block(block, memory, index * BLOCKS + at, hashing));
     hashes.fold(0, u128::wrapping_add)
 }
 
 /// The hash of a block, which covers its place; 0 of one that is all zeros.
-fn hash_of_block(block: &[u8; BLOCK], memory: usize, index: usize, at: usize) -> u128 {
-    if *block == [0; BLOCK] {
-        return 0;
+fn hash_of_block(block: &[u8; BLOCK], memory: usize, at: usize, hashing: Hashing) -> u128 {
+    let place = (memory as u64) << 48 | at as u64;
+    match hashing {
+        Hashing::Keyed => keyed::hash_of_block(block, place),
+        Hashing::Portable if *block == [0; BLOCK] => 0,
+        Hashing::Portable => xxh3_128_with_seed(block, place),
     }
-    xxh3_128_with_seed(block, (memory as u64) << 48 | (index * BLOCKS + at) as u64)
 }
 
 /// The hashes of blocks of one table of one memory, those that were asked for lately: what follows a state differs from
 /// it in few blocks, and often in the same ones.
 #[derive(Default)]
-pub(crate) struct Blocks(Vec<(usize, u128)>);
+pub(crate) struct Blocks(Vec<(usize, Hashing, u128)>);
 
 /// Blocks whose hashes are kept.
 const BLOCKS_MAX: usize = 16;
@@ -55,14 +68,13 @@ impl Blocks {
         self.0.clear();
     }
 
-    fn hash(&mut self, block: &[u8; BLOCK], memory: usize, index: usize, at: usize) -> u128 {
-        let place = index * BLOCKS + at;
-        if let Some((_, hash)) = self.0.iter().find(|(known, _)| *known == place) {
+    fn hash(&mut self, block: &[u8; BLOCK], memory: usize, at: usize, hashing: Hashing) -> u128 {
+        if let Some((.., hash)) = self.0.iter().find(|(known, how, _)| *known == at && *how == hashing) {
             return *hash;
         }
-        let hash = hash_of_block(block, memory, index, at);
+        let hash = hash_of_block(block, memory, at, hashing);
         if self.0.len() < BLOCKS_MAX {
-            self.0.push((place, hash));
+            self.0.push((at, hashing, hash));
         }
         hash
     }
@@ -75,6 +87,7 @@ pub(super) fn hash_change(
     dead: &Range<usize>,
     (memory, index): (usize, usize),
     known: &mut Blocks,
+    hashing: Hashing,
 ) -> u128 {
     let (from, _) = from.as_chunks::<BLOCK>();
     let (to, _) = to.as_chunks::<BLOCK>();
@@ -89,14 +102,14 @@ pub(super) fn hash_change(
             continue;
         }
         if dead.is_empty() {
-            change = change.wrapping_add(hash_of_block(&to[at], memory, index, at));
-            change = change.wrapping_sub(known.hash(&from[at], memory, index, at));
+            change = change.wrapping_add(hash_of_block(&to[at], memory, index * BLOCKS + at, hashing));
+            change = change.wrapping_sub(known.hash(&from[at], memory, index * BLOCKS + at, hashing));
             continue;
         }
         let live = |block: &[u8; BLOCK]| {
             let mut live = *block;
             live[dead.clone()].fill(0);
-            hash_of_block(&live, memory, index, at)
+            hash_of_block(&live, memory, index * BLOCKS + at, hashing)
         };
         change = change.wrapping_add(live(&to[at])).wrapping_sub(live(&from[at]));
     }

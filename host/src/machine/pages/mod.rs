@@ -20,7 +20,7 @@ mod table;
 
 pub(super) use account::{Held, saved_bytes};
 pub(super) use dirty::take_dirty;
-pub(super) use hashing::Blocks;
+pub(super) use hashing::{Blocks, Hashing};
 pub(super) use pool::{Leaf, Page};
 pub(super) use table::PageTable;
 
@@ -62,9 +62,18 @@ mod tests {
                     7 => {
                         take_dirty(&mut marks, &memory, &resident, &mut dirty);
                         let dead = rng.random_range(0..30_000)..rng.random_range(30_000..60_000);
-                        let hash = resident.hash_with(0, &dead, (&memory, &dirty), &mut Blocks::default());
+                        let hash = |table: &PageTable, written: (&[u8], &[u32])| {
+                            let mut blocks = Blocks::default();
+                            [Hashing::Portable, Hashing::Keyed]
+                                .map(|hashing| table.hash_with(0, &dead, written, &mut blocks, hashing))
+                        };
+                        let hashes = hash(&resident, (&memory, &dirty));
                         resident.save(0, (&memory, &dirty), &mut Blocks::default());
-                        assert_eq!(hash, resident.hash(0, &dead));
+                        assert_eq!(hashes, hash(&resident, (&[], &[])));
+                        let mut fresh = PageTable::zeros(0);
+                        let all: Vec<u32> = (0..(memory.len() / PAGE) as u32).collect();
+                        fresh.save(0, (&memory, &all), &mut Blocks::default());
+                        assert_eq!(hashes, hash(&fresh, (&[], &[])));
                         dirty.clear();
                         saved.push((resident.clone(), memory.clone()));
                     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::account::Held;
-use super::hashing::{Once, hash_of};
+use super::hashing::{Hashing, Once, hash_of};
 use super::{LEAF, NAMES, PAGE};
 
 /// Pages, and leaves, that a thread keeps for the next states that it saves.
@@ -40,8 +40,8 @@ pub(in crate::machine) struct Page {
 
 /// Some pages that follow one another.
 pub(in crate::machine) struct Leaf {
-    /// The sum of the hashes of its pages.
-    hash: Once,
+    /// The sum of the hashes of its pages, portable and keyed.
+    hashes: [Once; 2],
     /// The hash of the names of its pages.
     name: Once,
     /// `None` is a page of zeros.
@@ -50,7 +50,7 @@ pub(in crate::machine) struct Leaf {
 
 impl Leaf {
     pub(in crate::machine) fn zeros() -> Leaf {
-        Leaf { hash: Once::default(), name: Once::default(), pages: [const { None }; LEAF] }
+        Leaf { hashes: Default::default(), name: Once::default(), pages: [const { None }; LEAF] }
     }
 
     /// A leaf that can be changed, in the place of `leaf`.
@@ -62,7 +62,7 @@ impl Leaf {
             *leaf = copy;
         }
         let leaf = Arc::get_mut(leaf).expect("nothing else refers to it");
-        (leaf.hash, leaf.name) = Default::default();
+        (leaf.hashes, leaf.name) = Default::default();
         leaf
     }
 
@@ -79,7 +79,7 @@ impl Leaf {
         }
         let Some(alone) = Arc::get_mut(&mut leaf) else { return };
         alone.pages.iter_mut().filter_map(Option::take).for_each(Page::let_go);
-        (alone.hash, alone.name) = Default::default();
+        (alone.hashes, alone.name) = Default::default();
         spare(|spare| {
             if spare.leaves.len() < SPARE_MAX {
                 spare.leaves.push(leaf);
@@ -103,12 +103,12 @@ impl Leaf {
     }
 
     /// See [`PageTable::hash`].
-    pub(super) fn hash(&self, memory: usize, leaf: usize) -> u128 {
+    pub(super) fn hash(&self, memory: usize, leaf: usize, hashing: Hashing) -> u128 {
         let page = |(slot, page): (usize, &Option<Arc<Page>>)| {
-            page.as_ref().map_or(0, |page| page.hash(memory, leaf * LEAF + slot))
+            page.as_ref().map_or(0, |page| page.hash(memory, leaf * LEAF + slot, hashing))
         };
         let sum = || self.pages.iter().enumerate().map(page).fold(0, u128::wrapping_add);
-        self.hash.get_or_init(sum)
+        self.hashes[hashing as usize].get_or_init(sum)
     }
 }
 
@@ -155,7 +155,11 @@ impl Page {
         self.name.get_or_init(|| xxh3_128(&self.bytes))
     }
 
-    pub(super) fn hash(&self, memory: usize, index: usize) -> u128 {
-        self.hash.get_or_init(|| hash_of(&self.bytes, memory, index))
+    pub(super) fn hash(&self, memory: usize, index: usize, hashing: Hashing) -> u128 {
+        match hashing {
+            Hashing::Portable => self.hash.get_or_init(|| hash_of(&self.bytes, memory, index, hashing)),
+            // It is seldom asked for: a check knows the sum of all pages, and how it changes.
+            Hashing::Keyed => hash_of(&self.bytes, memory, index, hashing),
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use super::hashing::{Blocks, hash_change, hash_of, within};
+use super::hashing::{Blocks, Hashing, hash_change, hash_of, within};
 use super::pool::{Leaf, Page};
 use super::{LEAF, PAGE};
 
@@ -21,8 +21,8 @@ pub(crate) struct PageTable {
 #[derive(Default)]
 struct Leaves {
     list: Vec<Option<Arc<Leaf>>>,
-    /// The sum of the hashes of all pages, where some bytes count as zeros: that range, and the sum.
-    hash: OnceLock<(Range<usize>, u128)>,
+    /// The sum of the hashes of all pages, portable and keyed, where some bytes count as zeros: that range, and the sum.
+    hashes: [OnceLock<(Range<usize>, u128)>; 2],
 }
 
 impl Drop for Leaves {
@@ -34,18 +34,19 @@ impl Drop for Leaves {
 impl Clone for Leaves {
     /// To be changed, which its hash does not survive.
     fn clone(&self) -> Leaves {
-        Leaves { list: self.list.clone(), hash: OnceLock::new() }
+        Leaves { list: self.list.clone(), hashes: Default::default() }
     }
 }
 
 impl Leaves {
     /// See [`PageTable::hash`].
-    fn hash(&self, memory: usize, dead: &Range<usize>) -> u128 {
-        let (known, hash) = self.hash.get_or_init(|| (dead.clone(), self.sum(memory, dead)));
-        if known == dead { *hash } else { self.sum(memory, dead) }
+    fn hash(&self, memory: usize, dead: &Range<usize>, hashing: Hashing) -> u128 {
+        let sum = || (dead.clone(), self.sum(memory, dead, hashing));
+        let (known, hash) = self.hashes[hashing as usize].get_or_init(sum);
+        if known == dead { *hash } else { self.sum(memory, dead, hashing) }
     }
 
-    fn sum(&self, memory: usize, dead: &Range<usize>) -> u128 {
+    fn sum(&self, memory: usize, dead: &Range<usize>, hashing: Hashing) -> u128 {
         let mut sum = 0u128;
         for (leaf, pages) in self.list.iter().enumerate() {
             let Some(pages) = pages else { continue };
@@ -53,15 +54,15 @@ impl Leaves {
             if dead.start <= first * PAGE && dead.end >= end * PAGE {
                 continue;
             }
-            sum = sum.wrapping_add(pages.hash(memory, leaf));
+            sum = sum.wrapping_add(pages.hash(memory, leaf, hashing));
             for index in first.max(dead.start / PAGE)..end.min(dead.end.div_ceil(PAGE)) {
                 let Some(page) = &pages.pages[index % LEAF] else { continue };
-                sum = sum.wrapping_sub(page.hash(memory, index));
+                sum = sum.wrapping_sub(page.hash(memory, index, hashing));
                 let dead = within(dead, index);
                 if dead.len() < PAGE {
                     let mut live = page.bytes;
                     live[dead].fill(0);
-                    sum = sum.wrapping_add(hash_of(&live, memory, index));
+                    sum = sum.wrapping_add(hash_of(&live, memory, index, hashing));
                 }
             }
         }
@@ -77,7 +78,7 @@ impl PageTable {
 
     /// A memory of `size` bytes with these leaves, the first ones; `None` is one of zeros.
     pub(in crate::machine) fn of(size: usize, list: Vec<Option<Arc<Leaf>>>) -> PageTable {
-        PageTable { size, leaves: Arc::new(Leaves { list, hash: OnceLock::new() }) }
+        PageTable { size, leaves: Arc::new(Leaves { list, hashes: Default::default() }) }
     }
 
     /// The leaves that are not all zeros, and their indices.
@@ -129,7 +130,8 @@ impl PageTable {
         }
         // Where the hash is known, that of what comes after it is too, by what changes.
         let is_longer = count >= self.leaves.list.len();
-        let mut hash = self.leaves.hash.get().filter(|_| is_longer).cloned();
+        let known_hash = |hash: &OnceLock<_>| hash.get().filter(|_| is_longer).cloned();
+        let mut hashes = self.leaves.hashes.each_ref().map(known_hash);
         let changed = Arc::make_mut(&mut self.leaves);
         let leaves = &mut changed.list;
         leaves.resize(count, None);
@@ -152,16 +154,18 @@ impl PageTable {
                 let now = now(index);
                 let index = index as usize;
                 let old = leaf.pages[index % LEAF].take();
-                if let Some((dead, sum)) = &mut hash {
+                for (hash, hashing) in hashes.iter_mut().zip([Hashing::Portable, Hashing::Keyed]) {
+                    let Some((dead, sum)) = hash else { continue };
                     let before = old.as_ref().map_or(&[0; PAGE], |old| &old.bytes);
                     let dead = within(dead, index);
-                    *sum = sum.wrapping_add(hash_change((before, now), &dead, (memory, index), known));
+                    let change = hash_change((before, now), &dead, (memory, index), known, hashing);
+                    *sum = sum.wrapping_add(change);
                 }
                 leaf.pages[index % LEAF] = (*now != [0; PAGE]).then(|| Page::again(now));
                 old.into_iter().for_each(Page::let_go);
             }
         }
-        changed.hash = hash.map_or_else(OnceLock::new, OnceLock::from);
+        changed.hashes = hashes.map(|hash| hash.map_or_else(OnceLock::new, OnceLock::from));
         known.clear();
     }
 
@@ -210,7 +214,7 @@ impl PageTable {
     /// The sum of the pages' hashes, each of which covers the page's place: which pages were hashed before
     /// does not matter, and a page of zeros counts nothing. The bytes in `dead` count as zeros.
     pub(crate) fn hash(&self, memory: usize, dead: &Range<usize>) -> u128 {
-        self.hash_with(memory, dead, (&[], &[]), &mut Blocks::default())
+        self.hash_with(memory, dead, (&[], &[]), &mut Blocks::default(), Hashing::Portable)
     }
 
     /// The hash of a memory of this table's pages but for those in `dirty`, in order, which are as in `bytes`. The hashes
@@ -221,10 +225,11 @@ impl PageTable {
         dead: &Range<usize>,
         (bytes, dirty): (&[u8], &[u32]),
         known: &mut Blocks,
+        hashing: Hashing,
     ) -> u128 {
         let size = if bytes.is_empty() { self.size } else { bytes.len() };
         let mut sum = xxh3_128_with_seed(&(size as u64).to_le_bytes(), !(memory as u64));
-        sum = sum.wrapping_add(self.leaves.hash(memory, dead));
+        sum = sum.wrapping_add(self.leaves.hash(memory, dead, hashing));
         for &index in dirty {
             let index = index as usize;
             let dead = within(dead, index);
@@ -233,7 +238,7 @@ impl PageTable {
             }
             let now: &[u8; PAGE] = bytes[index * PAGE..][..PAGE].try_into().expect("a whole page");
             let before = self.bytes(index).unwrap_or(&[0; PAGE]);
-            sum = sum.wrapping_add(hash_change((before, now), &dead, (memory, index), known));
+            sum = sum.wrapping_add(hash_change((before, now), &dead, (memory, index), known, hashing));
         }
         sum
     }

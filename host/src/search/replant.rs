@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::Options;
+use super::energy::{Checkpoint, History};
 use super::knowledge::Knowledge;
-use super::{Finding, Options};
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
-use crate::energy::{Checkpoint, History};
-use crate::outcome::{Outcome, Reject};
+use crate::outcome::{Found, Outcome, Reject};
 use crate::target::{Target, attempt};
 use crate::trace::{Action, Trace};
 
@@ -29,6 +29,16 @@ pub enum Planted {
     Stopped,
 }
 
+/// What a trace led to.
+struct Followed {
+    /// The steps, with the choices that they really made.
+    steps: Trace,
+    /// Which faults are on.
+    faults: Vec<bool>,
+    /// Edges and scores that the last step saw first.
+    new: u32,
+}
+
 impl<S: Clone> Knowledge<S> {
     /// Performs a run's steps, and makes a checkpoint, with this energy, of the state that they lead to, or a
     /// finding of the failure. Answers that do not fit are fitted or drawn, as in shrinking.
@@ -39,67 +49,77 @@ impl<S: Clone> Knowledge<S> {
         trace: &Trace,
         energy: f64,
     ) -> Planted {
-        let (mut chooser, mut enabled, mut again) = (Chooser::default(), Vec::new(), Trace::default());
-        let mut faults = vec![false; target.faults().len()];
+        let mut followed =
+            Followed { steps: Trace::default(), faults: vec![false; target.faults().len()], new: 0 };
         let run = self.tally.runs.max(1);
-        let (mut end, mut new_edges) = (Outcome::Pass, 0);
-        target.reset();
-        for step in trace.steps() {
-            if let Action::Fault(fault, on) = step.action {
-                faults[usize::from(fault)] = on;
-            }
-            let what = (step.action, step.seed);
-            end = attempt(target, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
-            if end == Outcome::Stopped {
-                return Planted::Stopped;
-            }
-            new_edges = self.see(target, run);
-            if end != Outcome::Pass {
-                break;
-            }
-        }
-        match end {
+        match self.follow(target, trace, &mut followed) {
+            Outcome::Stopped => return Planted::Stopped,
             Outcome::Reject(reject) => {
                 let why = match reject {
                     Reject::Precondition => "a precondition does not hold",
                     Reject::Assume => "the guest rejects the run",
                 };
-                return Planted::Stale(format!("step {}: {why}", again.len() + 1));
+                return Planted::Stale(format!("step {}: {why}", followed.steps.len() + 1));
             }
+            Outcome::Fail(failure) if self.has_found(&failure) => return Planted::FoundBefore,
             Outcome::Fail(failure) => {
-                if self.has_found(&failure) {
-                    return Planted::FoundBefore;
-                }
-                self.findings.push(Arc::new(Finding { failure: *failure, run, trace: again }));
+                self.findings.push(Arc::new(Found { failure: *failure, run, trace: followed.steps }));
                 return Planted::Found;
             }
-            Outcome::Pass | Outcome::Stopped => {}
+            Outcome::Pass => {}
         }
-        let ends = again.steps().last().is_some_and(|step| step.action == Action::Teardown);
+        let ends = followed.steps.steps().last().is_some_and(|step| step.action == Action::Teardown);
         let is_function = target.is_function();
         let state = if is_function { None } else { target.live_state() };
         let is_known =
-            if is_function { new_edges == 0 } else { state.is_some() && self.checkpoints.holds(state) };
+            if is_function { followed.new == 0 } else { state.is_some() && self.checkpoints.holds(state) };
         if ends || is_known {
             return Planted::Known;
         }
+        let Followed { steps, faults, new } = followed;
         let id = self.checkpoints.saved() + 1;
-        let step = again.len() as u32;
         let checkpoint = Checkpoint {
             id,
             parent: None,
             snapshot: if is_function { None } else { target.snapshot() },
             state,
             faults,
-            history: Arc::new(History { id, parent: Some(self.start.clone()), steps: again }),
+            step: steps.len() as u32,
+            history: Arc::new(History { id, parent: Some(self.start.clone()), steps }),
             energy: energy.max(options.energies.floor),
-            new_edges,
-            step,
+            new_edges: new,
             run,
             selected: 0,
         };
         self.checkpoints.adopt(std::iter::once(checkpoint), 1);
         Planted::Checkpoint
+    }
+
+    /// Performs the steps of a trace from the start, up to the first that does not pass; how that one ended.
+    fn follow<T: Target<Snapshot = S>>(
+        &mut self,
+        target: &mut T,
+        trace: &Trace,
+        followed: &mut Followed,
+    ) -> Outcome {
+        let (mut chooser, mut enabled) = (Chooser::default(), Vec::new());
+        let run = self.tally.runs.max(1);
+        target.reset();
+        for step in trace.steps() {
+            if let Action::Fault(fault, on) = step.action {
+                followed.faults[usize::from(fault)] = on;
+            }
+            let (what, recorded) = ((step.action, step.seed), trace.recorded(step));
+            let outcome = attempt(target, &mut chooser, &mut enabled, what, recorded, &mut followed.steps);
+            if outcome == Outcome::Stopped {
+                return outcome;
+            }
+            followed.new = self.see(target, run);
+            if outcome != Outcome::Pass {
+                return outcome;
+            }
+        }
+        Outcome::Pass
     }
 
     /// Takes in the edges and scores of the steps since the last time; how many are new.

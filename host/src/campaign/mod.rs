@@ -1,5 +1,7 @@
 //! A campaign: an exploration that is kept on disk, goes on where it stopped, and can be merged with another.
 
+mod settings;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,128 +10,16 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::choice::Value;
-use crate::energy::{Checkpoint, Checkpoints, Energies, History, Strategy};
-use crate::explore::{Finding, Knowledge, Options, Tally};
 use crate::file::{self, Hex, Names as _, StepLine};
 use crate::machine::{Machine, Program, Snapshot};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, Found};
 use crate::property::Counts;
+use crate::search::energy::{Checkpoint, Checkpoints, History};
+use crate::search::{Knowledge, Tally};
 use crate::store::{Collected, Header, Loaded, Record, Saved, Store};
 use crate::trace::Trace;
 
-/// What decides the result of a campaign, beside the module.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
-pub struct Settings {
-    pub seed: u64,
-    /// The names of the rules that are called; empty is all.
-    pub rules: Vec<String>,
-    pub strategy: Strategy,
-    pub steps_per_run: u32,
-    pub checkpoint_rate: f64,
-    pub fault_rate: f64,
-    pub mutation_rate: f64,
-    pub continuation_rate: f64,
-    pub swarm_rate: f64,
-    pub max_checkpoints: usize,
-    pub energy_reward: f64,
-    pub energy_decay: f64,
-    pub limits: file::Limits,
-    pub selection: file::Selection,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        let (options, energies) = (Options::default(), Energies::default());
-        Settings {
-            seed: 0,
-            rules: Vec::new(),
-            strategy: options.strategy,
-            steps_per_run: options.steps_max,
-            checkpoint_rate: options.checkpoint_rate,
-            fault_rate: options.fault_rate,
-            mutation_rate: options.mutation_rate,
-            continuation_rate: options.continuation_rate,
-            swarm_rate: options.swarm_rate,
-            max_checkpoints: options.checkpoints_max,
-            energy_reward: energies.reward,
-            energy_decay: energies.decay,
-            limits: (&crate::machine::Limits::default()).into(),
-            selection: (&crate::machine::Selection::default()).into(),
-        }
-    }
-}
-
-impl Settings {
-    /// Refuses what makes no sense.
-    ///
-    /// # Errors
-    /// What does not, and what would.
-    pub fn validate(&self) -> Result<()> {
-        ensure!(self.steps_per_run > 0, "--steps-per-run must be at least 1");
-        ensure!(self.max_checkpoints > 0, "--max-checkpoints must be at least 1");
-        let rates = [
-            ("checkpoint-rate", self.checkpoint_rate),
-            ("fault-rate", self.fault_rate),
-            ("mutation-rate", self.mutation_rate),
-            ("continuation-rate", self.continuation_rate),
-            ("swarm-rate", self.swarm_rate),
-            ("energy-decay", self.energy_decay),
-        ];
-        for (name, rate) in rates {
-            ensure!((0.0..=1.0).contains(&rate), "--{name} must be in 0..=1, and is {rate}");
-        }
-        let reward = self.energy_reward;
-        ensure!((0.0..=REWARD_MAX).contains(&reward), "--energy-reward must be in 0..=1e9, and is {reward}");
-        Ok(())
-    }
-
-    /// The options of an exploration of this program.
-    ///
-    /// # Errors
-    /// A rule that the target does not have.
-    pub fn options(&self, program: &Program) -> Result<Options> {
-        let index = |name: &String| {
-            let index = program.rules().iter().position(|rule| rule.name == *name);
-            index.map(|index| index as u16).with_context(|| format!("the target has no rule `{name}`"))
-        };
-        Ok(Options {
-            seed: self.seed,
-            rules: self.rules.iter().map(index).collect::<Result<_>>()?,
-            strategy: self.strategy,
-            steps_max: self.steps_per_run,
-            checkpoint_rate: self.checkpoint_rate,
-            fault_rate: self.fault_rate,
-            mutation_rate: self.mutation_rate,
-            continuation_rate: self.continuation_rate,
-            swarm_rate: self.swarm_rate,
-            checkpoints_max: self.max_checkpoints,
-            energies: Energies {
-                reward: self.energy_reward,
-                decay: self.energy_decay,
-                ..Energies::default()
-            },
-            ..Options::default()
-        })
-    }
-
-    /// The names of those that differ.
-    pub fn differences(&self, other: &Settings) -> Vec<String> {
-        let fields = |settings: &Settings| match serde_json::to_value(settings) {
-            Ok(serde_json::Value::Object(fields)) => fields,
-            _ => unreachable!("settings are an object"),
-        };
-        let (one, other) = (fields(self), fields(other));
-        one.iter()
-            .filter(|(name, value)| other.get(*name) != Some(*value))
-            .map(|(name, _)| name.clone())
-            .collect()
-    }
-}
-
-/// The most energy for a new edge: sums of more would lose the small ones.
-const REWARD_MAX: f64 = 1e9;
+pub use settings::Settings;
 
 /// A campaign's folder, open.
 pub struct Campaign {
@@ -167,6 +57,9 @@ struct Lists {
     /// The bits of the highest score of each label, by the label's hash.
     scores: Vec<(u64, u64)>,
     counts: Counts,
+    /// See [`Knowledge::merged`].
+    #[serde(default)]
+    merged: Vec<(Hex, Tally)>,
 }
 
 /// A finding, as it is stored.
@@ -264,6 +157,16 @@ impl Campaign {
     /// The hash of the module.
     pub fn module_hash(&self) -> u128 {
         self.module
+    }
+
+    /// What names it: campaigns of one module with the same settings do the same runs.
+    pub fn name(&self) -> u128 {
+        let settings = serde_json::to_vec(&self.settings).unwrap_or_default();
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.module.to_le_bytes()).update(&settings);
+        let mut name = [0; 16];
+        hasher.finalize_xof().fill(&mut name);
+        u128::from_le_bytes(name)
     }
 
     /// The module that it was begun with.
@@ -376,6 +279,7 @@ impl Campaign {
                 .collect(),
             scores: known.scores.iter().map(|(label, score)| (*label, score.to_bits())).collect(),
             counts,
+            merged: known.merged.iter().map(|(name, tally)| (Hex(*name), tally.clone())).collect(),
         };
         let checkpoints = known.checkpoints.iter().map(|checkpoint| {
             let snapshot = checkpoint.snapshot.as_ref().filter(|_| kept.contains(&checkpoint.id));
@@ -384,7 +288,7 @@ impl Campaign {
         let edges: Vec<(u64, u64)> =
             known.edges[self.edges..].iter().map(|(slot, run)| (name_of(*slot, program), *run)).collect();
         let findings = known.findings.iter().map(|finding| {
-            let Finding { failure, run, trace } = &**finding;
+            let Found { failure, run, trace } = &**finding;
             let line =
                 FindingLine { failure: failure.clone(), run: *run, steps: file::lines_of(program, trace) };
             Ok((failure.id(), serde_json::to_value(line)?))
@@ -494,10 +398,11 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     let mut findings = Vec::new();
     for (_, finding) in loaded.findings {
         let FindingLine { failure, run, steps } = serde_json::from_value(finding)?;
-        findings.push(Arc::new(Finding { failure, run, trace: file::trace_of(program, &steps)? }));
+        findings.push(Arc::new(Found { failure, run, trace: file::trace_of(program, &steps)? }));
     }
     findings.sort_by_key(|finding| finding.run);
     known.findings = findings;
+    known.merged = lists.merged.into_iter().map(|(name, tally)| (name.0, tally)).collect();
     if counters.runs > 0 {
         known.tally = tally(counters, lists.counts);
     }

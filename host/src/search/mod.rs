@@ -4,8 +4,13 @@
 //! Everything that a run does follows from the seed and the run's number. The caller decides after each run
 //! whether there is another; no clock is read here.
 
+mod choose;
+mod continuation;
+pub mod energy;
 mod knowledge;
+mod learn;
 mod merge;
+mod mutate;
 mod replant;
 mod rounds;
 mod run;
@@ -13,14 +18,14 @@ mod run;
 mod tests;
 
 use crate::coverage::EdgeSet;
-use crate::energy::{Checkpoints, Energies, Strategy};
-use crate::outcome::Failure;
+use crate::outcome::Found;
 use crate::property::Counts;
 use crate::target::Target;
 use crate::trace::Trace;
+use energy::{Checkpoints, Energies, Strategy};
 use run::{Held, Known, Ran, Runner};
 
-pub use knowledge::{Knowledge, Scores, Tally, Values};
+pub use knowledge::{Knowledge, Tally, Values};
 pub use merge::cover;
 pub use replant::{Planted, edges_of};
 
@@ -91,17 +96,6 @@ pub struct Progress {
     pub checkpoints: u64,
     /// Different failures found.
     pub findings: usize,
-}
-
-/// A failure with a trace that causes it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
-    /// What went wrong.
-    pub failure: Failure,
-    /// The run that hit it first, from 1.
-    pub run: u64,
-    /// All steps from the start, the failing one last.
-    pub trace: Trace,
 }
 
 /// An exploration of one target, by one worker or several that each have a machine.
@@ -194,7 +188,7 @@ where
     }
 
     /// The findings in the order in which they were found.
-    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+    pub fn findings(&self) -> impl Iterator<Item = &Found> {
         self.known.findings.iter().map(|finding| &**finding)
     }
 

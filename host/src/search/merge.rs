@@ -3,17 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Finding;
+use super::energy::{Checkpoint, History};
 use super::knowledge::{Knowledge, PRODUCTIVE_MAX};
-use crate::energy::{Checkpoint, History};
+use crate::outcome::Found;
 use crate::trace::Trace;
 
 impl<S: Clone> Knowledge<S> {
     /// Takes over what another exploration of the same target knows, as if its runs came after those of this one.
     /// Checkpoints keep their energy; of those with equal states this one's stays, and where there are too many,
-    /// those with the lowest energy go.
-    pub fn merge(&mut self, other: &Knowledge<S>) {
+    /// those with the lowest energy go. `names` are what names the two: what was merged before is not counted again.
+    pub fn merge(&mut self, other: &Knowledge<S>, names: (u128, u128)) {
         let runs = self.tally.runs;
+        self.count_merged(other, names);
         for (slot, run) in &other.edges {
             self.saw(*slot, runs + run);
         }
@@ -23,14 +24,23 @@ impl<S: Clone> Knowledge<S> {
         }
         let ids = self.checkpoints.saved();
         let mut histories = BTreeMap::from([(0, self.start.clone())]);
-        let renumbered = other.checkpoints.iter().map(|checkpoint| Checkpoint {
+        let ways: BTreeSet<String> = self.checkpoints.iter().map(way_to).collect();
+        let is_new = |checkpoint: &&Checkpoint<S>| match checkpoint.state {
+            Some(_) => !self.checkpoints.holds(checkpoint.state),
+            // Where states do not tell, the way does.
+            None => !ways.contains(&way_to(checkpoint)),
+        };
+        let new: Vec<_> = other.checkpoints.iter().filter(is_new).collect();
+        let saved = if new.is_empty() { 0 } else { other.checkpoints.saved() };
+        let renumbered = new.into_iter().map(|checkpoint| Checkpoint {
             id: ids + checkpoint.id,
             parent: checkpoint.parent.map(|id| ids + id),
             run: runs + checkpoint.run,
             history: renumbered(&checkpoint.history, ids, &mut histories),
             ..checkpoint.clone()
         });
-        self.checkpoints.adopt(renumbered, other.checkpoints.saved());
+        let renumbered: Vec<_> = renumbered.collect();
+        self.checkpoints.adopt(renumbered.into_iter(), saved);
         for (known, found) in self.productive.iter_mut().zip(&other.productive) {
             let new: Vec<_> = found.iter().filter(|values| !known.contains(values)).cloned().collect();
             known.extend(new);
@@ -38,16 +48,35 @@ impl<S: Clone> Knowledge<S> {
         }
         for finding in &other.findings {
             if !self.has_found(&finding.failure) {
-                self.findings.push(Arc::new(Finding { run: runs + finding.run, ..(**finding).clone() }));
+                self.findings.push(Arc::new(Found { run: runs + finding.run, ..(**finding).clone() }));
             }
         }
-        let (tally, more) = (&mut self.tally, &other.tally);
-        tally.runs += more.runs;
-        tally.rejected += more.rejected;
-        tally.steps += more.steps;
-        tally.rules += more.rules;
-        tally.counts.add(&more.counts);
     }
+
+    /// Counts what the other, and what was merged into it, counted since that was last merged into this.
+    fn count_merged(&mut self, other: &Knowledge<S>, (name, others_name): (u128, u128)) {
+        let own = std::iter::once((others_name, other.own_tally()));
+        let parts = own.chain(other.merged.iter().map(|(name, tally)| (*name, tally.clone())));
+        for (part, tally) in parts.filter(|(part, _)| *part != name) {
+            let known = self.merged.entry(part).or_default();
+            if tally.runs > known.runs {
+                self.tally.add(&tally.without(known));
+                *known = tally;
+            }
+        }
+    }
+}
+
+/// The steps and answers that lead to a checkpoint, as a name.
+fn way_to<S>(checkpoint: &Checkpoint<S>) -> String {
+    let mut trace = Trace::default();
+    checkpoint.history.flatten(&mut trace);
+    let mut name = String::new();
+    for step in trace.steps() {
+        name += &format!("{:?}", step.action);
+        trace.choices(step).iter().for_each(|choice| name += &format!(" {}", choice.value));
+    }
+    name
 }
 
 /// The same history with other numbers. `known` holds those that were renumbered before, by their first numbers.

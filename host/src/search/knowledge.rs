@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
 
-use super::{Finding, Options, Progress};
+use super::energy::{Checkpoints, History, Strategy};
+use super::{Options, Progress};
 use crate::choice::{Value, mix};
 use crate::coverage::EdgeSet;
-use crate::energy::{Checkpoints, History, Strategy};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, Found};
 use crate::property::Counts;
+use crate::target::Scores;
 
-/// The highest score of each label, by the label's hash.
-pub type Scores = BTreeMap<u64, f64>;
 /// The choices that a rule was called with, in order.
 pub type Values = Arc<[Value]>;
 
@@ -36,9 +36,11 @@ pub struct Knowledge<S> {
     /// Per rule, choices that found an edge.
     pub productive: Vec<Vec<Values>>,
     /// The findings in the order in which they were found.
-    pub findings: Vec<Arc<Finding>>,
-    /// What was counted; no run depends on it.
+    pub findings: Vec<Arc<Found>>,
+    /// What was counted, in merged explorations too; no run depends on it.
     pub tally: Tally,
+    /// Of it, what was counted by explorations that were merged, each by what names it, and not by this one.
+    pub merged: BTreeMap<u128, Tally>,
     /// The state after a setup that made no choice: setup always leads there, and need not run again.
     pub(super) base: Option<S>,
     /// The hash of the state that fresh runs start from, where it is always the same.
@@ -48,7 +50,8 @@ pub struct Knowledge<S> {
 }
 
 /// What runs did so far.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Tally {
     /// Runs that ended.
     pub runs: u64,
@@ -60,6 +63,28 @@ pub struct Tally {
     pub rules: u64,
     /// What the guest said of properties and events.
     pub counts: Counts,
+}
+
+impl Tally {
+    /// Adds what was counted elsewhere.
+    pub(super) fn add(&mut self, other: &Tally) {
+        self.runs += other.runs;
+        self.rejected += other.rejected;
+        self.steps += other.steps;
+        self.rules += other.rules;
+        self.counts.add(&other.counts);
+    }
+
+    /// What is left without what was counted elsewhere, which is part of this.
+    pub(super) fn without(&self, other: &Tally) -> Tally {
+        Tally {
+            runs: self.runs.saturating_sub(other.runs),
+            rejected: self.rejected.saturating_sub(other.rejected),
+            steps: self.steps.saturating_sub(other.steps),
+            rules: self.rules.saturating_sub(other.rules),
+            counts: self.counts.without(&other.counts),
+        }
+    }
 }
 
 /// What a run starts with. It is decided before the run before it has ended, as if that one will find nothing.
@@ -84,6 +109,7 @@ impl<S> Knowledge<S> {
             productive: vec![Vec::new(); rules],
             findings: Vec::new(),
             tally: Tally { counts: declared, ..Tally::default() },
+            merged: BTreeMap::new(),
             base: None,
             base_state: None,
             start: Arc::new(History::start()),
@@ -93,6 +119,11 @@ impl<S> Knowledge<S> {
     /// The history of a run that starts fresh.
     pub fn start(&self) -> &Arc<History> {
         &self.start
+    }
+
+    /// What this exploration counted itself.
+    pub(super) fn own_tally(&self) -> Tally {
+        self.merged.values().fold(self.tally.clone(), |own, merged| own.without(merged))
     }
 
     /// How far the exploration is.

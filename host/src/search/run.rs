@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 
-use super::knowledge::{Knowledge, PRODUCTIVE_MAX, Plan, Scores};
-use super::{Finding, Options};
+use super::Options;
+use super::continuation::Continuation;
+use super::energy::{History, Strategy};
+use super::knowledge::{Knowledge, Plan};
 use crate::choice::{Chooser, Value, small_seed};
-use crate::continuation::{Continuation, vary};
 use crate::coverage::EdgeSet;
-use crate::draw;
-use crate::energy::{Checkpoint, History, Strategy};
-use crate::outcome::{Failure, Halt, Outcome};
-use crate::target::{Target, attempt, perform};
+use crate::outcome::{Halt, Outcome};
+use crate::target::{Scores, Target, attempt, perform};
 use crate::trace::{Action, Trace};
 
 /// So many runs in the beginning draw small values only.
@@ -61,7 +59,7 @@ impl<'k, S: Clone> Known<'k, S> {
         Known { options, plan, later, held, has_learned: false }
     }
 
-    fn get(&self) -> &Knowledge<S> {
+    pub(super) fn get(&self) -> &Knowledge<S> {
         match &self.held {
             Held::Own(known) => known,
             Held::Shared(known) => known,
@@ -70,7 +68,7 @@ impl<'k, S: Clone> Known<'k, S> {
     }
 
     /// What is known, to add to it.
-    fn learn(&mut self) -> &mut Knowledge<S> {
+    pub(super) fn learn(&mut self) -> &mut Knowledge<S> {
         let is_first = !std::mem::replace(&mut self.has_learned, true);
         if let Held::Shared(known) = self.held {
             self.held = Held::Learned(Box::new(known.clone()));
@@ -91,38 +89,38 @@ impl<'k, S: Clone> Known<'k, S> {
 /// One that executes runs, with its target. The buffers are reused.
 pub(super) struct Runner<'t, T: Target> {
     pub(super) target: &'t mut T,
-    rng: Xoshiro256PlusPlus,
-    chooser: Chooser,
-    enabled: Vec<u16>,
+    pub(super) rng: Xoshiro256PlusPlus,
+    pub(super) chooser: Chooser,
+    pub(super) enabled: Vec<u16>,
     /// How the checkpoint that the run started from, or saved last, was reached.
-    history: Arc<History>,
+    pub(super) history: Arc<History>,
     /// The steps since.
-    trace: Trace,
+    pub(super) trace: Trace,
     /// Steps from the start.
-    depth: u32,
-    new_edges: u32,
+    pub(super) depth: u32,
+    pub(super) new_edges: u32,
     /// The index of the checkpoint that the run started from, while it is kept.
-    checkpoint: Option<usize>,
+    pub(super) checkpoint: Option<usize>,
     /// The number of the checkpoint that the run started from, or saved last.
-    parent: Option<u64>,
+    pub(super) parent: Option<u64>,
     /// Rules that are left out.
-    left_out: Vec<u16>,
-    faults: Vec<bool>,
-    recorded: Vec<Option<Value>>,
+    pub(super) left_out: Vec<u16>,
+    pub(super) faults: Vec<bool>,
+    pub(super) recorded: Vec<Option<Value>>,
     /// Scratch: bytes that are changed.
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
     /// What to do before steps are drawn.
-    continuation: Continuation,
+    pub(super) continuation: Continuation,
     /// Edges that the last step saw and that are new.
-    new: Vec<u32>,
+    pub(super) new: Vec<u32>,
     /// Scores of the last step that are the highest so far.
-    risen: Vec<(u64, f64)>,
+    pub(super) risen: Vec<(u64, f64)>,
     /// The last step made choices.
-    drew: bool,
-    steps: u64,
-    rules: u64,
-    is_rejected: bool,
-    is_stopped: bool,
+    pub(super) drew: bool,
+    pub(super) steps: u64,
+    pub(super) rules: u64,
+    pub(super) is_rejected: bool,
+    pub(super) is_stopped: bool,
 }
 
 /// Whether a run goes on after a step.
@@ -200,31 +198,6 @@ impl<'t, T: Target> Runner<'t, T> {
                 _ => None,
             },
         }
-    }
-
-    /// A run from a checkpoint may follow what led to another, or to this one, with changes.
-    fn draw_continuation(&mut self, known: &Known<'_, T::Snapshot>) {
-        self.continuation.clear();
-        let checkpoints = &known.get().checkpoints;
-        let is_guided = self.checkpoint.is_some() && !self.target.is_function();
-        if !is_guided || !self.rng.random_bool(known.options.continuation_rate) {
-            return;
-        }
-        let [one, other] = [(); 2].map(|()| self.rng.random_range(0..checkpoints.len()));
-        let (one, other) = (checkpoints.get(one), checkpoints.get(other));
-        self.continuation.mutate(&one.history, &other.history, &mut self.rng);
-    }
-
-    /// A fresh run has 1 to the maximum of steps, each as likely. One from a checkpoint is short more often:
-    /// at most the maximum to the power u², with u uniform in 0..1, since what the checkpoint promises is near.
-    fn draw_len(&mut self, max: u32, from_checkpoint: bool) -> u32 {
-        let max = max.max(1);
-        let len = self.rng.random_range(1..=max);
-        if !from_checkpoint {
-            return len;
-        }
-        let cap = f64::from(max).powf(self.rng.random::<f64>().powi(2)).ceil() as u32;
-        len.min(cap.max(1))
     }
 
     fn draw_steps(&mut self, known: &mut Known<'_, T::Snapshot>, count: u32) {
@@ -340,82 +313,6 @@ impl<'t, T: Target> Runner<'t, T> {
         known.base_state = self.target.live_state();
     }
 
-    fn leave_out_rules(&mut self, swarm_rate: f64) {
-        self.left_out.clear();
-        let rules = self.target.rules().len() as u16;
-        if rules > 1 && self.rng.random_bool(swarm_rate) {
-            let kept = self.rng.random_range(0..rules);
-            let rng = &mut self.rng;
-            self.left_out.extend((0..rules).filter(|rule| *rule != kept && rng.random()));
-        }
-    }
-
-    /// What the next step does; `None` where no rule may be called.
-    fn draw_action(&mut self, known: &Known<'_, T::Snapshot>) -> Result<Option<Action>, Halt> {
-        self.recorded.clear();
-        if self.target.is_function()
-            && let Some(index) = self.checkpoint
-        {
-            self.vary(known, index);
-        }
-        if let Some((action, values)) = self.continuation.next() {
-            self.recorded.extend_from_slice(values);
-            let is_possible = match action {
-                Action::Fault(fault, on) if self.faults[usize::from(fault)] != on => {
-                    return Ok(Some(action));
-                }
-                Action::Rule(rule) => {
-                    self.target.enabled(&mut self.enabled)?;
-                    self.enabled.contains(&rule)
-                }
-                _ => {
-                    self.target.enabled(&mut self.enabled)?;
-                    false
-                }
-            };
-            if is_possible {
-                return Ok(Some(action));
-            }
-            // It cannot be followed from here on.
-            self.continuation.clear();
-            self.recorded.clear();
-            return Ok(self.draw_enabled(&known.options.rules));
-        }
-        let faults = self.faults.len();
-        if faults > 0 && self.rng.random_bool(known.options.fault_rate) {
-            let fault = self.rng.random_range(0..faults);
-            return Ok(Some(Action::Fault(fault as u16, !self.faults[fault])));
-        }
-        self.target.enabled(&mut self.enabled)?;
-        let action = self.draw_enabled(&known.options.rules);
-        if let Some(Action::Rule(rule)) = action
-            && self.recorded.is_empty()
-        {
-            self.draw_recorded(known, rule);
-        }
-        Ok(action)
-    }
-
-    /// Gives a function a changed copy of what once led to this checkpoint.
-    fn vary(&mut self, known: &Known<'_, T::Snapshot>, index: usize) {
-        let checkpoints = &known.get().checkpoints;
-        let other = self.rng.random_range(0..checkpoints.len());
-        let [history, other] = [index, other].map(|index| &*checkpoints.get(index).history);
-        vary(history, other, &mut self.recorded, &mut self.bytes, &mut self.rng);
-    }
-
-    /// One of the rules that may be called, where there is one.
-    fn draw_enabled(&mut self, rules: &[u16]) -> Option<Action> {
-        if !rules.is_empty() {
-            self.enabled.retain(|rule| rules.contains(rule));
-        }
-        let left_out = &self.left_out;
-        if !left_out.is_empty() && self.enabled.iter().any(|rule| !left_out.contains(rule)) {
-            self.enabled.retain(|rule| !left_out.contains(rule));
-        }
-        self.enabled.choose(&mut self.rng).map(|rule| Action::Rule(*rule))
-    }
-
     /// A precondition fails before any rule can be chosen; the first stands for all in the trace.
     fn precondition_halted(
         &mut self,
@@ -479,103 +376,5 @@ impl<'t, T: Target> Runner<'t, T> {
             }
         }
         Flow::GoOn
-    }
-
-    /// Learns which edges the last step saw first, and which scores rose; how many.
-    fn look(&mut self, known: &mut Known<'_, T::Snapshot>) -> u32 {
-        let before = known.get();
-        self.target.coverage(&before.seen, &mut self.new);
-        self.target.scores(&before.scores, &mut self.risen);
-        if self.new.is_empty() && self.risen.is_empty() {
-            return 0;
-        }
-        let count = (self.new.len() + self.risen.len()) as u32;
-        let run = known.plan.number;
-        let known = known.learn();
-        for slot in self.new.drain(..) {
-            known.saw(slot, run);
-        }
-        known.scores.extend(self.risen.drain(..));
-        self.new_edges += count;
-        count
-    }
-
-    /// Sometimes a rule is given a changed copy of choices that once found an edge: one of them is drawn
-    /// anew.
-    fn draw_recorded(&mut self, known: &Known<'_, T::Snapshot>, rule: u16) {
-        let productive = &known.get().productive[usize::from(rule)];
-        if productive.is_empty() || !self.rng.random_bool(known.options.mutation_rate) {
-            return;
-        }
-        let Some(values) = productive.choose(&mut self.rng) else { return };
-        self.recorded.extend(values.iter().cloned().map(Some));
-        let changed = self.rng.random_range(0..values.len());
-        let renewed = draw::renewed(self.recorded[changed].as_ref(), &mut self.bytes, &mut self.rng);
-        self.recorded[changed] = renewed;
-    }
-
-    /// Keeps the choices of the last step, which found an edge.
-    fn remember(&mut self, known: &mut Known<'_, T::Snapshot>, action: Action) {
-        let (Action::Rule(rule), Some(step)) = (action, self.trace.steps().last()) else { return };
-        let choices = self.trace.choices(step);
-        if choices.is_empty() {
-            return;
-        }
-        let values = choices.iter().map(|choice| choice.value.clone()).collect();
-        let productive = &mut known.learn().productive[usize::from(rule)];
-        if productive.len() < PRODUCTIVE_MAX {
-            productive.push(values);
-        } else {
-            let at = self.rng.random_range(0..PRODUCTIVE_MAX);
-            productive[at] = values;
-        }
-    }
-
-    /// Saves a checkpoint, but where the state is known: starting from it again would lead to nothing new.
-    fn save(&mut self, known: &mut Known<'_, T::Snapshot>, new_edges: u32) {
-        let is_function = self.target.is_function();
-        let state = if is_function { None } else { self.target.live_state() };
-        let run = known.plan.number;
-        let has_room = self.target.saved_bytes() < known.options.saved_bytes_max;
-        let known = known.learn();
-        if state.is_some() && (state == known.base_state || known.checkpoints.holds(state)) {
-            return;
-        }
-        let steps = self.trace.clone();
-        self.trace.clear();
-        let id = known.checkpoints.saved() + 1;
-        let history = Arc::new(History { id, parent: Some(self.history.clone()), steps });
-        self.history = history.clone();
-        let checkpoint = Checkpoint {
-            id,
-            parent: self.parent.replace(id),
-            // Where there is no room the state is reached again by its steps.
-            snapshot: if is_function || !has_room { None } else { self.target.snapshot() },
-            state,
-            faults: self.faults.clone(),
-            history,
-            energy: 0.0,
-            new_edges,
-            step: self.depth,
-            run,
-            selected: 0,
-        };
-        let evicted = known.checkpoints.save(checkpoint);
-        self.checkpoint = match (self.checkpoint, evicted) {
-            (Some(index), Some(evicted)) if index == evicted => None,
-            (Some(index), Some(evicted)) if index > evicted => Some(index - 1),
-            (unmoved, _) => unmoved,
-        };
-    }
-
-    fn found(&mut self, known: &mut Known<'_, T::Snapshot>, failure: Failure) {
-        if known.get().has_found(&failure) {
-            return;
-        }
-        let mut trace = Trace::default();
-        self.history.flatten(&mut trace);
-        trace.extend(&self.trace, self.trace.len());
-        let run = known.plan.number;
-        known.learn().findings.push(Arc::new(Finding { failure, run, trace }));
     }
 }

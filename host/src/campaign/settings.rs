@@ -1,0 +1,123 @@
+//! What decides the result of a campaign.
+
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::file::{self, Names as _};
+use crate::machine::Program;
+use crate::search::Options;
+use crate::search::energy::{Energies, Strategy};
+
+/// What decides the result of a campaign, beside the module.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Settings {
+    pub seed: u64,
+    /// The names of the rules that are called; empty is all.
+    pub rules: Vec<String>,
+    pub strategy: Strategy,
+    pub steps_per_run: u32,
+    pub checkpoint_rate: f64,
+    pub fault_rate: f64,
+    pub mutation_rate: f64,
+    pub continuation_rate: f64,
+    pub swarm_rate: f64,
+    pub max_checkpoints: usize,
+    pub energy_reward: f64,
+    pub energy_decay: f64,
+    pub limits: file::Limits,
+    pub selection: file::Selection,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let (options, energies) = (Options::default(), Energies::default());
+        Settings {
+            seed: 0,
+            rules: Vec::new(),
+            strategy: options.strategy,
+            steps_per_run: options.steps_max,
+            checkpoint_rate: options.checkpoint_rate,
+            fault_rate: options.fault_rate,
+            mutation_rate: options.mutation_rate,
+            continuation_rate: options.continuation_rate,
+            swarm_rate: options.swarm_rate,
+            max_checkpoints: options.checkpoints_max,
+            energy_reward: energies.reward,
+            energy_decay: energies.decay,
+            limits: (&crate::machine::Limits::default()).into(),
+            selection: (&crate::machine::Selection::default()).into(),
+        }
+    }
+}
+
+impl Settings {
+    /// Refuses what makes no sense.
+    ///
+    /// # Errors
+    /// What does not, and what would.
+    pub fn validate(&self) -> Result<()> {
+        ensure!(self.steps_per_run > 0, "--steps-per-run must be at least 1");
+        ensure!(self.max_checkpoints > 0, "--max-checkpoints must be at least 1");
+        let rates = [
+            ("checkpoint-rate", self.checkpoint_rate),
+            ("fault-rate", self.fault_rate),
+            ("mutation-rate", self.mutation_rate),
+            ("continuation-rate", self.continuation_rate),
+            ("swarm-rate", self.swarm_rate),
+            ("energy-decay", self.energy_decay),
+        ];
+        for (name, rate) in rates {
+            ensure!((0.0..=1.0).contains(&rate), "--{name} must be in 0..=1, and is {rate}");
+        }
+        let reward = self.energy_reward;
+        ensure!((0.0..=REWARD_MAX).contains(&reward), "--energy-reward must be in 0..=1e9, and is {reward}");
+        Ok(())
+    }
+
+    /// The options of an exploration of this program.
+    ///
+    /// # Errors
+    /// A rule that the target does not have.
+    pub fn options(&self, program: &Program) -> Result<Options> {
+        let index = |name: &String| {
+            let index = program.rules().iter().position(|rule| rule.name == *name);
+            index.map(|index| index as u16).with_context(|| format!("the target has no rule `{name}`"))
+        };
+        Ok(Options {
+            seed: self.seed,
+            rules: self.rules.iter().map(index).collect::<Result<_>>()?,
+            strategy: self.strategy,
+            steps_max: self.steps_per_run,
+            checkpoint_rate: self.checkpoint_rate,
+            fault_rate: self.fault_rate,
+            mutation_rate: self.mutation_rate,
+            continuation_rate: self.continuation_rate,
+            swarm_rate: self.swarm_rate,
+            checkpoints_max: self.max_checkpoints,
+            energies: Energies {
+                reward: self.energy_reward,
+                decay: self.energy_decay,
+                ..Energies::default()
+            },
+            ..Options::default()
+        })
+    }
+
+    /// The names of those that differ.
+    pub fn differences(&self, other: &Settings) -> Vec<String> {
+        let fields = |settings: &Settings| match serde_json::to_value(settings) {
+            Ok(serde_json::Value::Object(fields)) => fields,
+            _ => unreachable!("settings are an object"),
+        };
+        let (one, other) = (fields(self), fields(other));
+        one.iter()
+            .filter(|(name, value)| other.get(*name) != Some(*value))
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+}
+
+/// The most energy for a new edge: sums of more would lose the small ones.
+const REWARD_MAX: f64 = 1e9;

@@ -1,0 +1,193 @@
+//! Trace files: a finding on disk. JSON, one step a line, so that two of them can be compared with `diff`.
+
+mod line;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::disk;
+use crate::outcome::Failure;
+use crate::trace::Trace;
+
+pub use line::{ChoiceEntry, FloatBits, Hex, Names, StepLine, lines_of, name_of};
+pub(crate) use line::{part_of, trace_of};
+
+/// The largest step budget: the guest counts it down in a signed number.
+pub const STEP_BUDGET_MAX: u32 = i32::MAX as u32;
+/// The largest limit of a memory: what 32-bit addresses reach.
+pub const MEMORY_BYTES_MAX: u64 = 1 << 32;
+/// The format that this version writes and the newest it reads.
+pub const VERSION: u32 = 1;
+
+/// A trace as it stands in a file: rules and faults are named, so that it can be read into another build.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceFile {
+    /// [`VERSION`].
+    pub spelunk: u32,
+    /// The module that the trace was recorded on: its hash, 32 hexadecimal digits.
+    pub module: Hex,
+    /// What the guest was allowed to use.
+    pub limits: Limits,
+    /// Which edges were counted, which decides in which iteration a hang is ended.
+    pub selection: Selection,
+    /// What it ended with; `None` where every step passes.
+    pub failure: Option<Failure>,
+    /// How far it was shrunk, where it fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shrinking: Option<Shrinking>,
+    /// The steps.
+    pub steps: Vec<StepLine>,
+}
+
+/// How far a trace was shrunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shrinking {
+    /// Not yet, or not to the end.
+    Pending,
+    /// As far as the candidates went that it was allowed.
+    Limited,
+    /// No pass helps any more.
+    Minimal,
+}
+
+/// See `machine::Limits`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Loop iterations and calls in one step, in units of 256.
+    pub step_budget: u32,
+    /// Nested calls.
+    pub depth_max: u32,
+    /// Bytes that each memory may grow to.
+    pub memory_bytes_max: u64,
+    /// Imports that Spelunk does not provide return zero.
+    pub stub_imports: bool,
+    /// Bytes that a function which takes bytes is given, at most.
+    #[serde(default = "input_bytes_max")]
+    pub input_bytes_max: u32,
+}
+
+/// What it was before files said it.
+fn input_bytes_max() -> u32 {
+    4096
+}
+
+/// See `machine::Selection`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selection {
+    /// How edges are numbered: `static` or `hashed`.
+    pub edges: Edges,
+    /// Globs of functions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// Globs of functions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+}
+
+/// How edges are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Edges {
+    None,
+    Static,
+    Hashed,
+}
+
+impl TraceFile {
+    /// The trace, for this target.
+    ///
+    /// # Errors
+    /// A rule or fault that the target does not have; an answer that its own question does not allow; setup
+    /// or teardown in the wrong place.
+    pub fn trace<N: Names>(&self, target: &N) -> Result<Trace> {
+        trace_of(target, &self.steps)
+    }
+
+    /// Whether it was recorded on this very module, with these limits and this selection: then its states compare.
+    pub fn is_of(&self, module: u128, limits: &Limits, selection: &Selection) -> bool {
+        self.module.0 == module && self.limits == *limits && self.selection == *selection
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// A file that cannot be read, that is not a trace, or that a newer version wrote.
+    pub fn read(path: &Path) -> Result<TraceFile> {
+        let text = disk::read(path).with_context(|| format!("cannot read the trace `{}`", path.display()))?;
+        TraceFile::parse(&text).with_context(|| {
+            format!(
+                "`{}` is not a trace that can be read (explorations save them below .spelunk/TARGET/findings)",
+                path.display()
+            )
+        })
+    }
+
+    /// Parses the text of a file.
+    ///
+    /// # Errors
+    /// Text that is not a trace of a version up to [`VERSION`].
+    pub fn parse(text: &[u8]) -> Result<TraceFile> {
+        #[derive(Deserialize)]
+        struct Header {
+            spelunk: u32,
+        }
+        // The version first: a newer file may have fields that this version does not know.
+        let Header { spelunk } = serde_json::from_slice(text)?;
+        if spelunk == 0 || spelunk > VERSION {
+            bail!(
+                "it has version {spelunk} of the format, and this Spelunk reads up to {VERSION}: use a newer Spelunk"
+            );
+        }
+        let file: TraceFile = serde_json::from_slice(text)?;
+        let Limits { step_budget, memory_bytes_max, .. } = file.limits;
+        ensure!(
+            (1..=STEP_BUDGET_MAX).contains(&step_budget),
+            "its step budget is {step_budget}, and must be in 1..={STEP_BUDGET_MAX}"
+        );
+        ensure!(
+            memory_bytes_max <= MEMORY_BYTES_MAX,
+            "it lets memories grow to {memory_bytes_max} bytes, and {MEMORY_BYTES_MAX} are the most"
+        );
+        Ok(file)
+    }
+
+    /// The text of the file: one line a step.
+    pub fn text(&self) -> String {
+        let mut text = String::from("{\n");
+        let _ = writeln!(text, "  \"spelunk\": {},", self.spelunk);
+        let _ = writeln!(text, "  \"module\": {},", json(&self.module));
+        let _ = writeln!(text, "  \"limits\": {},", json(&self.limits));
+        let _ = writeln!(text, "  \"selection\": {},", json(&self.selection));
+        let _ = writeln!(text, "  \"failure\": {},", json(&self.failure));
+        if let Some(shrinking) = self.shrinking {
+            let _ = writeln!(text, "  \"shrinking\": {},", json(&shrinking));
+        }
+        let lines: Vec<String> = self.steps.iter().map(|step| format!("    {}", json(step))).collect();
+        let _ = writeln!(text, "  \"steps\": [\n{}\n  ]\n}}", lines.join(",\n"));
+        text
+    }
+
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// The folder cannot be written to.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let written = disk::write(path, self.text().as_bytes());
+        written.with_context(|| format!("cannot write the trace `{}`", path.display()))
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("a trace has no map with keys that are not strings")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! What a run does next: its length, the next step, and what a rule is given.
+
+use rand::RngExt;
+use rand::seq::IndexedRandom;
+
+use super::continuation::vary;
+use super::mutate::renewed;
+use super::run::{Known, Runner};
+use crate::outcome::Halt;
+use crate::target::Target;
+use crate::trace::Action;
+
+impl<T: Target> Runner<'_, T> {
+    /// A run from a checkpoint may follow what led to another, or to this one, with changes.
+    pub(super) fn draw_continuation(&mut self, known: &Known<'_, T::Snapshot>) {
+        self.continuation.clear();
+        let checkpoints = &known.get().checkpoints;
+        let is_guided = self.checkpoint.is_some() && !self.target.is_function();
+        if !is_guided || !self.rng.random_bool(known.options.continuation_rate) {
+            return;
+        }
+        let [one, other] = [(); 2].map(|()| self.rng.random_range(0..checkpoints.len()));
+        let (one, other) = (checkpoints.get(one), checkpoints.get(other));
+        self.continuation.mutate(&one.history, &other.history, &mut self.rng);
+    }
+
+    /// A fresh run has 1 to the maximum of steps, each as likely. One from a checkpoint is short more often:
+    /// at most the maximum to the power u², with u uniform in 0..1, since what the checkpoint promises is near.
+    pub(super) fn draw_len(&mut self, max: u32, from_checkpoint: bool) -> u32 {
+        let max = max.max(1);
+        let len = self.rng.random_range(1..=max);
+        if !from_checkpoint {
+            return len;
+        }
+        let cap = f64::from(max).powf(self.rng.random::<f64>().powi(2)).ceil() as u32;
+        len.min(cap.max(1))
+    }
+
+    pub(super) fn leave_out_rules(&mut self, swarm_rate: f64) {
+        self.left_out.clear();
+        let rules = self.target.rules().len() as u16;
+        if rules > 1 && self.rng.random_bool(swarm_rate) {
+            let kept = self.rng.random_range(0..rules);
+            let rng = &mut self.rng;
+            self.left_out.extend((0..rules).filter(|rule| *rule != kept && rng.random()));
+        }
+    }
+
+    /// What the next step does; `None` where no rule may be called.
+    pub(super) fn draw_action(&mut self, known: &Known<'_, T::Snapshot>) -> Result<Option<Action>, Halt> {
+        self.recorded.clear();
+        if self.target.is_function()
+            && let Some(index) = self.checkpoint
+        {
+            self.vary(known, index);
+        }
+        if let Some((action, values)) = self.continuation.next() {
+            self.recorded.extend_from_slice(values);
+            let is_possible = match action {
+                Action::Fault(fault, on) if self.faults[usize::from(fault)] != on => {
+                    return Ok(Some(action));
+                }
+                Action::Rule(rule) => {
+                    self.target.enabled(&mut self.enabled)?;
+                    self.enabled.contains(&rule)
+                }
+                _ => {
+                    self.target.enabled(&mut self.enabled)?;
+                    false
+                }
+            };
+            if is_possible {
+                return Ok(Some(action));
+            }
+            // It cannot be followed from here on.
+            self.continuation.clear();
+            self.recorded.clear();
+            return Ok(self.draw_enabled(&known.options.rules));
+        }
+        let faults = self.faults.len();
+        if faults > 0 && self.rng.random_bool(known.options.fault_rate) {
+            let fault = self.rng.random_range(0..faults);
+            return Ok(Some(Action::Fault(fault as u16, !self.faults[fault])));
+        }
+        self.target.enabled(&mut self.enabled)?;
+        let action = self.draw_enabled(&known.options.rules);
+        if let Some(Action::Rule(rule)) = action
+            && self.recorded.is_empty()
+        {
+            self.draw_recorded(known, rule);
+        }
+        Ok(action)
+    }
+
+    /// Gives a function a changed copy of what once led to this checkpoint.
+    pub(super) fn vary(&mut self, known: &Known<'_, T::Snapshot>, index: usize) {
+        let checkpoints = &known.get().checkpoints;
+        let other = self.rng.random_range(0..checkpoints.len());
+        let [history, other] = [index, other].map(|index| &*checkpoints.get(index).history);
+        vary(history, other, &mut self.recorded, &mut self.bytes, &mut self.rng);
+    }
+
+    /// One of the rules that may be called, where there is one.
+    pub(super) fn draw_enabled(&mut self, rules: &[u16]) -> Option<Action> {
+        if !rules.is_empty() {
+            self.enabled.retain(|rule| rules.contains(rule));
+        }
+        let left_out = &self.left_out;
+        if !left_out.is_empty() && self.enabled.iter().any(|rule| !left_out.contains(rule)) {
+            self.enabled.retain(|rule| !left_out.contains(rule));
+        }
+        self.enabled.choose(&mut self.rng).map(|rule| Action::Rule(*rule))
+    }
+
+    /// Sometimes a rule is given a changed copy of choices that once found an edge: one of them is drawn
+    /// anew.
+    pub(super) fn draw_recorded(&mut self, known: &Known<'_, T::Snapshot>, rule: u16) {
+        let productive = &known.get().productive[usize::from(rule)];
+        if productive.is_empty() || !self.rng.random_bool(known.options.mutation_rate) {
+            return;
+        }
+        let Some(values) = productive.choose(&mut self.rng) else { return };
+        self.recorded.extend(values.iter().cloned().map(Some));
+        let changed = self.rng.random_range(0..values.len());
+        let renewed = renewed(self.recorded[changed].as_ref(), &mut self.bytes, &mut self.rng);
+        self.recorded[changed] = renewed;
+    }
+}

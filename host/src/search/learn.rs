@@ -1,0 +1,98 @@
+//! What a run learns from the step that it performed: edges, scores, choices worth trying again, checkpoints, failures.
+
+use std::sync::Arc;
+
+use rand::RngExt;
+
+use super::energy::{Checkpoint, History};
+use super::knowledge::PRODUCTIVE_MAX;
+use super::run::{Known, Runner};
+use crate::outcome::{Failure, Found};
+use crate::target::Target;
+use crate::trace::{Action, Trace};
+
+impl<T: Target> Runner<'_, T> {
+    /// Learns which edges the last step saw first, and which scores rose; how many.
+    pub(super) fn look(&mut self, known: &mut Known<'_, T::Snapshot>) -> u32 {
+        let before = known.get();
+        self.target.coverage(&before.seen, &mut self.new);
+        self.target.scores(&before.scores, &mut self.risen);
+        if self.new.is_empty() && self.risen.is_empty() {
+            return 0;
+        }
+        let count = (self.new.len() + self.risen.len()) as u32;
+        let run = known.plan.number;
+        let known = known.learn();
+        for slot in self.new.drain(..) {
+            known.saw(slot, run);
+        }
+        known.scores.extend(self.risen.drain(..));
+        self.new_edges += count;
+        count
+    }
+
+    /// Keeps the choices of the last step, which found an edge.
+    pub(super) fn remember(&mut self, known: &mut Known<'_, T::Snapshot>, action: Action) {
+        let (Action::Rule(rule), Some(step)) = (action, self.trace.steps().last()) else { return };
+        let choices = self.trace.choices(step);
+        if choices.is_empty() {
+            return;
+        }
+        let values = choices.iter().map(|choice| choice.value.clone()).collect();
+        let productive = &mut known.learn().productive[usize::from(rule)];
+        if productive.len() < PRODUCTIVE_MAX {
+            productive.push(values);
+        } else {
+            let at = self.rng.random_range(0..PRODUCTIVE_MAX);
+            productive[at] = values;
+        }
+    }
+
+    /// Saves a checkpoint, but where the state is known: starting from it again would lead to nothing new.
+    pub(super) fn save(&mut self, known: &mut Known<'_, T::Snapshot>, new_edges: u32) {
+        let is_function = self.target.is_function();
+        let state = if is_function { None } else { self.target.live_state() };
+        let run = known.plan.number;
+        let has_room = self.target.saved_bytes() < known.options.saved_bytes_max;
+        let known = known.learn();
+        if state.is_some() && (state == known.base_state || known.checkpoints.holds(state)) {
+            return;
+        }
+        let steps = self.trace.clone();
+        self.trace.clear();
+        let id = known.checkpoints.saved() + 1;
+        let history = Arc::new(History { id, parent: Some(self.history.clone()), steps });
+        self.history = history.clone();
+        let checkpoint = Checkpoint {
+            id,
+            parent: self.parent.replace(id),
+            // Where there is no room the state is reached again by its steps.
+            snapshot: if is_function || !has_room { None } else { self.target.snapshot() },
+            state,
+            faults: self.faults.clone(),
+            history,
+            energy: 0.0,
+            new_edges,
+            step: self.depth,
+            run,
+            selected: 0,
+        };
+        let evicted = known.checkpoints.save(checkpoint);
+        self.checkpoint = match (self.checkpoint, evicted) {
+            (Some(index), Some(evicted)) if index == evicted => None,
+            (Some(index), Some(evicted)) if index > evicted => Some(index - 1),
+            (unmoved, _) => unmoved,
+        };
+    }
+
+    pub(super) fn found(&mut self, known: &mut Known<'_, T::Snapshot>, failure: Failure) {
+        if known.get().has_found(&failure) {
+            return;
+        }
+        let mut trace = Trace::default();
+        self.history.flatten(&mut trace);
+        trace.extend(&self.trace, self.trace.len());
+        let run = known.plan.number;
+        known.learn().findings.push(Arc::new(Found { failure, run, trace }));
+    }
+}

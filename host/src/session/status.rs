@@ -1,0 +1,150 @@
+//! How far a campaign is, as `spelunk status` says it: of one that is open elsewhere too.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use super::place::Place;
+use crate::campaign::{Campaign, Settings};
+use crate::disk;
+use crate::file::Hex;
+use crate::machine::{Program, Snapshot};
+use crate::outcome::Failure;
+use crate::property::PropertyKind;
+use crate::search::Knowledge;
+use crate::store::FILE;
+
+/// The file that a session keeps up to date while it has the campaign open.
+const RUNNING: &str = "running.json";
+
+/// How far a campaign is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Status {
+    pub folder: PathBuf,
+    pub target: String,
+    pub module: Hex,
+    pub settings: Settings,
+    pub runs: u64,
+    pub rejected: u64,
+    pub steps: u64,
+    pub edges: usize,
+    pub edges_hit: u32,
+    pub checkpoints: Checkpoints,
+    pub findings: Vec<Found>,
+    pub bytes: u64,
+    pub unmet: Vec<Unmet>,
+    /// The process that has the campaign open, where another one does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
+    /// Earlier campaigns that were backed up, and their bytes.
+    #[serde(default)]
+    pub backups: Vec<(PathBuf, u64)>,
+}
+
+/// How many checkpoints there are.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoints {
+    /// That are kept.
+    pub kept: usize,
+    /// That were saved, the evicted ones too.
+    pub saved: u64,
+    /// Of those kept, that have their state.
+    pub states: usize,
+}
+
+/// A finding of a campaign.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Found {
+    pub id: String,
+    pub failure: Failure,
+    pub run: u64,
+    pub trace: PathBuf,
+}
+
+/// A property that was not seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Unmet {
+    pub kind: PropertyKind,
+    pub name: String,
+}
+
+impl Status {
+    /// The status of a campaign that is open here.
+    ///
+    /// # Errors
+    /// Its file is gone.
+    pub fn of(campaign: &Campaign, known: &Knowledge<Snapshot>, program: &Program) -> Result<Status> {
+        let progress = known.progress();
+        let place = Place::at(campaign.folder());
+        let found = |failure: &Failure, run| Found {
+            id: failure.id(),
+            failure: failure.clone(),
+            run,
+            trace: place.trace(failure),
+        };
+        let unmet = known.tally.counts.properties.iter().filter(|property| property.is_unmet());
+        let states = known.checkpoints.iter().filter(|checkpoint| checkpoint.snapshot.is_some()).count();
+        Ok(Status {
+            folder: campaign.folder().to_path_buf(),
+            target: campaign.target().to_string(),
+            module: Hex(campaign.module_hash()),
+            settings: campaign.settings().clone(),
+            runs: progress.runs,
+            rejected: progress.rejected,
+            steps: progress.steps,
+            edges: program.edges().edges.len(),
+            edges_hit: progress.edges,
+            checkpoints: Checkpoints { kept: known.checkpoints.len(), saved: progress.checkpoints, states },
+            findings: known.findings.iter().map(|finding| found(&finding.failure, finding.run)).collect(),
+            bytes: campaign.bytes()?,
+            unmet: unmet.map(|p| Unmet { kind: p.kind, name: p.name.clone() }).collect(),
+            process: None,
+            backups: backups(campaign.folder())?,
+        })
+    }
+
+    /// The status of a campaign that another process has open, as of its last save.
+    ///
+    /// # Errors
+    /// It has not been saved yet, or what it says cannot be read.
+    pub fn running(folder: &Path) -> Result<Status> {
+        let path = folder.join(RUNNING);
+        let text = disk::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        serde_json::from_slice(&text).with_context(|| format!("`{}` is not a status", path.display()))
+    }
+
+    /// Says to other processes how far the campaign is.
+    pub(super) fn publish(campaign: &Campaign, known: &Knowledge<Snapshot>, program: &Program) {
+        let published = Status::of(campaign, known, program).and_then(|status| {
+            let status = Status { process: Some(std::process::id()), ..status };
+            Ok(disk::write(&campaign.folder().join(RUNNING), &serde_json::to_vec(&status)?)?)
+        });
+        // It helps, and nothing depends on it: what matters is in the campaign.
+        drop(published);
+    }
+
+    /// Takes back what was published.
+    pub(super) fn withdraw(folder: &Path) {
+        drop(std::fs::remove_file(folder.join(RUNNING)));
+    }
+}
+
+/// The campaigns in `folder` that were backed up, and their bytes, in the order of their names.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn backups(folder: &Path) -> Result<Vec<(PathBuf, u64)>> {
+    let files = disk::files(folder, None);
+    let files = files.with_context(|| format!("cannot read the folder `{}`", folder.display()))?;
+    let is_backup = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.strip_prefix(FILE).is_some_and(|rest| rest.starts_with(".old") || rest == ".before")
+    };
+    let sized =
+        |path: PathBuf| Some((std::fs::metadata(&path).ok()?.len(), path)).map(|(len, path)| (path, len));
+    Ok(files.into_iter().filter(is_backup).filter_map(sized).collect())
+}

@@ -1,0 +1,244 @@
+//! Random models: a naive interpreter says what a check of each must come to, and a check of the model as a WebAssembly
+//! module must come to that, in every way of checking.
+//!
+//! 200 models are checked; `SPELUNK_MODELS=10000 cargo test --release --workspace --test oracle` checks as many
+//! as it says. `SPELUNK_MODEL=17` checks the one of this seed, and prints it.
+
+mod guest;
+mod model;
+mod naive;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use model::Model;
+use naive::{Found, Naive};
+use spelunk::check::{self, Checked, Limit, Options, Order, Trouble, TroubleKind};
+use spelunk::machine::{Edges, Limits, Machine, Program, Selection, on_guest_stack};
+use spelunk::outcome::{Failure, FailureKind};
+use spelunk::replay::{Replayed, replay};
+
+/// Models that are checked where nothing else is asked for.
+const MODELS: u64 = 200;
+/// States of a model, and of a tree, at most; larger ones are left out.
+const STATES_MAX: u64 = 400;
+const TREE_MAX: u64 = 600;
+const ORDERS: [Order; 2] = [Order::Depth, Order::Breadth];
+
+/// What names a failure in both worlds.
+fn key(failure: &Failure) -> String {
+    let place = || failure.place.as_deref().and_then(|place| place.split('+').next());
+    match failure.kind {
+        FailureKind::Fail | FailureKind::Panic => failure.message.clone(),
+        FailureKind::Trap | FailureKind::Deadlock => place().unwrap_or_default().to_string(),
+        _ => failure.subject.clone().unwrap_or_default(),
+    }
+}
+
+/// A model as a module.
+struct Subject {
+    seed: u64,
+    machines: Vec<Machine>,
+    /// Without snapshots.
+    replaying: Vec<Machine>,
+}
+
+impl Subject {
+    fn new(seed: u64, model: &Model) -> Subject {
+        let wasm =
+            wat::parse_str(guest::module(model)).unwrap_or_else(|error| panic!("model {seed}: {error}"));
+        let selection = Selection { edges: Edges::None, ..Selection::default() };
+        let program = Arc::new(Program::load(&wasm, Limits::default(), selection).unwrap());
+        let machines = |count| (0..count).map(|_| Machine::new(program.clone()).unwrap()).collect();
+        let mut replaying: Vec<Machine> = machines(2);
+        replaying.iter_mut().for_each(|machine| machine.set_uses_snapshots(false).unwrap());
+        Subject { seed, machines: machines(3), replaying }
+    }
+
+    fn check(machines: &mut [Machine], options: &Options) -> Result<Checked, Box<Trouble>> {
+        check::check(machines, options, &|_| None, &mut |_, _| ())
+    }
+
+    /// Checks with one machine, with three, and in no room; all come to the same.
+    fn everywhere(&mut self, options: &Options, replays: bool) -> Result<Checked, Box<Trouble>> {
+        let one = Subject::check(&mut self.machines[..1], options);
+        let note = |what: &str| format!("model {} with {what}: {options:?}", self.seed);
+        assert_eq!(Subject::check(&mut self.machines, options), one, "{}", note("three workers"));
+        if options.order == Order::Breadth {
+            let small = Options { saved_bytes_max: 0, ..options.clone() };
+            assert_eq!(Subject::check(&mut self.machines[..2], &small), one, "{}", note("no room"));
+        }
+        if replays {
+            assert_eq!(Subject::check(&mut self.replaying, options), one, "{}", note("no snapshots"));
+        }
+        one
+    }
+
+    /// A check that must come to what was found.
+    fn agrees(&mut self, options: &Options, found: &Found, replays: bool) {
+        let note = format!("model {}: {options:?}", self.seed);
+        let checked =
+            self.everywhere(options, replays).unwrap_or_else(|trouble| panic!("{note}: {trouble:?}"));
+        assert_eq!(keys(&checked), found.failures, "{note}");
+        assert_eq!(checked.limit, found.is_bound.then_some(Limit::Steps), "{note}");
+        let is_reentered = options.order == Order::Depth && options.prunes && options.steps_max.is_some();
+        if options.reduces {
+            if options.prunes && options.steps_max.is_none() && found.failures.is_empty() {
+                assert_eq!(checked.census.states, found.states, "{note}");
+            }
+        } else if is_reentered {
+            // Where fewer steps lead to a state it is entered again; it is one state all the same.
+            assert_eq!(checked.census.states, found.states, "{note}");
+        } else {
+            let c = checked.census;
+            let counted = (c.runs, c.rejected, c.states, c.pruned, c.steps, c.choices);
+            let f = found;
+            assert_eq!(counted, (f.runs, f.rejected, f.states, f.pruned, f.steps, f.choices), "{note}");
+        }
+        for finding in &checked.findings {
+            let (replayed, _) = replay(&mut self.machines[0], &finding.trace, false);
+            assert_eq!(replayed, Replayed::Failed(Box::new(finding.failure.clone())), "{note}");
+        }
+    }
+}
+
+fn keys(checked: &Checked) -> BTreeSet<String> {
+    checked.findings.iter().map(|finding| key(&finding.failure)).collect()
+}
+
+/// What was done with a model.
+#[derive(Default, Debug)]
+struct Tally {
+    checked: u64,
+    failing: u64,
+    reduced: u64,
+    wrongly_declared: u64,
+    detected: u64,
+}
+
+/// Checks one model in every way.
+fn check_model(seed: u64, tally: &mut Tally) {
+    let mut model = Model::random(seed);
+    let all = |model: &Model| {
+        let mut naive = Naive { model, met: BTreeSet::new() };
+        naive.search(None, true, STATES_MAX).map(|found| (found, naive.met.clone(), naive.pairs()))
+    };
+    let Some((found, met, [independent, dependent])) = all(&model) else { return };
+    // Now and then a pair is declared that is none.
+    let wrong = dependent.first().filter(|_| seed.is_multiple_of(4)).copied();
+    model.independent = independent.into_iter().chain(wrong).collect();
+    let mut subject = Subject::new(seed, &model);
+    tally.checked += 1;
+    tally.failing += u64::from(!found.failures.is_empty());
+    check_properties(&mut subject, &model, &met);
+    let replays = seed.is_multiple_of(8);
+    for order in ORDERS {
+        let options = Options { order, findings_max: 0, ..Options::default() };
+        subject.agrees(&options, &found, replays && found.states < 50);
+        for steps in 0..4 {
+            let options = Options { steps_max: Some(steps), ..options.clone() };
+            let mut naive = Naive { model: &model, met: BTreeSet::new() };
+            let bounded = naive.search(Some(steps), true, STATES_MAX).expect("it is a part of all states");
+            subject.agrees(&options, &bounded, replays);
+            if let Some(tree) = naive.search(Some(steps), false, TREE_MAX) {
+                let options = Options { prunes: false, ..options.clone() };
+                subject.agrees(&options, &tree, replays);
+                check_runs(&mut subject, &options, &tree);
+                if wrong.is_none() {
+                    check_reduced(&mut subject, &Options { reduces: true, ..options }, &tree, tally);
+                }
+            }
+        }
+        let reduced = Options { reduces: true, ..options };
+        match wrong {
+            None => check_reduced(&mut subject, &reduced, &found, tally),
+            Some(_) => check_wrong(&mut subject, &reduced, (&found, &dependent), tally),
+        }
+    }
+}
+
+/// What was seen is what can be seen.
+fn check_properties(subject: &mut Subject, model: &Model, met: &BTreeSet<usize>) {
+    Subject::check(&mut subject.machines[..1], &Options { findings_max: 0, ..Options::default() }).unwrap();
+    let properties = subject.machines[0].properties().iter();
+    let seen = properties.filter(|property| property.name.starts_with('p') && property.held > 0);
+    let seen: BTreeSet<usize> = seen.map(|property| property.name[1..].parse().unwrap()).collect();
+    assert_eq!(&seen, met, "model {}", subject.seed);
+    assert!(seen.len() <= model.properties);
+}
+
+/// A bound on runs is exact.
+fn check_runs(subject: &mut Subject, options: &Options, tree: &Found) {
+    for runs in [0, 1, tree.runs / 2, tree.runs] {
+        let bounded = Options { runs_max: Some(runs), ..options.clone() };
+        let checked = subject.everywhere(&bounded, false).unwrap();
+        let note = format!("model {}: {bounded:?}", subject.seed);
+        assert!(checked.census.runs <= runs, "{note}: {:?}", checked.census);
+        assert!(keys(&checked).is_subset(&tree.failures), "{note}");
+        if runs < tree.runs {
+            assert_eq!((checked.census.runs, checked.limit), (runs, Some(Limit::Runs)), "{note}");
+        }
+    }
+}
+
+/// With pairs that are independent the verdict is the same.
+fn check_reduced(subject: &mut Subject, options: &Options, found: &Found, tally: &mut Tally) {
+    tally.reduced += 1;
+    subject.agrees(options, found, false);
+}
+
+/// With one that is not, the check says so, or comes to what is true.
+fn check_wrong(
+    subject: &mut Subject,
+    options: &Options,
+    (found, dependent): (&Found, &[(usize, usize)]),
+    tally: &mut Tally,
+) {
+    tally.wrongly_declared += 1;
+    match subject.everywhere(options, false) {
+        Ok(checked) => {
+            let note = format!("model {}: {options:?}", subject.seed);
+            assert!(keys(&checked).is_subset(&found.failures), "{note}");
+            assert_eq!(checked.findings.is_empty(), found.failures.is_empty(), "{note}");
+        }
+        Err(trouble) => {
+            let TroubleKind::Dependent { rules: [a, b], .. } = trouble.kind else { panic!("{trouble:?}") };
+            let pair = (usize::from(a.min(b)), usize::from(a.max(b)));
+            assert!(dependent.contains(&pair), "model {}: {pair:?} commute", subject.seed);
+            tally.detected += 1;
+        }
+    }
+}
+
+#[test]
+fn checks_come_to_what_a_naive_interpreter_says() {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().expect("it is a number"));
+    if let Some(seed) = number("SPELUNK_MODEL") {
+        println!("{:#?}\n{}", Model::random(seed), guest::module(&Model::random(seed)));
+        return on_guest_stack(|| check_model(seed, &mut Tally::default()));
+    }
+    let models = number("SPELUNK_MODELS").unwrap_or(MODELS);
+    let threads = 2;
+    let tallies: Vec<Tally> = std::thread::scope(|scope| {
+        let start = |thread| {
+            scope.spawn(move || {
+                on_guest_stack(|| {
+                    let mut tally = Tally::default();
+                    (thread..models).step_by(threads as usize).for_each(|seed| check_model(seed, &mut tally));
+                    tally
+                })
+            })
+        };
+        let handles: Vec<_> = (0..threads).map(start).collect();
+        let join = |handle: std::thread::ScopedJoinHandle<'_, Tally>| {
+            handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        handles.into_iter().map(join).collect()
+    });
+    let sum = |count: fn(&Tally) -> u64| tallies.iter().map(count).sum::<u64>();
+    println!("{tallies:?}");
+    assert!(sum(|t| t.checked) * 3 > models * 2, "{tallies:?}");
+    assert!(sum(|t| t.failing) * 5 > models && sum(|t| t.failing) * 5 < models * 4, "{tallies:?}");
+    assert!(sum(|t| t.reduced) > models, "{tallies:?}");
+    assert!(sum(|t| t.detected) * 2 > sum(|t| t.wrongly_declared), "{tallies:?}");
+}
