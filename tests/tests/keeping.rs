@@ -86,10 +86,12 @@ fn memories_share_their_limit() {
 #[test]
 fn labels_without_end_come_to_one_result() {
     let program = program(
-        r#"(func (export "rule:a") (local $n i32)
-             (local.set $n (call $index (i32.const 100000)))
-             (i32.store (i32.const 0) (local.get $n))
-             (call $target (f64.convert_i32_u (local.get $n)) (i32.const 0) (i32.const 4)))"#,
+        r#"(func (export "rule:a") (local $n i32) (local $i i32)
+             (local.set $n (i32.mul (call $index (i32.const 100000)) (i32.const 20)))
+             (loop $l
+               (i32.store (i32.const 0) (i32.add (local.get $n) (local.get $i)))
+               (call $target (f64.convert_i32_u (local.get $i)) (i32.const 0) (i32.const 4))
+               (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 20)))))"#,
     );
     let results = [1, 2, 3].map(|workers| {
         let mut machines: Vec<Machine> =
