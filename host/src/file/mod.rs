@@ -19,6 +19,8 @@ pub(crate) use line::{part_of, trace_of};
 pub const STEP_BUDGET_MAX: u32 = i32::MAX as u32;
 /// The largest limit of a memory: what 32-bit addresses reach.
 pub const MEMORY_BYTES_MAX: u64 = 1 << 32;
+/// Bytes of a file that is read: somebody else may have written it.
+const BYTES_MAX: u64 = 256 << 20;
 /// The format that this version writes and the newest it reads.
 pub const VERSION: u32 = 1;
 
@@ -121,7 +123,8 @@ impl TraceFile {
     /// # Errors
     /// A file that cannot be read, that is not a trace, or that a newer version wrote.
     pub fn read(path: &Path) -> Result<TraceFile> {
-        let text = disk::read(path).with_context(|| format!("cannot read the trace `{}`", path.display()))?;
+        let text = disk::read_at_most(path, BYTES_MAX)
+            .with_context(|| format!("cannot read the trace `{}`", path.display()))?;
         TraceFile::parse(&text).with_context(|| {
             format!(
                 "`{}` is not a trace that can be read (explorations save them below .spelunk/TARGET/findings)",
