@@ -181,7 +181,7 @@ fn the_machine_knows_nothing_of_what_it_serves() {
     let words: Vec<String> = rooms.iter().map(|room| format!("crate::{room}")).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     check(&["host/src/machine"], &[], &words);
-    check(&["host/src/machine"], &[], &["println!", "std::net", "Instant"]);
+    check(&["host/src/machine"], &["host/src/machine/watchdog.rs"], &["println!", "std::net", "Instant"]);
     let cache_and_mapping = ["host/src/machine/cache.rs", "host/src/machine/memory.rs"];
     check(&["host/src/machine"], &cache_and_mapping, &["std::fs", "std::env", "SystemTime"]);
 }
@@ -205,13 +205,10 @@ const FILE_LINES_MAX: usize = 500;
 const FN_LINES_MAX: usize = 60;
 
 /// Files and functions that are longer than they may be, with the lines that they have at most until they are mended.
-const TOO_LONG: [(&str, usize); 15] = [
+const TOO_LONG: [(&str, usize); 12] = [
     ("host/src/check/breadth/mod.rs check", 63),
     ("host/src/check/breadth/worker.rs", 510),
     ("host/src/machine/exports.rs of", 74),
-    ("host/src/machine/imports.rs", 558),
-    ("host/src/machine/pages.rs", 764),
-    ("host/src/machine/state.rs", 534),
     ("host/src/machine/state.rs of", 78),
     ("host/tests/campaign.rs", 796),
     ("host/tests/campaign.rs a_killed_campaign_goes_on", 62),
