@@ -201,6 +201,11 @@ fn asking() -> Vec<(&'static str, Vec<u8>)> {
         ("long-events", endless("(call $event (i32.const 0) (i32.const 65536))")),
         ("events-each-step", times(9_000, "(call $event (i32.const 0) (i32.const 4))")),
         ("long-events-each-step", times(100, "(call $event (i32.const 0) (i32.const 65536))")),
+    ]
+}
+
+fn naming() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
         ("properties", endless("(call $sometimes (i32.const 0) (i32.const 4) (i32.const 1))")),
         ("long-properties", endless("(call $sometimes (i32.const 0) (i32.const 65536) (i32.const 0))")),
         ("properties-each-step", times(5_000, "(call $reachable (i32.const 0) (i32.const 4))")),
@@ -313,6 +318,12 @@ fn shapes() -> Vec<(&'static str, Vec<u8>)> {
                     .repeat(300_000)
             )),
         ),
+    ]
+}
+
+fn sections() -> Vec<(&'static str, Vec<u8>)> {
+    let many = |count: usize, item: &dyn Fn(usize) -> String| (0..count).map(item).collect::<String>();
+    vec![
         (
             "huge-branches",
             module(&format!(
@@ -400,7 +411,7 @@ fn base_62(number: usize) -> String {
 
 /// All of them, by name.
 pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
-    let all = [loops(), memory(), asking(), shapes()].into_iter().flatten();
+    let all = [loops(), memory(), asking(), naming(), shapes(), sections()].into_iter().flatten();
     all.map(|(name, wasm)| (name.to_string(), wasm)).collect()
 }
 
