@@ -201,6 +201,12 @@ fn asking() -> Vec<(&'static str, Vec<u8>)> {
         ("long-events", endless("(call $event (i32.const 0) (i32.const 65536))")),
         ("events-each-step", times(9_000, "(call $event (i32.const 0) (i32.const 4))")),
         ("long-events-each-step", times(100, "(call $event (i32.const 0) (i32.const 65536))")),
+        (
+            "slow-input",
+            module(
+                "(memory 1) (func (export \"LLVMFuzzerTestOneInput\") (param i32 i32) (result i32) (local $i i32) (loop $l (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 9000000)))) (i32.const 0))",
+            ),
+        ),
     ]
 }
 
@@ -258,12 +264,6 @@ fn naming() -> Vec<(&'static str, Vec<u8>)> {
         ("malloc-of-nothing", input("(i32.const 0)")),
         ("malloc-for-ever", input("(loop $l (br $l)) (i32.const 8)")),
         ("malloc-that-grows", input("(drop (memory.grow (i32.const 10))) (i32.const 8)")),
-        (
-            "slow-input",
-            module(
-                "(memory 1) (func (export \"LLVMFuzzerTestOneInput\") (param i32 i32) (result i32) (local $i i32) (loop $l (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 9000000)))) (i32.const 0))",
-            ),
-        ),
     ]
 }
 
@@ -317,6 +317,12 @@ fn shapes() -> Vec<(&'static str, Vec<u8>)> {
                 "(local.set 0 (i32.add (i32.rotl (local.get 0) (i32.load (local.get 0))) (i32.const 77)))"
                     .repeat(300_000)
             )),
+        ),
+        (
+            "a-state-each",
+            guest(
+                "(func (export \"rule:a\") (global.set $n (i32.add (global.get $n) (i32.const 1))) (memory.fill (i32.const 0) (global.get $n) (i32.const 2000000)))",
+            ),
         ),
     ]
 }
@@ -374,12 +380,6 @@ fn sections() -> Vec<(&'static str, Vec<u8>)> {
             "many-states",
             guest(
                 "(func (export \"rule:a\") (param i32) (i32.store (i32.and (local.get 0) (i32.const 0x1ffff8)) (local.get 0)))",
-            ),
-        ),
-        (
-            "a-state-each",
-            guest(
-                "(func (export \"rule:a\") (global.set $n (i32.add (global.get $n) (i32.const 1))) (memory.fill (i32.const 0) (global.get $n) (i32.const 2000000)))",
             ),
         ),
     ]
