@@ -54,12 +54,7 @@ pub(crate) fn rewrite(
         data: state::flags(&survey.data, layout.dropped.start),
         elements: state::flags(&survey.elements, layout.dropped.start + survey.data.len() as u32),
     };
-    let marks = Marks {
-        private,
-        page_bits: options.page_bytes.trailing_zeros(),
-        maps: maps(module, options, private, layout.budget, &memories, &survey),
-        tables: state::flags(&survey.tables, layout.table_marks.start),
-    };
+    let marks = marks(module, options, private, &layout, &memories, &survey);
     let charges = layout.budget.map(|budget| Charges::new(module, private, budget));
     let (types, locals) = (&module.types, NewLocals::new(&mut module.locals));
     module.funcs.par_iter_local_mut().for_each(|(id, function)| {
@@ -158,6 +153,23 @@ fn catchers(
         if let Some(saved) = saved {
             depth.bound(function, &module.types, saved, &locals, recursive);
         }
+    }
+}
+
+/// What marks stores.
+fn marks(
+    module: &mut Module,
+    options: &Options,
+    private: Private,
+    layout: &StateLayout,
+    memories: &[(MemoryId, MemoryLayout)],
+    survey: &state::Survey,
+) -> Marks {
+    Marks {
+        private,
+        page_bits: options.page_bytes.trailing_zeros(),
+        maps: maps(module, options, private, layout.budget, memories, survey),
+        tables: state::flags(&survey.tables, layout.table_marks.start),
     }
 }
 

@@ -19,7 +19,9 @@ mod memory;
 mod pages;
 mod portable;
 mod program;
+mod saved;
 mod scan;
+mod sections;
 mod stack;
 mod state;
 mod tally;
@@ -55,7 +57,7 @@ pub use pages::PAGE;
 pub use portable::{Blobs, PART_MAX, Reader};
 pub(crate) use portable::{leaves_of, pages_of};
 pub use program::{Limits, Program, Selection, engine, instrument};
-pub use state::Snapshot;
+pub use saved::Snapshot;
 
 /// Labels of scores that are told apart, of all runs; further ones do not count.
 const LABELS_MAX: usize = 10_000;
