@@ -63,7 +63,8 @@ impl Cache {
                 ensure!(metadata.is_dir(), "`{shown}` is not a folder");
                 ensure_own(&metadata, 0o022).with_context(|| format!("the folder `{shown}` is not used"))?;
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            // Where it cannot be made, nothing is kept.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
             Err(error) => bail!("cannot look at `{}`: {error}", folder.display()),
         }
         let secret = match read_own(key, 0o077) {
