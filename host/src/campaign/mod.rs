@@ -182,11 +182,7 @@ impl Campaign {
     /// # Errors
     /// A damaged file.
     pub fn machine(&self) -> Result<Machine> {
-        let program = Program::load(
-            &self.module()?,
-            (&self.settings.limits).into(),
-            (&self.settings.selection).into(),
-        )?;
+        let program = Program::load(&self.module()?, self.settings.limits, self.settings.selection.clone())?;
         Machine::new(Arc::new(program))
     }
 
