@@ -11,6 +11,7 @@ mod calls;
 mod data;
 mod exports;
 mod failure;
+mod functions;
 mod host;
 mod imports;
 mod keyed;
@@ -19,6 +20,7 @@ mod memory;
 mod pages;
 mod portable;
 mod program;
+mod saved;
 mod scan;
 mod stack;
 mod state;
@@ -54,7 +56,7 @@ pub use pages::PAGE;
 pub use portable::{Blobs, PART_MAX, Reader};
 pub(crate) use portable::{leaves_of, pages_of};
 pub use program::{Program, engine, instrument};
-pub use state::Snapshot;
+pub use saved::Snapshot;
 
 /// Labels of scores that are told apart, of all runs; further ones do not count.
 const LABELS_MAX: usize = 10_000;

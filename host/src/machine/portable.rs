@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::Fresh;
 use super::pages::{Held, LEAF, Leaf, NAMES, PAGE, Page, PageTable};
 use super::program::Program;
-use super::state::{GlobalValue, Reference, SAVED_BYTES, Saved, SavedTable, Snapshot};
+use super::saved::{GlobalValue, Reference, SAVED_BYTES, Saved, SavedTable, Snapshot};
 
 /// The form of the records that this version writes and reads.
 const VERSION: u32 = 1;

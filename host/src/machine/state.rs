@@ -1,139 +1,28 @@
 //! Everything of an instance that a step can change: saved, restored and hashed.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use spelunk_instrumenter::{MemoryLayout, StateLayout};
-use wasmtime::{Func, FuncType, Global, Instance, Memory, Ref, Store, Table, Val};
-use xxhash_rust::xxh3::xxh3_128;
+use spelunk_instrumenter::{GlobalLayout, MemoryLayout, StateLayout};
+use wasmtime::{FuncType, Global, Instance, Memory, Ref, Store, Table};
 
 use super::Limits;
 use super::data::Data;
+use super::functions::Functions;
 use super::host::{Host, Private};
-use super::keyed;
 use super::memory::{EXHAUSTED, Memories, View, was_ended};
 use super::pages::{self, Blocks, Hashing, Held, PageTable};
+use super::saved::{GlobalValue, SAVED_BYTES, Saved, SavedTable, Snapshot, digest};
 use super::scan;
 use super::stack::ShadowStack;
 use super::watchdog::Place;
 use crate::coverage::EdgeSet;
 
-/// A saved state. Cloning is cheap, and so is saving one: it shares all pages that did not change with the
-/// state that it came from.
-#[derive(Clone)]
-pub struct Snapshot(pub(super) Arc<Saved>);
-
-#[derive(Clone)]
-pub(super) struct Saved {
-    pub(super) memories: Vec<PageTable>,
-    pub(super) globals: Vec<GlobalValue>,
-    pub(super) tables: Vec<Arc<SavedTable>>,
-    pub(super) dropped: Vec<u8>,
-    pub(super) faults: Vec<bool>,
-    /// The guest is one function, and it was called.
-    pub(super) has_run: bool,
-    pub(super) _held: Held,
-}
-
-/// What a table holds.
-pub(super) struct SavedTable {
-    elements: Vec<Reference>,
-    _held: Held,
-}
-
-impl SavedTable {
-    pub(super) fn new(elements: Vec<Reference>) -> SavedTable {
-        SavedTable { _held: Held::new(size_of_val(&elements[..])), elements }
-    }
-}
-
-impl std::ops::Deref for SavedTable {
-    type Target = [Reference];
-
-    fn deref(&self) -> &[Reference] {
-        &self.elements
-    }
-}
-
-/// Bytes of a saved state beside its pages: a leaf of the table of pages, and some that each has.
-pub(super) const SAVED_BYTES: usize = 1024;
-
 /// Who spent the budget of a call.
 pub(super) enum Spent {
     ByGuest,
     ByWatchdog,
-}
-
-/// The value of a global; floats by their bits.
-#[derive(Clone, Copy, Debug, PartialEq, Hash)]
-pub(super) enum GlobalValue {
-    I32(i32),
-    I64(i64),
-    F32(u32),
-    F64(u64),
-    V128(u128),
-    Func(Reference),
-    /// A reference that cannot be saved. A module that has such a global has no snapshots.
-    Opaque,
-}
-
-/// A function by its index in the table of functions, or null.
-pub(super) type Reference = Option<u32>;
-
-impl Snapshot {
-    /// A hash of the whole state. Addresses do not enter it, so it is the same on every machine.
-    pub fn hash(&self) -> u128 {
-        let saved = &*self.0;
-        let mut parts = Vec::new();
-        for (index, memory) in saved.memories.iter().enumerate() {
-            parts.extend(memory.hash(index, &(0..0)).to_le_bytes());
-        }
-        let flags = (&*saved.dropped, &*saved.faults, saved.has_run);
-        digest(&mut parts, &saved.globals, &saved.tables, flags, Hashing::Portable)
-    }
-}
-
-/// The hash of a state, of which `parts` holds the hashes of the memories; what else matters is appended. `flags` are which
-/// segments were dropped, which faults are on, and whether the guest ran, where it is one function.
-fn digest(
-    parts: &mut Vec<u8>,
-    globals: &[GlobalValue],
-    tables: &[Arc<SavedTable>],
-    flags: (&[u8], &[bool], bool),
-    hashing: Hashing,
-) -> u128 {
-    for global in globals {
-        let (tag, bits): (u8, u128) = match *global {
-            GlobalValue::I32(v) => (0, v as u32 as u128),
-            GlobalValue::I64(v) => (1, v as u64 as u128),
-            GlobalValue::F32(v) => (2, v.into()),
-            GlobalValue::F64(v) => (3, v.into()),
-            GlobalValue::V128(v) => (4, v),
-            GlobalValue::Func(v) => (5, v.map_or(u128::MAX, u128::from)),
-            GlobalValue::Opaque => (6, 0),
-        };
-        parts.push(tag);
-        parts.extend(bits.to_le_bytes());
-    }
-    for table in tables {
-        parts.extend((table.len() as u64).to_le_bytes());
-        for reference in table.iter() {
-            parts.extend(reference.map_or(u64::MAX, u64::from).to_le_bytes());
-        }
-    }
-    let (dropped, faults, has_run) = flags;
-    parts.extend(dropped);
-    parts.extend(faults.iter().map(|on| u8::from(*on)));
-    if has_run {
-        parts.push(1);
-    }
-    match hashing {
-        // Of bytes that are together: making ready a hasher of streams takes longer than hashing so few.
-        Hashing::Portable => xxh3_128(parts),
-        Hashing::Keyed => keyed::hash(parts),
-    }
 }
 
 /// A memory of the target.
@@ -152,20 +41,44 @@ struct TargetMemory {
 }
 
 impl TargetMemory {
+    fn new(memory: Memory, view: View, layout: &MemoryLayout) -> TargetMemory {
+        TargetMemory {
+            memory,
+            view,
+            marks: range(&layout.dirty),
+            is_64: layout.memory64,
+            resident: PageTable::zeros(0),
+            dirty: Vec::new(),
+            blocks: Blocks::default(),
+        }
+    }
+
     /// Takes the marks.
     fn take_dirty(&mut self, private: &mut Option<View>) {
         let private = private.as_mut().expect("marks need a private memory");
         let marks = &mut private.bytes()[self.marks.clone()];
         pages::take_dirty(marks, self.view.bytes(), &self.resident, &mut self.dirty);
     }
-}
 
-/// The functions that a reference may stand for, and their index by address. Addresses serve to recognise a
-/// function only; they reach no result.
-#[derive(Default)]
-struct Functions {
-    list: Vec<Func>,
-    index: HashMap<usize, u32>,
+    /// Sets the size in bytes. Bytes that are added are zero. The marks have been taken.
+    fn resize(&mut self, store: &mut Store<Host>, size: usize) {
+        let first = (size / pages::PAGE) as u32;
+        let beyond = self.dirty.partition_point(|page| *page < first);
+        let mut stale = self.dirty.split_off(beyond);
+        stale.extend(self.resident.pages_from(first as usize));
+        let before = self.view.size();
+        let resized = self.view.resize(size, &stale, pages::PAGE);
+        if let Err(error) = resized {
+            // It had this size before, so it is the host that has no room. The machine is not used any more.
+            store.data().budget.exhaust(format!("{EXHAUSTED}: {error}"));
+            return;
+        }
+        let limits = &mut store.data_mut().limits;
+        limits.memory_bytes = (limits.memory_bytes + size).saturating_sub(before);
+        // The engine reads the size anew when the memory grows, even by nothing.
+        self.memory.grow(&mut *store, 0).expect("growing by nothing is within every limit");
+        debug_assert!(self.is_64 || size <= 1 << 32);
+    }
 }
 
 /// The handles to all of an instance's state.
@@ -206,67 +119,34 @@ impl State {
         instance: Instance,
         store: &mut Store<Host>,
     ) -> Result<State> {
-        let lost = |name: &str| anyhow!("the instrumented module lost its export `{name}`");
-        let find_memory = |store: &mut Store<Host>, name: &str| {
-            instance.get_memory(&mut *store, name).ok_or_else(|| lost(name))
-        };
-        let mut private = None;
-        if let Some(name) = &layout.private {
-            let memory = find_memory(store, name)?;
-            let marks = layout.memories.first().map_or(0, |memory| memory.dirty.start);
-            store.data_mut().guest.private = Some(Private { memory, marks, budget: layout.budget });
-            private = Some(mappings.claim(memory.data_ptr(&*store)));
-        }
+        let private = claim_private(layout, mappings, instance, store)?;
         let mut memories = Vec::new();
-        for MemoryLayout { export, dirty, memory64, .. } in &layout.memories {
-            let memory = find_memory(store, export)?;
+        for layout in &layout.memories {
+            let memory = memory_of(instance, store, &layout.export)?;
             let view = mappings.claim(memory.data_ptr(&*store));
-            let marks = dirty.start as usize..dirty.end as usize;
-            memories.push(TargetMemory {
-                memory,
-                view,
-                marks,
-                is_64: *memory64,
-                resident: PageTable::zeros(0),
-                dirty: Vec::new(),
-                blocks: Blocks::default(),
-            });
+            memories.push(TargetMemory::new(memory, view, layout));
         }
         store.data_mut().guest.memory = memories.first().map(|first| first.memory);
         let mut globals = Vec::new();
-        for global in &layout.globals {
-            globals
-                .push(instance.get_global(&mut *store, &global.export).ok_or_else(|| lost(&global.export))?);
+        for GlobalLayout { export, .. } in &layout.globals {
+            globals.push(instance.get_global(&mut *store, export).ok_or_else(|| lost(export))?);
         }
         let mut tables = Vec::new();
         for table in &layout.tables {
-            tables.push(instance.get_table(&mut *store, &table.export).ok_or_else(|| lost(&table.export))?);
+            tables.push(table_of(instance, store, &table.export)?);
         }
         let functions = match &layout.functions {
-            Some(name) => {
-                let table = instance.get_table(&mut *store, name).ok_or_else(|| lost(name))?;
-                Functions::of(table, store)
-            }
+            Some(name) => Functions::of(table_of(instance, store, name)?, store),
             None => Functions::default(),
         };
-        let resident = Saved {
-            memories: Vec::new(),
-            globals: Vec::new(),
-            tables: Vec::new(),
-            dropped: Vec::new(),
-            faults: Vec::new(),
-            has_run: false,
-            _held: Held::new(0),
-        };
-        let layout = layout.clone();
         let mut state = State {
-            layout,
+            layout: layout.clone(),
             private,
             memories,
             globals,
             tables,
             functions,
-            resident,
+            resident: Saved::nothing(),
             is_stale: true,
             values: Vec::new(),
             parts: Vec::new(),
@@ -423,6 +303,11 @@ impl State {
         }
     }
 
+    /// The types of the functions that a reference may stand for, by index.
+    pub(super) fn function_types(&self, store: &Store<Host>) -> Vec<FuncType> {
+        self.functions.types(store)
+    }
+
     /// Where the step budget is, for the watchdog.
     pub(super) fn place_of_budget(&self) -> Place {
         match (&self.private, self.layout.budget) {
@@ -520,18 +405,12 @@ impl State {
                 continue;
             }
             for (i, reference) in (0..).zip(to.iter()) {
-                let element = Ref::Func(reference.map(|index| self.functions.list[index as usize]));
-                table.set(&mut *store, i, element).expect("the table held this element");
+                table
+                    .set(&mut *store, i, self.functions.element(*reference))
+                    .expect("the table held this element");
             }
             self.resident.tables[index] = to.clone();
         }
-    }
-}
-
-impl State {
-    /// The types of the functions that a reference may stand for, by index.
-    pub(super) fn function_types(&self, store: &Store<Host>) -> Vec<FuncType> {
-        self.functions.list.iter().map(|function| function.ty(store)).collect()
     }
 }
 
@@ -539,72 +418,28 @@ fn range(range: &Range<u32>) -> Range<usize> {
     range.start as usize..range.end as usize
 }
 
-impl TargetMemory {
-    /// Sets the size in bytes. Bytes that are added are zero. The marks have been taken.
-    fn resize(&mut self, store: &mut Store<Host>, size: usize) {
-        let first = (size / pages::PAGE) as u32;
-        let beyond = self.dirty.partition_point(|page| *page < first);
-        let mut stale = self.dirty.split_off(beyond);
-        stale.extend(self.resident.pages_from(first as usize));
-        let before = self.view.size();
-        let resized = self.view.resize(size, &stale, pages::PAGE);
-        if let Err(error) = resized {
-            // It had this size before, so it is the host that has no room. The machine is not used any more.
-            store.data().budget.exhaust(format!("{EXHAUSTED}: {error}"));
-            return;
-        }
-        let limits = &mut store.data_mut().limits;
-        limits.memory_bytes = (limits.memory_bytes + size).saturating_sub(before);
-        // The engine reads the size anew when the memory grows, even by nothing.
-        self.memory.grow(&mut *store, 0).expect("growing by nothing is within every limit");
-        debug_assert!(self.is_64 || size <= 1 << 32);
-    }
+/// Finds the instrumenter's own memory, where there is one, and tells the host of it.
+fn claim_private(
+    layout: &StateLayout,
+    mappings: &Memories,
+    instance: Instance,
+    store: &mut Store<Host>,
+) -> Result<Option<View>> {
+    let Some(name) = &layout.private else { return Ok(None) };
+    let memory = memory_of(instance, store, name)?;
+    let marks = layout.memories.first().map_or(0, |memory| memory.dirty.start);
+    store.data_mut().guest.private = Some(Private { memory, marks, budget: layout.budget });
+    Ok(Some(mappings.claim(memory.data_ptr(&*store))))
 }
 
-impl Functions {
-    fn of(table: Table, store: &mut Store<Host>) -> Functions {
-        let mut functions = Functions::default();
-        for i in 0..table.size(&*store) {
-            if let Some(Ref::Func(Some(func))) = table.get(&mut *store, i) {
-                functions
-                    .index
-                    .entry(func.to_raw(&mut *store) as usize)
-                    .or_insert(functions.list.len() as u32);
-                functions.list.push(func);
-            }
-        }
-        functions
-    }
+fn memory_of(instance: Instance, store: &mut Store<Host>, name: &str) -> Result<Memory> {
+    instance.get_memory(&mut *store, name).ok_or_else(|| lost(name))
+}
 
-    /// The index that stands for a function reference.
-    fn name(&self, reference: &Ref, store: &mut Store<Host>) -> Reference {
-        match reference {
-            Ref::Func(Some(func)) => self.index.get(&(func.to_raw(&mut *store) as usize)).copied(),
-            _ => None,
-        }
-    }
+fn table_of(instance: Instance, store: &mut Store<Host>, name: &str) -> Result<Table> {
+    instance.get_table(&mut *store, name).ok_or_else(|| lost(name))
+}
 
-    fn read(&self, value: Val, store: &mut Store<Host>) -> GlobalValue {
-        match value {
-            Val::I32(v) => GlobalValue::I32(v),
-            Val::I64(v) => GlobalValue::I64(v),
-            Val::F32(v) => GlobalValue::F32(v),
-            Val::F64(v) => GlobalValue::F64(v),
-            Val::V128(v) => GlobalValue::V128(v.as_u128()),
-            Val::FuncRef(func) => GlobalValue::Func(self.name(&Ref::Func(func), store)),
-            _ => GlobalValue::Opaque,
-        }
-    }
-
-    fn write(&self, value: GlobalValue) -> Option<Val> {
-        Some(match value {
-            GlobalValue::I32(v) => Val::I32(v),
-            GlobalValue::I64(v) => Val::I64(v),
-            GlobalValue::F32(v) => Val::F32(v),
-            GlobalValue::F64(v) => Val::F64(v),
-            GlobalValue::V128(v) => Val::V128(v.into()),
-            GlobalValue::Func(v) => Val::FuncRef(v.map(|index| self.list[index as usize])),
-            GlobalValue::Opaque => return None,
-        })
-    }
+fn lost(name: &str) -> anyhow::Error {
+    anyhow!("the instrumented module lost its export `{name}`")
 }

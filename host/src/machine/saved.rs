@@ -1,0 +1,133 @@
+//! What of an instance is saved, and its hash.
+
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::keyed;
+use super::pages::{Hashing, Held, PageTable};
+
+/// A saved state. Cloning is cheap, and so is saving one: it shares all pages that did not change with the
+/// state that it came from.
+#[derive(Clone)]
+pub struct Snapshot(pub(super) Arc<Saved>);
+
+#[derive(Clone)]
+pub(super) struct Saved {
+    pub(super) memories: Vec<PageTable>,
+    pub(super) globals: Vec<GlobalValue>,
+    pub(super) tables: Vec<Arc<SavedTable>>,
+    pub(super) dropped: Vec<u8>,
+    pub(super) faults: Vec<bool>,
+    /// The guest is one function, and it was called.
+    pub(super) has_run: bool,
+    pub(super) _held: Held,
+}
+
+impl Saved {
+    /// Of no state.
+    pub(super) fn nothing() -> Saved {
+        Saved {
+            memories: Vec::new(),
+            globals: Vec::new(),
+            tables: Vec::new(),
+            dropped: Vec::new(),
+            faults: Vec::new(),
+            has_run: false,
+            _held: Held::new(0),
+        }
+    }
+}
+
+/// What a table holds.
+pub(super) struct SavedTable {
+    elements: Vec<Reference>,
+    _held: Held,
+}
+
+impl SavedTable {
+    pub(super) fn new(elements: Vec<Reference>) -> SavedTable {
+        SavedTable { _held: Held::new(size_of_val(&elements[..])), elements }
+    }
+}
+
+impl std::ops::Deref for SavedTable {
+    type Target = [Reference];
+
+    fn deref(&self) -> &[Reference] {
+        &self.elements
+    }
+}
+
+/// Bytes of a saved state beside its pages: a leaf of the table of pages, and some that each has.
+pub(super) const SAVED_BYTES: usize = 1024;
+
+/// The value of a global; floats by their bits.
+#[derive(Clone, Copy, Debug, PartialEq, Hash)]
+pub(super) enum GlobalValue {
+    I32(i32),
+    I64(i64),
+    F32(u32),
+    F64(u64),
+    V128(u128),
+    Func(Reference),
+    /// A reference that cannot be saved. A module that has such a global has no snapshots.
+    Opaque,
+}
+
+/// A function by its index in the table of functions, or null.
+pub(super) type Reference = Option<u32>;
+
+impl Snapshot {
+    /// A hash of the whole state. Addresses do not enter it, so it is the same on every machine.
+    pub fn hash(&self) -> u128 {
+        let saved = &*self.0;
+        let mut parts = Vec::new();
+        for (index, memory) in saved.memories.iter().enumerate() {
+            parts.extend(memory.hash(index, &(0..0)).to_le_bytes());
+        }
+        let flags = (&*saved.dropped, &*saved.faults, saved.has_run);
+        digest(&mut parts, &saved.globals, &saved.tables, flags, Hashing::Portable)
+    }
+}
+
+/// The hash of a state, of which `parts` holds the hashes of the memories; what else matters is appended. `flags` are which
+/// segments were dropped, which faults are on, and whether the guest ran, where it is one function.
+pub(super) fn digest(
+    parts: &mut Vec<u8>,
+    globals: &[GlobalValue],
+    tables: &[Arc<SavedTable>],
+    flags: (&[u8], &[bool], bool),
+    hashing: Hashing,
+) -> u128 {
+    for global in globals {
+        let (tag, bits): (u8, u128) = match *global {
+            GlobalValue::I32(v) => (0, v as u32 as u128),
+            GlobalValue::I64(v) => (1, v as u64 as u128),
+            GlobalValue::F32(v) => (2, v.into()),
+            GlobalValue::F64(v) => (3, v.into()),
+            GlobalValue::V128(v) => (4, v),
+            GlobalValue::Func(v) => (5, v.map_or(u128::MAX, u128::from)),
+            GlobalValue::Opaque => (6, 0),
+        };
+        parts.push(tag);
+        parts.extend(bits.to_le_bytes());
+    }
+    for table in tables {
+        parts.extend((table.len() as u64).to_le_bytes());
+        for reference in table.iter() {
+            parts.extend(reference.map_or(u64::MAX, u64::from).to_le_bytes());
+        }
+    }
+    let (dropped, faults, has_run) = flags;
+    parts.extend(dropped);
+    parts.extend(faults.iter().map(|on| u8::from(*on)));
+    if has_run {
+        parts.push(1);
+    }
+    match hashing {
+        // Of bytes that are together: making ready a hasher of streams takes longer than hashing so few.
+        Hashing::Portable => xxh3_128(parts),
+        Hashing::Keyed => keyed::hash(parts),
+    }
+}
