@@ -63,9 +63,9 @@ impl Console {
     }
 
     /// A line of our label and text, of which parts may come from the guest: what a terminal would not show as it is, is
-    /// escaped.
+    /// escaped, and further lines are indented, so that none looks like one of ours.
     fn line(&self, label: &str, between: &str, text: &str) {
-        let line = format!("{label}{between}{}", text::printable(text));
+        let line = format!("{label}{between}{}", text::block(text, "  "));
         match &self.live {
             Some(bar) => bar.suspend(|| eprint_line(&line)),
             None => eprint_line(&line),
@@ -148,7 +148,8 @@ impl Console {
     }
 
     fn saved(&self, saved: &Saved) {
-        let path = saved.path.display();
+        let path = saved.path.display().to_string();
+        let path = text::line(&path);
         let text = match &saved.fate {
             Fate::StillFails(failure) => format!("{path} still fails: {failure}"),
             Fate::Fixed => format!("{path} passes now: it is fixed"),

@@ -19,6 +19,17 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
+/// As [`read`], of a file that has at most so many bytes.
+///
+/// # Errors
+/// It has more.
+pub fn read_at_most(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    if fs::metadata(path)?.len() > bytes_max {
+        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it has more than {bytes_max} bytes")));
+    }
+    read(path)
+}
+
 /// Writes a file whole or not at all: under another name first, which then takes the place of what is at `path`. A symbolic
 /// link there is replaced, not followed.
 ///

@@ -21,6 +21,8 @@
 //! Below it, [`machine::Machine`] is the guest, [`target::Target`] is the small part of it that the search sees, and
 //! [`choice::Chooser`] supplies all answers.
 
+#![deny(missing_docs)]
+
 pub mod budget;
 pub mod campaign;
 pub mod check;

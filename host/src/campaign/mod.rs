@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
+use crate::budget::Budget;
 use crate::choice::Value;
 use crate::file::{self, Hex, Names as _, StepLine};
 use crate::machine::{Machine, Program, Snapshot};
@@ -177,12 +178,13 @@ impl Campaign {
         self.store.module()
     }
 
-    /// A machine of the module that it was begun with.
+    /// A machine of the module that it was begun with, compiled within a budget.
     ///
     /// # Errors
-    /// A damaged file.
-    pub fn machine(&self) -> Result<Machine> {
-        let program = Program::load(&self.module()?, self.settings.limits, self.settings.selection.clone())?;
+    /// A damaged file; a module that takes longer.
+    pub fn machine(&self, budget: &Budget) -> Result<Machine> {
+        let (limits, selection) = (self.settings.limits, self.settings.selection.clone());
+        let program = Program::load_with(&self.module()?, limits, selection, None, budget)?;
         Machine::new(Arc::new(program))
     }
 

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use spelunk::budget::Budget;
 use spelunk::campaign::{Campaign, Settings, ensure_alike};
 use spelunk::disk;
 use spelunk::file::{Shrinking, TraceFile, VERSION};
@@ -91,12 +92,12 @@ struct Opened {
 }
 
 impl Opened {
-    fn open(path: &Path) -> Result<Opened> {
+    fn open(path: &Path, budget: &Budget) -> Result<Opened> {
         let folder = folder_of(path)?;
         let campaign = Campaign::open(&folder)?;
         let mut campaign =
             campaign.with_context(|| format!("the campaign in `{}` has not begun", folder.display()))?;
-        let machine = campaign.machine()?;
+        let machine = campaign.machine(budget)?;
         let known = campaign.load(machine.program())?;
         Ok(Opened { campaign, machine, known })
     }
@@ -119,9 +120,9 @@ fn folder_of(path: &Path) -> Result<PathBuf> {
 }
 
 impl One {
-    pub(super) fn status(&self, output: &mut Output) -> Result<u8> {
+    pub(super) fn status(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
         let folder = folder_of(&self.campaign)?;
-        let status = match Opened::open(&self.campaign) {
+        let status = match Opened::open(&self.campaign, budget) {
             Ok(Opened { campaign, machine, known }) => Status::of(&campaign, &known, machine.program())?,
             // Another process has it open, and says how far it is.
             Err(error) => Status::running(&folder).map_err(|_| error)?,
@@ -131,8 +132,8 @@ impl One {
         Ok(PASSED)
     }
 
-    pub(super) fn minimize(&self, output: &mut Output) -> Result<u8> {
-        let mut opened = Opened::open(&self.campaign)?;
+    pub(super) fn minimize(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
+        let mut opened = Opened::open(&self.campaign, budget)?;
         let before = opened.known.checkpoints.len();
         let mut sets = Vec::new();
         for checkpoint in opened.known.checkpoints.iter() {
@@ -159,7 +160,7 @@ impl One {
 }
 
 impl Gc {
-    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
+    pub(super) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
         let folder = folder_of(&self.campaign.campaign)?;
         let campaign = Campaign::open(&folder)?;
         let mut campaign =
@@ -168,7 +169,7 @@ impl Gc {
         for (path, _) in &backups {
             remove(path)?;
         }
-        let fixed = if self.fixed { remove_fixed(&campaign, output)? } else { 0 };
+        let fixed = if self.fixed { remove_fixed(&campaign, output, budget)? } else { 0 };
         let collected = campaign.collect_garbage()?;
         output.report.event(
             "gc",
@@ -200,8 +201,8 @@ fn remove(path: &Path) -> Result<()> {
 }
 
 /// Removes the traces of findings that no longer fail, or can no longer be followed, in the campaign's build; how many.
-fn remove_fixed(campaign: &Campaign, output: &mut Output) -> Result<u64> {
-    let (mut machine, mut removed) = (campaign.machine()?, 0);
+fn remove_fixed(campaign: &Campaign, output: &mut Output, budget: &Budget) -> Result<u64> {
+    let (mut machine, mut removed) = (campaign.machine(budget)?, 0);
     let saved = Saved::replay_all(&mut machine, &Place::at(campaign.folder()).findings(), |_| Ok(()))?;
     for saved in saved.iter().filter(|saved| matches!(saved.fate, Fate::Fixed | Fate::Stale(_))) {
         output.on(Event::Saved(saved))?;
@@ -212,12 +213,17 @@ fn remove_fixed(campaign: &Campaign, output: &mut Output) -> Result<u64> {
     Ok(removed)
 }
 
+/// A path as a part of a line.
+fn shown(path: &Path) -> String {
+    text::line(&path.display().to_string()).into_owned()
+}
+
 fn status_text(status: &Status) -> String {
     let Status { runs, rejected, steps, edges, edges_hit, checkpoints, .. } = status;
     let mut text = format!(
         "{} of {}, module {}, seed {}\n{} ({rejected} rejected) and {}; {edges_hit} of {}; {} kept of {}, {} with \
          their state; {} on disk",
-        status.folder.display(),
+        shown(&status.folder),
         text::line(&status.target),
         String::from(status.module),
         status.settings.seed,
@@ -233,24 +239,23 @@ fn status_text(status: &Status) -> String {
         text += &format!("\nprocess {process} explores it now; this is what it saved last");
     }
     for found in &status.findings {
-        text += &format!("\nfound in run {}: {}  {}", found.run, found.failure, found.trace.display());
+        text += &format!("\nfound in run {}: {}  {}", found.run, found.failure, shown(&found.trace));
     }
     for property in &status.unmet {
         text += &format!("\nnot seen in these runs: {} {}", property.kind, text::line(&property.name));
     }
     for (path, bytes) in &status.backups {
-        text +=
-            &format!("\nbackup: {}, {} (`spelunk gc --backups` removes it)", path.display(), size(*bytes));
+        text += &format!("\nbackup: {}, {} (`spelunk gc --backups` removes it)", shown(path), size(*bytes));
     }
     text
 }
 
 impl Merge {
-    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
+    pub(super) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
         let (into, from) = (folder_of(&self.campaign)?, folder_of(&self.other)?);
         let is_one = into.canonicalize().ok() == from.canonicalize().ok();
         ensure!(!is_one, "`{}` and `{}` are one campaign", self.campaign.display(), self.other.display());
-        let mut opened = Opened::open(&into)?;
+        let mut opened = Opened::open(&into, budget)?;
         let other = Campaign::open(&from)?;
         let mut other =
             other.with_context(|| format!("the campaign in `{}` has not begun", from.display()))?;
@@ -304,8 +309,8 @@ fn keep_trace(machine: &Machine, (trace, failure): (&Trace, &Failure), from: &Pa
 }
 
 impl Export {
-    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
-        let Opened { campaign, mut machine, known } = Opened::open(&self.campaign.campaign)?;
+    pub(super) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
+        let Opened { campaign, mut machine, known } = Opened::open(&self.campaign.campaign, budget)?;
         let to = &self.to;
         let cannot = || format!("cannot export to `{}`", to.display());
         std::fs::create_dir_all(to).with_context(cannot)?;
@@ -358,8 +363,8 @@ impl Export {
 }
 
 impl Import {
-    pub(super) fn run(&self, output: &mut Output) -> Result<u8> {
-        let Opened { mut campaign, machine, known } = self.open()?;
+    pub(super) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
+        let Opened { mut campaign, machine, known } = self.open(budget)?;
         let mut machines = [machine];
         let options = campaign.settings().options(machines[0].program())?;
         let program = machines[0].program().clone();
@@ -411,10 +416,10 @@ impl Import {
     }
 
     /// The campaign, or a new one of what was exported.
-    fn open(&self) -> Result<Opened> {
+    fn open(&self, budget: &Budget) -> Result<Opened> {
         let folder = &self.campaign;
         if folder_of(folder).is_ok() {
-            return Opened::open(folder);
+            return Opened::open(folder, budget);
         }
         let exported = self.from.iter().find(|path| path.join(HEADER).exists());
         let Some(exported) = exported else {
@@ -435,7 +440,7 @@ impl Import {
         );
         let wasm = disk::read(&exported.join(MODULE)).with_context(cannot)?;
         let campaign = Campaign::begin(folder, &header.target, &wasm, header.settings)?;
-        let machine = campaign.machine()?;
+        let machine = campaign.machine(budget)?;
         let options = campaign.settings().options(machine.program())?;
         let rules = spelunk::target::Target::rules(&machine).len();
         let known = Knowledge::new(&options, rules, machine.program().declared());

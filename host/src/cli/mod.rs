@@ -239,12 +239,12 @@ impl Cli {
             Verb::Check(args) => session(&args.guest, args.config(), &mut output, budget),
             Verb::Replay(args) => args.run(&mut output, budget),
             Verb::Shrink(args) => args.run(&mut output, budget),
-            Verb::Status(args) => args.status(&mut output),
-            Verb::Merge(args) => args.run(&mut output),
-            Verb::Minimize(args) => args.minimize(&mut output),
-            Verb::Export(args) => args.run(&mut output),
-            Verb::Import(args) => args.run(&mut output),
-            Verb::Gc(args) => args.run(&mut output),
+            Verb::Status(args) => args.status(&mut output, budget),
+            Verb::Merge(args) => args.run(&mut output, budget),
+            Verb::Minimize(args) => args.minimize(&mut output, budget),
+            Verb::Export(args) => args.run(&mut output, budget),
+            Verb::Import(args) => args.run(&mut output, budget),
+            Verb::Gc(args) => args.run(&mut output, budget),
             Verb::Instrument(args) => args.run(&mut output, budget),
         };
         output.console.clear();

@@ -17,6 +17,8 @@ pub use limits::{Edges, Limits, MEMORY_BYTES_MAX, STEP_BUDGET_MAX, Selection};
 pub use line::{ChoiceEntry, FloatBits, Hex, Names, StepLine, lines_of, name_of};
 pub(crate) use line::{part_of, trace_of};
 
+/// Bytes of a file that is read: somebody else may have written it.
+const BYTES_MAX: u64 = 256 << 20;
 /// The format that this version writes and the newest it reads.
 pub const VERSION: u32 = 1;
 
@@ -73,7 +75,8 @@ impl TraceFile {
     /// # Errors
     /// A file that cannot be read, that is not a trace, or that a newer version wrote.
     pub fn read(path: &Path) -> Result<TraceFile> {
-        let text = disk::read(path).with_context(|| format!("cannot read the trace `{}`", path.display()))?;
+        let text = disk::read_at_most(path, BYTES_MAX)
+            .with_context(|| format!("cannot read the trace `{}`", path.display()))?;
         TraceFile::parse(&text).with_context(|| {
             format!(
                 "`{}` is not a trace that can be read (explorations save them below .spelunk/TARGET/findings)",

@@ -237,7 +237,7 @@ impl Search<'_, '_, '_> {
     fn found(&mut self, found: &crate::outcome::Found, started: Instant) -> Result<()> {
         if let Some(told) = self.told.iter_mut().find(|told| told.failure.is_same(&found.failure)) {
             told.run = found.run;
-            let text = format!("{} in run {}; it is told above", found.failure, found.run);
+            let text = format!("{} in run {}; it is reported above", found.failure, found.run);
             self.work.observer.status("Found again", &text);
             return Ok(());
         }

@@ -18,6 +18,7 @@ use crate::report;
 use crate::shrink::{NotReproduced, Shrunk, shrink};
 use crate::story::{self, Line};
 use crate::target::Target as _;
+use crate::text;
 use crate::trace::{Action, Trace};
 
 /// A failure with the simplest trace that is known to cause it, and where it was saved.
@@ -132,6 +133,7 @@ pub fn describe(machine: &Machine, trace: &Trace, replayed: &Replayed) -> String
         Replayed::Stopped => "it was stopped before its end".to_string(),
         Replayed::Diverged { step, why } => {
             let name = file::name_of(machine, trace.steps()[*step].action);
+            let name = text::line(&name);
             format!("step {} ({name}) differs: {why}", step + 1)
         }
     }
