@@ -85,6 +85,9 @@ fn check(verb: &str, modules: &[(String, Vec<u8>)], interrupt: Option<Duration>)
             let memory = MEMORY.to_string();
             let mut arguments = vec![verb, "guest.wasm", "--no-cache", "--workers", "1"];
             arguments.extend(["--memory", &memory, "--memory-max", &memory]);
+            if verb == "explore" {
+                arguments.extend(["--seed", "1"]);
+            }
             if interrupt.is_none() {
                 arguments.extend(["--time", &time]);
             }

@@ -166,7 +166,7 @@ fn states_that_differ_in_anything_that_matters_are_different() {
       (func (export "rule:init") (memory.init $d (i32.const 0) (i32.const 0) (i32.const 0)))
       (func (export "fault:f") (param i32)))"#;
     let mut machine = machines(&program(wat), 1).remove(0);
-    let mut states = vec![machine.live_state().unwrap()];
+    let mut states = vec![machine.compared_state().unwrap().unwrap()];
     for action in (0..11).map(Action::Rule).chain([Action::Fault(0, true)]) {
         machine.reset();
         machine.step(action, &mut Default::default());

@@ -22,6 +22,7 @@ mod portable;
 mod program;
 mod saved;
 mod scan;
+mod sections;
 mod stack;
 mod state;
 mod tally;

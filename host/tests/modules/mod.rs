@@ -201,6 +201,17 @@ fn asking() -> Vec<(&'static str, Vec<u8>)> {
         ("long-events", endless("(call $event (i32.const 0) (i32.const 65536))")),
         ("events-each-step", times(9_000, "(call $event (i32.const 0) (i32.const 4))")),
         ("long-events-each-step", times(100, "(call $event (i32.const 0) (i32.const 65536))")),
+        (
+            "slow-input",
+            module(
+                "(memory 1) (func (export \"LLVMFuzzerTestOneInput\") (param i32 i32) (result i32) (local $i i32) (loop $l (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 9000000)))) (i32.const 0))",
+            ),
+        ),
+    ]
+}
+
+fn naming() -> Vec<(&'static str, Vec<u8>)> {
+    vec![
         ("properties", endless("(call $sometimes (i32.const 0) (i32.const 4) (i32.const 1))")),
         ("long-properties", endless("(call $sometimes (i32.const 0) (i32.const 65536) (i32.const 0))")),
         ("properties-each-step", times(5_000, "(call $reachable (i32.const 0) (i32.const 4))")),
@@ -253,12 +264,6 @@ fn asking() -> Vec<(&'static str, Vec<u8>)> {
         ("malloc-of-nothing", input("(i32.const 0)")),
         ("malloc-for-ever", input("(loop $l (br $l)) (i32.const 8)")),
         ("malloc-that-grows", input("(drop (memory.grow (i32.const 10))) (i32.const 8)")),
-        (
-            "slow-input",
-            module(
-                "(memory 1) (func (export \"LLVMFuzzerTestOneInput\") (param i32 i32) (result i32) (local $i i32) (loop $l (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 9000000)))) (i32.const 0))",
-            ),
-        ),
     ]
 }
 
@@ -314,6 +319,18 @@ fn shapes() -> Vec<(&'static str, Vec<u8>)> {
             )),
         ),
         (
+            "a-state-each",
+            guest(
+                "(func (export \"rule:a\") (global.set $n (i32.add (global.get $n) (i32.const 1))) (memory.fill (i32.const 0) (global.get $n) (i32.const 2000000)))",
+            ),
+        ),
+    ]
+}
+
+fn sections() -> Vec<(&'static str, Vec<u8>)> {
+    let many = |count: usize, item: &dyn Fn(usize) -> String| (0..count).map(item).collect::<String>();
+    vec![
+        (
             "huge-branches",
             module(&format!(
                 "(func (export \"rule:a\") (param i32) {})",
@@ -365,12 +382,6 @@ fn shapes() -> Vec<(&'static str, Vec<u8>)> {
                 "(func (export \"rule:a\") (param i32) (i32.store (i32.and (local.get 0) (i32.const 0x1ffff8)) (local.get 0)))",
             ),
         ),
-        (
-            "a-state-each",
-            guest(
-                "(func (export \"rule:a\") (global.set $n (i32.add (global.get $n) (i32.const 1))) (memory.fill (i32.const 0) (global.get $n) (i32.const 2000000)))",
-            ),
-        ),
     ]
 }
 
@@ -400,7 +411,7 @@ fn base_62(number: usize) -> String {
 
 /// All of them, by name.
 pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
-    let all = [loops(), memory(), asking(), shapes()].into_iter().flatten();
+    let all = [loops(), memory(), asking(), naming(), shapes(), sections()].into_iter().flatten();
     all.map(|(name, wasm)| (name.to_string(), wasm)).collect()
 }
 

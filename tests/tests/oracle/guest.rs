@@ -9,22 +9,7 @@ pub(super) fn module(model: &Model) -> String {
     let text = |kind: char, count: usize| (0..count).map(|i| format!("{kind}{i:03}")).collect::<String>();
     let texts = text('s', model.sites) + &text('p', model.properties) + &text('f', model.faults.len());
     let guest = Guest { model };
-    for (index, rule) in model.rules.iter().enumerate() {
-        functions += &format!("(func (export \"rule:r{index}\") {})\n", guest.body(&rule.body));
-        let Some(guard) = &rule.guard else { continue };
-        let mut body = String::new();
-        if let Some(cell) = guard.counts {
-            let last = model.cells[cell].values - 1;
-            body += &format!(
-                "(if (i32.lt_u (call $get{cell}) (i32.const {last})) (then (call $set{cell} (i32.add (call $get{cell}) (i32.const 1)))))"
-            );
-        }
-        if let Some((cond, site)) = &guard.fails {
-            body += &format!("(if {} (then (call $trap{site})))", guest.cond(cond));
-        }
-        let holds = guest.cond(&guard.holds);
-        functions += &format!("(func (export \"precondition:r{index}\") (result i32) {body} {holds})\n");
-    }
+    functions += &guest.rules();
     for (index, invariant) in model.invariants.iter().enumerate() {
         let holds = guest.cond(&invariant.holds);
         functions += &match invariant.traps {
@@ -76,6 +61,28 @@ struct Guest<'a> {
 }
 
 impl Guest<'_> {
+    /// The rules and their preconditions.
+    fn rules(&self) -> String {
+        let mut functions = String::new();
+        for (index, rule) in self.model.rules.iter().enumerate() {
+            functions += &format!("(func (export \"rule:r{index}\") {})\n", self.body(&rule.body));
+            let Some(guard) = &rule.guard else { continue };
+            let mut body = String::new();
+            if let Some(cell) = guard.counts {
+                let last = self.model.cells[cell].values - 1;
+                body += &format!(
+                    "(if (i32.lt_u (call $get{cell}) (i32.const {last})) (then (call $set{cell} (i32.add (call $get{cell}) (i32.const 1)))))"
+                );
+            }
+            if let Some((cond, site)) = &guard.fails {
+                body += &format!("(if {} (then (call $trap{site})))", self.cond(cond));
+            }
+            let holds = self.cond(&guard.holds);
+            functions += &format!("(func (export \"precondition:r{index}\") (result i32) {body} {holds})\n");
+        }
+        functions
+    }
+
     /// The address and length of a text, by its number.
     fn text(&self, number: usize) -> String {
         format!("(i32.const {}) (i32.const 4)", 100_000 + 4 * number)

@@ -1,0 +1,107 @@
+//! What is read off a module as it came.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, bail};
+use spelunk_instrumenter::Obstacle;
+
+use crate::target::Rule;
+
+/// What the custom sections of this name hold.
+pub(super) fn custom_section(wasm: &[u8], name: &str) -> Vec<u8> {
+    let mut held = Vec::new();
+    for payload in wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok) {
+        if let wasmparser::Payload::CustomSection(section) = payload
+            && section.name() == name
+        {
+            held.extend_from_slice(section.data());
+        }
+    }
+    held
+}
+
+/// The pairs of rules that a `spelunk:reduction` section declares independent: a line each, `independent A B`.
+pub(super) fn independent_of(section: &[u8], rules: &[Rule]) -> Result<BTreeSet<(u16, u16)>> {
+    let mut pairs = BTreeSet::new();
+    for line in String::from_utf8_lossy(section).lines().filter(|line| !line.trim().is_empty()) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["independent", a, b] = words[..] else {
+            bail!("the section `spelunk:reduction` has a line `{line}`; it must be `independent RULE RULE`");
+        };
+        let index = |name: &str| {
+            let index = rules.iter().position(|rule| rule.name == name).map(|index| index as u16);
+            index.with_context(|| {
+                format!(
+                    "the section `spelunk:reduction` names a rule `{name}`, which the module does not export"
+                )
+            })
+        };
+        let (a, b) = (index(a)?, index(b)?);
+        pairs.insert((a.min(b), a.max(b)));
+    }
+    Ok(pairs)
+}
+
+/// Where the body of each function begins.
+pub(super) fn bodies_of(wasm: &[u8]) -> Vec<Option<u32>> {
+    let mut bodies = Vec::new();
+    for payload in wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok) {
+        match payload {
+            wasmparser::Payload::ImportSection(imports) => {
+                let is_function = |import: &wasmparser::Import<'_>| {
+                    matches!(import.ty, wasmparser::TypeRef::Func(_) | wasmparser::TypeRef::FuncExact(_))
+                };
+                let functions = imports.into_imports().filter_map(Result::ok).filter(is_function);
+                bodies.extend(functions.map(|_| None));
+            }
+            wasmparser::Payload::CodeSectionEntry(body) => bodies.push(Some(body.range().start as u32)),
+            _ => {}
+        }
+    }
+    bodies
+}
+
+/// What a module leaves on the garbage-collected heap stays there from one run to the next, and a later run may
+/// find it full: the first instruction that allocates there.
+pub(super) fn collected_heap(wasm: &[u8]) -> Option<Obstacle> {
+    let mut function = 0;
+    for payload in wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok) {
+        let body = match payload {
+            wasmparser::Payload::TypeSection(types) if !has_objects(types.clone()) => return None,
+            wasmparser::Payload::CodeSectionEntry(body) => body,
+            _ => continue,
+        };
+        let operators = body.get_operators_reader().ok()?.into_iter_with_offsets();
+        for (operator, offset) in operators.filter_map(Result::ok) {
+            use wasmparser::Operator::{
+                ArrayNew, ArrayNewData, ArrayNewDefault, ArrayNewElem, ArrayNewFixed, StructNew,
+                StructNewDefault,
+            };
+            if matches!(
+                operator,
+                StructNew { .. }
+                    | StructNewDefault { .. }
+                    | ArrayNew { .. }
+                    | ArrayNewDefault { .. }
+                    | ArrayNewFixed { .. }
+                    | ArrayNewData { .. }
+                    | ArrayNewElem { .. }
+            ) {
+                let what = "an object on the garbage-collected heap".to_string();
+                return Some(Obstacle {
+                    what,
+                    function: Some(format!("func[{function}]")),
+                    offset: offset as u32,
+                });
+            }
+        }
+        function += 1;
+    }
+    None
+}
+
+/// Whether a type is of a structure or an array, without which nothing is allocated.
+fn has_objects(types: wasmparser::TypeSectionReader<'_>) -> bool {
+    let mut types = types.into_iter().filter_map(Result::ok).flat_map(wasmparser::RecGroup::into_types);
+    types.any(|ty| !matches!(ty.composite_type.inner, wasmparser::CompositeInnerType::Func(_)))
+}
