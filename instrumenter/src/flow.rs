@@ -182,11 +182,7 @@ impl<'a> Builder<'a> {
             | Instr::BrOnNonNull(BrOnNonNull { block })
             | Instr::BrOnCast(BrOnCast { block, .. })
             | Instr::BrOnCastFail(BrOnCastFail { block, .. }) => {
-                self.branch(current, *block, Site::Taken(place), offset);
-                let head = Place { index: place.index + 1, ..place };
-                let next = self.block(Some(head));
-                self.edge(current, next, Site::Before(head), offset);
-                self.current = Some(next);
+                self.branch_or_not(current, *block, place, offset);
             }
             Instr::BrTable(table) => self.table(current, table, place, offset),
             Instr::Return(_)
@@ -211,6 +207,15 @@ impl<'a> Builder<'a> {
             }
             _ => {}
         }
+    }
+
+    /// Branches on a condition; without it, goes on behind.
+    fn branch_or_not(&mut self, current: BlockId, block: InstrSeqId, place: Place, offset: u32) {
+        self.branch(current, block, Site::Taken(place), offset);
+        let head = Place { index: place.index + 1, ..place };
+        let next = self.block(Some(head));
+        self.edge(current, next, Site::Before(head), offset);
+        self.current = Some(next);
     }
 
     /// Begins an arm of an `if`.

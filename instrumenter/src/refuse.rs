@@ -6,8 +6,8 @@ use crate::PREFIX;
 use anyhow::{Result, bail, ensure};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use wasmparser::{
-    BinaryReaderError, ElementItems, Encoding, FuncValidatorAllocations, Operator, Parser, Payload,
-    TableInit, TypeRef, ValidPayload, Validator, WasmFeatures,
+    BinaryReaderError, ElementItems, Encoding, FuncValidatorAllocations, Import, Operator, Parser, Payload,
+    Table, TableInit, TypeRef, ValidPayload, Validator, WasmFeatures,
 };
 
 /// The proposals a target may use: WebAssembly 3.0 without threads.
@@ -107,32 +107,14 @@ fn scan_sections(wasm: &[u8], refusal: &mut Option<String>) -> Result<Offsets, B
             Payload::ImportSection(section) => {
                 for import in section.into_imports_with_offsets() {
                     let (offset, import) = import?;
-                    let what = format!("the import `{}` `{}`", import.module, import.name);
-                    reserve(refusal, import.module, &what, offset);
-                    match import.ty {
-                        TypeRef::Memory(memory) => {
-                            share(refusal, memory.shared, &format!("memory {memories}"), offset);
-                            memories += 1;
-                        }
-                        TypeRef::Global(_) => offsets.globals.push(offset as u32),
-                        TypeRef::Table(_) => offsets.tables.push(offset as u32),
-                        TypeRef::FuncExact(_) => refuse(
-                            refusal,
-                            format!(
-                                "{what} at {offset:#x} has an exact type, of the custom-descriptors proposal; {HINT}"
-                            ),
-                        ),
-                        _ => {}
-                    }
+                    scan_import(offset, &import, &mut memories, &mut offsets, refusal);
                 }
             }
             Payload::TableSection(section) => {
                 for table in section.into_iter_with_offsets() {
                     let (offset, table) = table?;
                     offsets.tables.push(offset as u32);
-                    if let TableInit::Expr(init) = table.init {
-                        init.get_operators_reader().into_iter().try_for_each(|op| op.map(drop))?;
-                    }
+                    scan_table(&table)?;
                 }
             }
             Payload::MemorySection(section) => {
@@ -175,6 +157,37 @@ fn scan_sections(wasm: &[u8], refusal: &mut Option<String>) -> Result<Offsets, B
         }
     }
     Ok(offsets)
+}
+
+fn scan_import(
+    offset: usize,
+    import: &Import<'_>,
+    memories: &mut u32,
+    offsets: &mut Offsets,
+    refusal: &mut Option<String>,
+) {
+    let what = format!("the import `{}` `{}`", import.module, import.name);
+    reserve(refusal, import.module, &what, offset);
+    match import.ty {
+        TypeRef::Memory(memory) => {
+            share(refusal, memory.shared, &format!("memory {memories}"), offset);
+            *memories += 1;
+        }
+        TypeRef::Global(_) => offsets.globals.push(offset as u32),
+        TypeRef::Table(_) => offsets.tables.push(offset as u32),
+        TypeRef::FuncExact(_) => {
+            let exact = "has an exact type, of the custom-descriptors proposal";
+            refuse(refusal, format!("{what} at {offset:#x} {exact}; {HINT}"));
+        }
+        _ => {}
+    }
+}
+
+fn scan_table(table: &Table<'_>) -> Result<(), BinaryReaderError> {
+    match &table.init {
+        TableInit::Expr(init) => init.get_operators_reader().into_iter().try_for_each(|op| op.map(drop)),
+        TableInit::RefNull => Ok(()),
+    }
 }
 
 /// Keeps the first refusal.

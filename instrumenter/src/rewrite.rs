@@ -36,12 +36,7 @@ pub(crate) fn rewrite(
     let counting = Counting { options, calls: &calls, names, counters, shared, entered };
     let mut plans = counting.plan(module);
     let edges = counting.number(&mut plans);
-    let counters = match options.edges {
-        Edges::None => 0,
-        Edges::Static => edges.len() as u64,
-        Edges::Hashed => 1 << 16,
-    };
-    layout.counters = allocator.take(counters, 64)?;
+    layout.counters = allocator.take(counter_bytes(options.edges, &edges), 64)?;
     allocator.take(0, 64)?;
     for id in functions {
         plans[id.index()].declare(&mut module.types, module.funcs.get(*id).kind.unwrap_local());
@@ -116,6 +111,14 @@ fn small_state(
     Ok(layout)
 }
 
+fn counter_bytes(mode: Edges, edges: &[Edge]) -> u64 {
+    match mode {
+        Edges::None => 0,
+        Edges::Static => edges.len() as u64,
+        Edges::Hashed => 1 << 16,
+    }
+}
+
 fn places(private: Private, layout: &StateLayout) -> weave::Places {
     weave::Places {
         private,
@@ -156,7 +159,7 @@ fn catchers(
     }
 }
 
-/// What marks stores.
+/// The dirty map of each memory, with the function that marks ranges of it, and the marks of the tables.
 fn marks(
     module: &mut Module,
     options: &Options,
@@ -165,37 +168,21 @@ fn marks(
     memories: &[(MemoryId, MemoryLayout)],
     survey: &state::Survey,
 ) -> Marks {
-    Marks {
-        private,
-        page_bits: options.page_bytes.trailing_zeros(),
-        maps: maps(module, options, private, layout.budget, memories, survey),
-        tables: state::flags(&survey.tables, layout.table_marks.start),
-    }
-}
-
-/// The dirty map of each memory, with the function that marks ranges of it.
-fn maps(
-    module: &mut Module,
-    options: &Options,
-    private: Private,
-    budget: Option<u32>,
-    memories: &[(MemoryId, MemoryLayout)],
-    survey: &state::Survey,
-) -> BTreeMap<MemoryId, Map> {
+    let bits = options.page_bytes.trailing_zeros();
     let mut maps = BTreeMap::new();
     if options.dirty {
         for (index, (id, memory)) in memories.iter().enumerate() {
             let (start, memory64) = (memory.dirty.start, memory.memory64);
-            let bits = options.page_bytes.trailing_zeros();
             let name = format!("{PREFIX}:mark:{index}");
             let mut map = Map { start, memory64, range: None };
             if survey.ranges.contains(id) {
-                map.range = Some(ranges::range_function(module, private, &map, budget, bits, name));
+                map.range = Some(ranges::range_function(module, private, &map, layout.budget, bits, name));
             }
             maps.insert(*id, map);
         }
     }
-    maps
+    let tables = state::flags(&survey.tables, layout.table_marks.start);
+    Marks { private, page_bits: bits, maps, tables }
 }
 
 /// Gives private memory its size, its name and its first contents; or removes it, if nothing is in it.

@@ -81,15 +81,7 @@ pub(crate) fn survey(module: &Module, names: &[FunctionName], offsets: &Offsets)
             _ => {}
         });
     }
-    for (data, element, obstacle) in drops {
-        let read_by_array = data.is_some_and(|data| array_data.contains(&data))
-            || element.is_some_and(|element| array_elements.contains(&element));
-        if read_by_array {
-            survey.obstacles.push(obstacle);
-        }
-    }
-    survey.data.retain(|data| !array_data.contains(data));
-    survey.elements.retain(|element| !array_elements.contains(element));
+    survey.drops(drops, &array_data, &array_elements);
     survey.items(module, offsets);
     survey
         .tables
@@ -98,7 +90,28 @@ pub(crate) fn survey(module: &Module, names: &[FunctionName], offsets: &Offsets)
     survey
 }
 
+/// A `data.drop` or `elem.drop`: what it drops, and what it is where that is in the way of snapshots.
+type Drop = (Option<DataId>, Option<ElementId>, Obstacle);
+
 impl Survey {
+    /// Dropping segments that arrays are made of is in the way of snapshots.
+    fn drops(
+        &mut self,
+        drops: Vec<Drop>,
+        by_array: &BTreeSet<DataId>,
+        elements_by_array: &BTreeSet<ElementId>,
+    ) {
+        for (data, element, obstacle) in drops {
+            let read_by_array = data.is_some_and(|data| by_array.contains(&data))
+                || element.is_some_and(|element| elements_by_array.contains(&element));
+            if read_by_array {
+                self.obstacles.push(obstacle);
+            }
+        }
+        self.data.retain(|data| !by_array.contains(data));
+        self.elements.retain(|element| !elements_by_array.contains(element));
+    }
+
     /// Looks for objects that items hold on to.
     fn items(&mut self, module: &Module, offsets: &Offsets) {
         let mut obstacle = |what: String, offset: Option<&u32>| {

@@ -67,7 +67,7 @@ fn memories_share_their_limit() {
               (if (i32.eq (i32.const -1) (memory.grow 1 (i32.const {}))) (then unreachable))))"#,
             by[0], by[1]
         ));
-        let program = Program::load(&wasm.unwrap(), limits.clone(), Selection::default()).unwrap();
+        let program = Program::load(&wasm.unwrap(), limits, Selection::default()).unwrap();
         let mut machine = Machine::new(Arc::new(program)).unwrap();
         let root = machine.snapshot().unwrap();
         // Whatever was grown before: a restore gives it back.

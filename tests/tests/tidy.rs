@@ -205,20 +205,6 @@ fn the_library_knows_nothing_of_the_command_line() {
 const FILE_LINES_MAX: usize = 500;
 const FN_LINES_MAX: usize = 60;
 
-/// Files and functions that are longer than they may be, with the lines that they have at most until they are mended.
-const TOO_LONG: [(&str, usize); 10] = [
-    ("host/src/machine/exports.rs of", 74),
-    ("host/src/machine/state.rs of", 78),
-    ("host/tests/campaign.rs", 796),
-    ("host/tests/campaign.rs a_killed_campaign_goes_on", 62),
-    ("host/tests/store.rs", 622),
-    ("instrumenter/src/flow.rs instr", 63),
-    ("instrumenter/src/refuse.rs scan_sections", 83),
-    ("instrumenter/src/rewrite.rs rewrite", 64),
-    ("instrumenter/src/state.rs survey", 67),
-    ("tests/benches/bench/campaign.rs store", 69),
-];
-
 /// The functions of a file: their names, and their lines from the signature to the closing brace.
 struct Functions(Vec<(String, usize)>);
 
@@ -274,13 +260,5 @@ fn files_and_functions_are_short() {
         let functions = functions(&text).into_iter().filter(|(_, lines)| *lines > FN_LINES_MAX);
         long.extend(functions.map(|(name, lines)| (format!("{file} {name}"), lines)));
     }
-    let limit = |name: &str| TOO_LONG.iter().find(|(long, _)| *long == name).map_or(0, |(_, lines)| *lines);
-    let too_long: Vec<_> = long.iter().filter(|(name, lines)| *lines > limit(name)).collect();
-    assert!(
-        too_long.is_empty(),
-        "more than {FILE_LINES_MAX} lines, or {FN_LINES_MAX} of a function: {too_long:#?}"
-    );
-    let is_mended = |name: &&str| !long.iter().any(|(long, _)| long == name);
-    let mended: Vec<_> = TOO_LONG.iter().map(|(name, _)| *name).filter(is_mended).collect();
-    assert!(mended.is_empty(), "these are short enough now, take them off the list: {mended:#?}");
+    assert!(long.is_empty(), "more than {FILE_LINES_MAX} lines, or {FN_LINES_MAX} of a function: {long:#?}");
 }

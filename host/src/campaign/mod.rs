@@ -183,7 +183,7 @@ impl Campaign {
     /// # Errors
     /// A damaged file; a module that takes longer.
     pub fn machine(&self, budget: &Budget) -> Result<Machine> {
-        let (limits, selection) = ((&self.settings.limits).into(), (&self.settings.selection).into());
+        let (limits, selection) = (self.settings.limits, self.settings.selection.clone());
         let program = Program::load_with(&self.module()?, limits, selection, None, budget)?;
         Machine::new(Arc::new(program))
     }

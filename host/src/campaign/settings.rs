@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{self, Names as _};
+use crate::file::{Limits, Names as _, Selection};
 use crate::machine::Program;
 use crate::search::Options;
 use crate::search::energy::{Energies, Strategy};
@@ -26,8 +26,8 @@ pub struct Settings {
     pub max_checkpoints: usize,
     pub energy_reward: f64,
     pub energy_decay: f64,
-    pub limits: file::Limits,
-    pub selection: file::Selection,
+    pub limits: Limits,
+    pub selection: Selection,
 }
 
 impl Default for Settings {
@@ -46,8 +46,8 @@ impl Default for Settings {
             max_checkpoints: options.checkpoints_max,
             energy_reward: energies.reward,
             energy_decay: energies.decay,
-            limits: (&crate::machine::Limits::default()).into(),
-            selection: (&crate::machine::Selection::default()).into(),
+            limits: Limits::default(),
+            selection: Selection::default(),
         }
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use spelunk::check::{self, Options};
-use spelunk::machine::Limits;
 use spelunk::session::{Caching, Config, Job};
 
 use super::{Compiled, Guest, GuestLimits};
@@ -84,7 +83,7 @@ impl Check {
             ..Options::default()
         };
         Config {
-            limits: (&Limits::from(&self.limits)).into(),
+            limits: (&self.limits).into(),
             order: self.order.map(|order| match order {
                 Order::Dfs => check::Order::Depth,
                 Order::Bfs => check::Order::Breadth,

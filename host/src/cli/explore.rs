@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use spelunk::campaign::Settings;
-use spelunk::machine::Limits;
 use spelunk::search::energy;
 use spelunk::session::{Caching, Config, Job, Keep};
 
@@ -132,7 +131,7 @@ impl From<Strategy> for energy::Strategy {
 impl Explore {
     pub(super) fn config(&self) -> Config {
         Config {
-            limits: (&Limits::from(&self.limits)).into(),
+            limits: (&self.limits).into(),
             selection: (&self.edges).into(),
             runs: self.runs,
             time: self.time,

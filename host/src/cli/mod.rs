@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use spelunk::budget::{Budget, Over};
 use spelunk::console::Console;
-use spelunk::file::{self, TraceFile};
+use spelunk::file::TraceFile;
 use spelunk::load::{self, Build};
 use spelunk::machine::{Limits, Machine, Selection};
 use spelunk::outcome::Failure;
@@ -198,12 +198,6 @@ impl From<&Edges> for Selection {
     }
 }
 
-impl From<&Edges> for file::Selection {
-    fn from(args: &Edges) -> file::Selection {
-        (&Selection::from(args)).into()
-    }
-}
-
 /// Where a job reports to.
 struct Output {
     console: Console,
@@ -335,7 +329,7 @@ impl Guest {
     ) -> Result<Machine> {
         let cache = Caching::from(compiled).open().and_then(Result::ok);
         let wasm = self.load(console, budget)?;
-        let (limits, selection) = ((&file.limits).into(), (&file.selection).into());
+        let (limits, selection) = (file.limits, file.selection.clone());
         let program = session::program(&self.target, &wasm, (limits, selection), cache.as_ref(), budget)?;
         Machine::new(program).with_context(|| format!("cannot explore `{}`", self.target.display()))
     }

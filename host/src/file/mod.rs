@@ -1,5 +1,6 @@
 //! Trace files: a finding on disk. JSON, one step a line, so that two of them can be compared with `diff`.
 
+mod limits;
 mod line;
 
 use std::fmt::Write as _;
@@ -12,13 +13,10 @@ use crate::disk;
 use crate::outcome::Failure;
 use crate::trace::Trace;
 
+pub use limits::{Edges, Limits, MEMORY_BYTES_MAX, STEP_BUDGET_MAX, Selection};
 pub use line::{ChoiceEntry, FloatBits, Hex, Names, StepLine, lines_of, name_of};
 pub(crate) use line::{part_of, trace_of};
 
-/// The largest step budget: the guest counts it down in a signed number.
-pub const STEP_BUDGET_MAX: u32 = i32::MAX as u32;
-/// The largest limit of a memory: what 32-bit addresses reach.
-pub const MEMORY_BYTES_MAX: u64 = 1 << 32;
 /// Bytes of a file that is read: somebody else may have written it.
 const BYTES_MAX: u64 = 256 << 20;
 /// The format that this version writes and the newest it reads.
@@ -55,52 +53,6 @@ pub enum Shrinking {
     Limited,
     /// No pass helps any more.
     Minimal,
-}
-
-/// See `machine::Limits`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Limits {
-    /// Loop iterations and calls in one step, in units of 256.
-    pub step_budget: u32,
-    /// Nested calls.
-    pub depth_max: u32,
-    /// Bytes that each memory may grow to.
-    pub memory_bytes_max: u64,
-    /// Imports that Spelunk does not provide return zero.
-    pub stub_imports: bool,
-    /// Bytes that a function which takes bytes is given, at most.
-    #[serde(default = "input_bytes_max")]
-    pub input_bytes_max: u32,
-}
-
-/// What it was before files said it.
-fn input_bytes_max() -> u32 {
-    4096
-}
-
-/// See `machine::Selection`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Selection {
-    /// How edges are numbered: `static` or `hashed`.
-    pub edges: Edges,
-    /// Globs of functions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub include: Vec<String>,
-    /// Globs of functions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub exclude: Vec<String>,
-}
-
-/// How edges are numbered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs)]
-pub enum Edges {
-    None,
-    Static,
-    Hashed,
 }
 
 impl TraceFile {

@@ -18,8 +18,7 @@ use spelunk_instrumenter::Instrumented;
 use wasmtime::{Engine, Module};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::program::{Limits, Selection};
-use crate::file;
+use crate::file::{Limits, Selection};
 
 /// Raised when what an entry holds changes.
 const FORMAT: u32 = 2;
@@ -174,12 +173,11 @@ impl Cache {
 impl Key {
     /// The key of a module with this hash. Which build of Spelunk this is counts too: another may instrument otherwise.
     pub(super) fn new(module: u128, limits: &Limits, selection: &Selection, engine: &Engine) -> Option<Key> {
-        let settings = (file::Limits::from(limits), file::Selection::from(selection));
         let program = fs::metadata(std::env::current_exe().ok()?).ok()?;
         let mut hash = Xxh3::new();
         (FORMAT, env!("CARGO_PKG_VERSION"), module).hash(&mut hash);
         (program.len(), program.modified().ok()?).hash(&mut hash);
-        serde_json::to_string(&settings).ok()?.hash(&mut hash);
+        serde_json::to_string(&(limits, selection)).ok()?.hash(&mut hash);
         engine.precompile_compatibility_hash().hash(&mut hash);
         Some(Key(hash.digest128()))
     }

@@ -89,19 +89,7 @@ impl Exports {
                 _ => exports.setup.push(export.clone()),
             }
         }
-        if let Some((name, params)) = functions_alone.pop() {
-            if let Some(other) =
-                exports.rule_exports.first().or(functions_alone.first().map(|(name, _)| *name))
-            {
-                bail!(
-                    "the module exports `{name}`, so it is one function, and `{other}`; export only one of them"
-                );
-            }
-            exports.is_function = true;
-            exports.takes_input = name == INPUT;
-            exports.rules.push(Rule { name: name.clone(), params });
-            exports.rule_exports.push(name.clone());
-        }
+        exports.add_function(functions_alone)?;
         if exports.rules.is_empty() {
             for (export, ty) in plain.iter().filter(|(name, ty)| !name.starts_with("__") && is_numeric(ty)) {
                 exports.add_rule(export, export, ty);
@@ -116,12 +104,7 @@ impl Exports {
         if exports.rules.len() > usize::from(u16::MAX) || exports.faults.len() > usize::from(u16::MAX) {
             bail!("the module exports more than {} rules or faults", u16::MAX);
         }
-        for (name, export) in guards {
-            let Some(rule) = exports.rules.iter().position(|rule| rule.name == name) else {
-                bail!("`{export}` is the precondition of a rule `{name}`, which the module does not export");
-            };
-            exports.preconditions.push((rule as u16, export));
-        }
+        exports.add_preconditions(guards)?;
         Ok(exports)
     }
 
@@ -139,6 +122,32 @@ impl Exports {
         let params = ty.params().filter_map(|param| kind_of(&param)).collect();
         self.rules.push(Rule { name: name.to_string(), params });
         self.rule_exports.push(export.to_string());
+    }
+
+    /// The function that a guest is, of those that say so by their names.
+    fn add_function(&mut self, mut functions: Vec<(&String, Vec<Kind>)>) -> Result<()> {
+        let Some((name, params)) = functions.pop() else { return Ok(()) };
+        if let Some(other) = self.rule_exports.first().or(functions.first().map(|(name, _)| *name)) {
+            bail!(
+                "the module exports `{name}`, so it is one function, and `{other}`; export only one of them"
+            );
+        }
+        self.is_function = true;
+        self.takes_input = name == INPUT;
+        self.rules.push(Rule { name: name.clone(), params });
+        self.rule_exports.push(name.clone());
+        Ok(())
+    }
+
+    /// Each by the name of the rule that it guards, and its export.
+    fn add_preconditions(&mut self, guards: Vec<(String, String)>) -> Result<()> {
+        for (name, export) in guards {
+            let Some(rule) = self.rules.iter().position(|rule| rule.name == name) else {
+                bail!("`{export}` is the precondition of a rule `{name}`, which the module does not export");
+            };
+            self.preconditions.push((rule as u16, export));
+        }
+        Ok(())
     }
 }
 

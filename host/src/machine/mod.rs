@@ -11,6 +11,7 @@ mod calls;
 mod data;
 mod exports;
 mod failure;
+mod functions;
 mod host;
 mod imports;
 mod keyed;
@@ -48,15 +49,14 @@ use state::State;
 use tally::Tally;
 use watchdog::Watched;
 
-pub use spelunk_instrumenter::Edges;
-
+pub use crate::file::{Edges, Limits, Selection};
 pub use cache::Cache;
 pub use host::Told;
 pub use memory::ignore_file_size_signal;
 pub use pages::PAGE;
 pub use portable::{Blobs, PART_MAX, Reader};
 pub(crate) use portable::{leaves_of, pages_of};
-pub use program::{Limits, Program, Selection, engine, instrument};
+pub use program::{Program, engine, instrument};
 pub use saved::Snapshot;
 
 /// Labels of scores that are told apart, of all runs; further ones do not count.

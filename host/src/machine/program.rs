@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use spelunk_instrumenter::{EdgeMap, Edges, Instrumented, Obstacle, Options};
+use spelunk_instrumenter::{EdgeMap, Instrumented, Obstacle, Options};
 use wasmtime::{Collector, Config, Engine, ExternType, Linker, Module, Store};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -22,97 +22,9 @@ use super::stack::ShadowStack;
 use super::watchdog::{CALL_MAX, Place};
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
 use crate::budget::Budget;
-use crate::file::{self, Names};
+use crate::file::{Limits, Names, Selection};
 use crate::property::{Counts, Properties};
 use crate::target::Rule;
-
-/// What a guest may use, and how it is instrumented. A run depends on these, so a trace records them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Loop iterations and calls in one step and its invariants, in units of 256; those that take long count as several.
-    pub step_budget: u32,
-    /// Nested calls.
-    pub depth_max: u32,
-    /// Bytes that each memory may grow to.
-    pub memory_bytes_max: u64,
-    /// Imports that Spelunk does not provide return zero.
-    pub stub_imports: bool,
-    /// Bytes that a function which takes bytes is given, at most.
-    pub input_bytes_max: u32,
-}
-
-impl Limits {
-    /// The steps that a call may take.
-    pub(super) fn steps(&self) -> u64 {
-        u64::from(self.step_budget) * 256
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            step_budget: 1 << 16,
-            depth_max: 10_000,
-            memory_bytes_max: 1 << 30,
-            stub_imports: false,
-            input_bytes_max: 4096,
-        }
-    }
-}
-
-impl From<&file::Limits> for Limits {
-    fn from(limits: &file::Limits) -> Limits {
-        let file::Limits { step_budget, depth_max, memory_bytes_max, stub_imports, input_bytes_max } =
-            *limits;
-        Limits { step_budget, depth_max, memory_bytes_max, stub_imports, input_bytes_max }
-    }
-}
-
-impl From<&Limits> for file::Limits {
-    fn from(limits: &Limits) -> file::Limits {
-        let Limits { step_budget, depth_max, memory_bytes_max, stub_imports, input_bytes_max } = *limits;
-        file::Limits { step_budget, depth_max, memory_bytes_max, stub_imports, input_bytes_max }
-    }
-}
-
-/// How edges are told apart and where.
-#[derive(Clone, Debug)]
-pub struct Selection {
-    /// How edges are numbered.
-    pub edges: Edges,
-    /// Globs of function names to instrument; empty is all.
-    pub include: Vec<String>,
-    /// Globs of function names not to instrument.
-    pub exclude: Vec<String>,
-}
-
-impl From<&file::Selection> for Selection {
-    fn from(selection: &file::Selection) -> Selection {
-        let edges = match selection.edges {
-            file::Edges::None => Edges::None,
-            file::Edges::Static => Edges::Static,
-            file::Edges::Hashed => Edges::Hashed,
-        };
-        Selection { edges, include: selection.include.clone(), exclude: selection.exclude.clone() }
-    }
-}
-
-impl From<&Selection> for file::Selection {
-    fn from(selection: &Selection) -> file::Selection {
-        let edges = match selection.edges {
-            Edges::None => file::Edges::None,
-            Edges::Static => file::Edges::Static,
-            Edges::Hashed => file::Edges::Hashed,
-        };
-        file::Selection { edges, include: selection.include.clone(), exclude: selection.exclude.clone() }
-    }
-}
-
-impl Default for Selection {
-    fn default() -> Selection {
-        Selection { edges: Edges::Static, include: Vec::new(), exclude: Vec::new() }
-    }
-}
 
 /// A module, instrumented and compiled. Machines are made from it.
 pub struct Program {
@@ -316,7 +228,7 @@ impl Names for Program {
 /// A module that is malformed or that the instrumenter refuses.
 pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result<Instrumented> {
     let options = Options {
-        edges: selection.edges,
+        edges: selection.edges.into(),
         dirty: true,
         budget: true,
         page_bytes: PAGE as u32,
@@ -370,7 +282,7 @@ fn compile_within(
     engine: &Engine,
 ) -> Result<(Instrumented, Module)> {
     let (sender, receiver) = mpsc::channel();
-    let (wasm, limits, selection) = (wasm.to_vec(), limits.clone(), selection.clone());
+    let (wasm, limits, selection) = (wasm.to_vec(), *limits, selection.clone());
     let engine = engine.clone();
     let work = move || drop(sender.send(compile(&wasm, &limits, &selection, &engine)));
     let thread = std::thread::Builder::new().name("compiling".to_string()).stack_size(COMPILER_STACK_BYTES);

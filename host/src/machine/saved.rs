@@ -1,12 +1,9 @@
-//! A saved state, and what values and references are in it.
+//! What of an instance is saved, and its hash.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use wasmtime::{Func, Ref, Store, Table, Val};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::host::Host;
 use super::keyed;
 use super::pages::{Hashing, Held, PageTable};
 
@@ -25,6 +22,21 @@ pub(super) struct Saved {
     /// The guest is one function, and it was called.
     pub(super) has_run: bool,
     pub(super) _held: Held,
+}
+
+impl Saved {
+    /// Of no state.
+    pub(super) fn nothing() -> Saved {
+        Saved {
+            memories: Vec::new(),
+            globals: Vec::new(),
+            tables: Vec::new(),
+            dropped: Vec::new(),
+            faults: Vec::new(),
+            has_run: false,
+            _held: Held::new(0),
+        }
+    }
 }
 
 /// What a table holds.
@@ -117,61 +129,5 @@ pub(super) fn digest(
         // Of bytes that are together: making ready a hasher of streams takes longer than hashing so few.
         Hashing::Portable => xxh3_128(parts),
         Hashing::Keyed => keyed::hash(parts),
-    }
-}
-
-/// The functions that a reference may stand for, and their index by address. Addresses serve to recognise a
-/// function only; they reach no result.
-#[derive(Default)]
-pub(super) struct Functions {
-    pub(super) list: Vec<Func>,
-    index: HashMap<usize, u32>,
-}
-
-impl Functions {
-    pub(super) fn of(table: Table, store: &mut Store<Host>) -> Functions {
-        let mut functions = Functions::default();
-        for i in 0..table.size(&*store) {
-            if let Some(Ref::Func(Some(func))) = table.get(&mut *store, i) {
-                functions
-                    .index
-                    .entry(func.to_raw(&mut *store) as usize)
-                    .or_insert(functions.list.len() as u32);
-                functions.list.push(func);
-            }
-        }
-        functions
-    }
-
-    /// The index that stands for a function reference.
-    pub(super) fn name(&self, reference: &Ref, store: &mut Store<Host>) -> Reference {
-        match reference {
-            Ref::Func(Some(func)) => self.index.get(&(func.to_raw(&mut *store) as usize)).copied(),
-            _ => None,
-        }
-    }
-
-    pub(super) fn read(&self, value: Val, store: &mut Store<Host>) -> GlobalValue {
-        match value {
-            Val::I32(v) => GlobalValue::I32(v),
-            Val::I64(v) => GlobalValue::I64(v),
-            Val::F32(v) => GlobalValue::F32(v),
-            Val::F64(v) => GlobalValue::F64(v),
-            Val::V128(v) => GlobalValue::V128(v.as_u128()),
-            Val::FuncRef(func) => GlobalValue::Func(self.name(&Ref::Func(func), store)),
-            _ => GlobalValue::Opaque,
-        }
-    }
-
-    pub(super) fn write(&self, value: GlobalValue) -> Option<Val> {
-        Some(match value {
-            GlobalValue::I32(v) => Val::I32(v),
-            GlobalValue::I64(v) => Val::I64(v),
-            GlobalValue::F32(v) => Val::F32(v),
-            GlobalValue::F64(v) => Val::F64(v),
-            GlobalValue::V128(v) => Val::V128(v.into()),
-            GlobalValue::Func(v) => Val::FuncRef(v.map(|index| self.list[index as usize])),
-            GlobalValue::Opaque => return None,
-        })
     }
 }

@@ -4,15 +4,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use spelunk_instrumenter::{MemoryLayout, StateLayout};
+use spelunk_instrumenter::{GlobalLayout, MemoryLayout, StateLayout};
 use wasmtime::{FuncType, Global, Instance, Memory, Ref, Store, Table};
 
 use super::Limits;
 use super::data::Data;
+use super::functions::Functions;
 use super::host::{Host, Private};
 use super::memory::{EXHAUSTED, Memories, View, was_ended};
 use super::pages::{self, Blocks, Hashing, Held, PageTable};
-use super::saved::{Functions, GlobalValue, SAVED_BYTES, Saved, SavedTable, Snapshot, digest};
+use super::saved::{GlobalValue, SAVED_BYTES, Saved, SavedTable, Snapshot, digest};
 use super::scan;
 use super::stack::ShadowStack;
 use super::watchdog::Place;
@@ -40,11 +41,43 @@ struct TargetMemory {
 }
 
 impl TargetMemory {
+    fn new(memory: Memory, view: View, layout: &MemoryLayout) -> TargetMemory {
+        TargetMemory {
+            memory,
+            view,
+            marks: range(&layout.dirty),
+            is_64: layout.memory64,
+            resident: PageTable::zeros(0),
+            dirty: Vec::new(),
+            blocks: Blocks::default(),
+        }
+    }
+
     /// Takes the marks.
     fn take_dirty(&mut self, private: &mut Option<View>) {
         let private = private.as_mut().expect("marks need a private memory");
         let marks = &mut private.bytes()[self.marks.clone()];
         pages::take_dirty(marks, self.view.bytes(), &self.resident, &mut self.dirty);
+    }
+
+    /// Sets the size in bytes. Bytes that are added are zero. The marks have been taken.
+    fn resize(&mut self, store: &mut Store<Host>, size: usize) {
+        let first = (size / pages::PAGE) as u32;
+        let beyond = self.dirty.partition_point(|page| *page < first);
+        let mut stale = self.dirty.split_off(beyond);
+        stale.extend(self.resident.pages_from(first as usize));
+        let before = self.view.size();
+        let resized = self.view.resize(size, &stale, pages::PAGE);
+        if let Err(error) = resized {
+            // It had this size before, so it is the host that has no room. The machine is not used any more.
+            store.data().budget.exhaust(format!("{EXHAUSTED}: {error}"));
+            return;
+        }
+        let limits = &mut store.data_mut().limits;
+        limits.memory_bytes = (limits.memory_bytes + size).saturating_sub(before);
+        // The engine reads the size anew when the memory grows, even by nothing.
+        self.memory.grow(&mut *store, 0).expect("growing by nothing is within every limit");
+        debug_assert!(self.is_64 || size <= 1 << 32);
     }
 }
 
@@ -86,67 +119,34 @@ impl State {
         instance: Instance,
         store: &mut Store<Host>,
     ) -> Result<State> {
-        let lost = |name: &str| anyhow!("the instrumented module lost its export `{name}`");
-        let find_memory = |store: &mut Store<Host>, name: &str| {
-            instance.get_memory(&mut *store, name).ok_or_else(|| lost(name))
-        };
-        let mut private = None;
-        if let Some(name) = &layout.private {
-            let memory = find_memory(store, name)?;
-            let marks = layout.memories.first().map_or(0, |memory| memory.dirty.start);
-            store.data_mut().guest.private = Some(Private { memory, marks, budget: layout.budget });
-            private = Some(mappings.claim(memory.data_ptr(&*store)));
-        }
+        let private = claim_private(layout, mappings, instance, store)?;
         let mut memories = Vec::new();
-        for MemoryLayout { export, dirty, memory64, .. } in &layout.memories {
-            let memory = find_memory(store, export)?;
+        for layout in &layout.memories {
+            let memory = memory_of(instance, store, &layout.export)?;
             let view = mappings.claim(memory.data_ptr(&*store));
-            let marks = dirty.start as usize..dirty.end as usize;
-            memories.push(TargetMemory {
-                memory,
-                view,
-                marks,
-                is_64: *memory64,
-                resident: PageTable::zeros(0),
-                dirty: Vec::new(),
-                blocks: Blocks::default(),
-            });
+            memories.push(TargetMemory::new(memory, view, layout));
         }
         store.data_mut().guest.memory = memories.first().map(|first| first.memory);
         let mut globals = Vec::new();
-        for global in &layout.globals {
-            globals
-                .push(instance.get_global(&mut *store, &global.export).ok_or_else(|| lost(&global.export))?);
+        for GlobalLayout { export, .. } in &layout.globals {
+            globals.push(instance.get_global(&mut *store, export).ok_or_else(|| lost(export))?);
         }
         let mut tables = Vec::new();
         for table in &layout.tables {
-            tables.push(instance.get_table(&mut *store, &table.export).ok_or_else(|| lost(&table.export))?);
+            tables.push(table_of(instance, store, &table.export)?);
         }
         let functions = match &layout.functions {
-            Some(name) => {
-                let table = instance.get_table(&mut *store, name).ok_or_else(|| lost(name))?;
-                Functions::of(table, store)
-            }
+            Some(name) => Functions::of(table_of(instance, store, name)?, store),
             None => Functions::default(),
         };
-        let resident = Saved {
-            memories: Vec::new(),
-            globals: Vec::new(),
-            tables: Vec::new(),
-            dropped: Vec::new(),
-            faults: Vec::new(),
-            has_run: false,
-            _held: Held::new(0),
-        };
-        let layout = layout.clone();
         let mut state = State {
-            layout,
+            layout: layout.clone(),
             private,
             memories,
             globals,
             tables,
             functions,
-            resident,
+            resident: Saved::nothing(),
             is_stale: true,
             values: Vec::new(),
             parts: Vec::new(),
@@ -303,6 +303,11 @@ impl State {
         }
     }
 
+    /// The types of the functions that a reference may stand for, by index.
+    pub(super) fn function_types(&self, store: &Store<Host>) -> Vec<FuncType> {
+        self.functions.types(store)
+    }
+
     /// Where the step budget is, for the watchdog.
     pub(super) fn place_of_budget(&self) -> Place {
         match (&self.private, self.layout.budget) {
@@ -400,18 +405,12 @@ impl State {
                 continue;
             }
             for (i, reference) in (0..).zip(to.iter()) {
-                let element = Ref::Func(reference.map(|index| self.functions.list[index as usize]));
-                table.set(&mut *store, i, element).expect("the table held this element");
+                table
+                    .set(&mut *store, i, self.functions.element(*reference))
+                    .expect("the table held this element");
             }
             self.resident.tables[index] = to.clone();
         }
-    }
-}
-
-impl State {
-    /// The types of the functions that a reference may stand for, by index.
-    pub(super) fn function_types(&self, store: &Store<Host>) -> Vec<FuncType> {
-        self.functions.list.iter().map(|function| function.ty(store)).collect()
     }
 }
 
@@ -419,24 +418,28 @@ fn range(range: &Range<u32>) -> Range<usize> {
     range.start as usize..range.end as usize
 }
 
-impl TargetMemory {
-    /// Sets the size in bytes. Bytes that are added are zero. The marks have been taken.
-    fn resize(&mut self, store: &mut Store<Host>, size: usize) {
-        let first = (size / pages::PAGE) as u32;
-        let beyond = self.dirty.partition_point(|page| *page < first);
-        let mut stale = self.dirty.split_off(beyond);
-        stale.extend(self.resident.pages_from(first as usize));
-        let before = self.view.size();
-        let resized = self.view.resize(size, &stale, pages::PAGE);
-        if let Err(error) = resized {
-            // It had this size before, so it is the host that has no room. The machine is not used any more.
-            store.data().budget.exhaust(format!("{EXHAUSTED}: {error}"));
-            return;
-        }
-        let limits = &mut store.data_mut().limits;
-        limits.memory_bytes = (limits.memory_bytes + size).saturating_sub(before);
-        // The engine reads the size anew when the memory grows, even by nothing.
-        self.memory.grow(&mut *store, 0).expect("growing by nothing is within every limit");
-        debug_assert!(self.is_64 || size <= 1 << 32);
-    }
+/// Finds the instrumenter's own memory, where there is one, and tells the host of it.
+fn claim_private(
+    layout: &StateLayout,
+    mappings: &Memories,
+    instance: Instance,
+    store: &mut Store<Host>,
+) -> Result<Option<View>> {
+    let Some(name) = &layout.private else { return Ok(None) };
+    let memory = memory_of(instance, store, name)?;
+    let marks = layout.memories.first().map_or(0, |memory| memory.dirty.start);
+    store.data_mut().guest.private = Some(Private { memory, marks, budget: layout.budget });
+    Ok(Some(mappings.claim(memory.data_ptr(&*store))))
+}
+
+fn memory_of(instance: Instance, store: &mut Store<Host>, name: &str) -> Result<Memory> {
+    instance.get_memory(&mut *store, name).ok_or_else(|| lost(name))
+}
+
+fn table_of(instance: Instance, store: &mut Store<Host>, name: &str) -> Result<Table> {
+    instance.get_table(&mut *store, name).ok_or_else(|| lost(name))
+}
+
+fn lost(name: &str) -> anyhow::Error {
+    anyhow!("the instrumented module lost its export `{name}`")
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::campaign::Settings;
 use crate::check;
 use crate::file::{Limits, Selection};
-use crate::machine::{self, Cache};
+use crate::machine::Cache;
 
 /// What a session is to do, and with how much.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -122,8 +122,8 @@ impl Config {
             job,
             guest_features: Vec::new(),
             guest_profile: None,
-            limits: (&machine::Limits::default()).into(),
-            selection: (&machine::Selection::default()).into(),
+            limits: Limits::default(),
+            selection: Selection::default(),
             runs: None,
             time: None,
             findings_max,

@@ -152,8 +152,8 @@ pub fn write_trace(
     let file = TraceFile {
         spelunk: file::VERSION,
         module: Hex(machine.program().hash()),
-        limits: machine.program().limits().into(),
-        selection: machine.program().selection().into(),
+        limits: *machine.program().limits(),
+        selection: machine.program().selection().clone(),
         failure: failure.cloned(),
         shrinking,
         steps: file::lines_of(machine, trace),

@@ -194,11 +194,11 @@ impl Session {
         let workers = workers.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get);
         // No edge counts in a check.
         let (count, selection) = match job {
-            Job::Explore(_) => (workers, selection.into()),
+            Job::Explore(_) => (workers, selection.clone()),
             Job::Check(_) => (workers + 1, Selection { edges: Edges::None, ..Selection::default() }),
         };
         let cache = self.cache(observer);
-        let program = program(&self.target, wasm, (limits.into(), selection), cache.as_ref(), &self.budget)?;
+        let program = program(&self.target, wasm, (*limits, selection), cache.as_ref(), &self.budget)?;
         let context = || format!("cannot explore `{}`", self.target.display());
         let mut machines = Vec::new();
         for _ in 0..count {

@@ -18,10 +18,8 @@ const COUNT: u64 = 10_000;
 /// Of how many the file has new ones each time it is saved.
 const BATCH: u64 = 500;
 
-/// Checkpoints of 4 MiB, each of which changes three of its places.
-pub(crate) fn store(table: &mut Table) -> Result<()> {
-    let wasm = wat::parse_str(
-        r#"(module (memory 64 64)
+/// Changes three places of its 4 MiB in a step.
+const GUEST: &str = r#"(module (memory 64 64)
              (func (export "rule:fill") (local i32)
                (loop
                  (i32.store (local.get 0) (i32.mul (i32.shr_u (local.get 0) (i32.const 5)) (i32.const 2654435761)))
@@ -29,8 +27,11 @@ pub(crate) fn store(table: &mut Table) -> Result<()> {
              (func (export "rule:change") (param i32 i32 i32)
                (i32.store (i32.and (local.get 0) (i32.const 4194300)) (local.get 1))
                (i32.store (i32.and (local.get 1) (i32.const 4194300)) (local.get 2))
-               (i32.store (i32.and (local.get 2) (i32.const 4194300)) (local.get 0))))"#,
-    )?;
+               (i32.store (i32.and (local.get 2) (i32.const 4194300)) (local.get 0))))"#;
+
+/// Checkpoints of 4 MiB, each of which changes three of its places.
+pub(crate) fn store(table: &mut Table) -> Result<()> {
+    let wasm = wat::parse_str(GUEST)?;
     let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default())?);
     let folder = tempfile::tempdir()?;
     let mut store = Store::open(folder.path())?.store;
@@ -38,24 +39,7 @@ pub(crate) fn store(table: &mut Table) -> Result<()> {
         Header { module: Hex(program.hash()), target: "bench".into(), settings: serde_json::Value::Null };
     store.begin(&header, &wasm)?;
     let (states, histories, held) = states(&program)?;
-    let mut saving = 0.0;
-    for end in (BATCH..=COUNT).step_by(BATCH as usize) {
-        let start = Instant::now();
-        store.save(&Saved {
-            program: &program,
-            counters: serde_json::Value::Null,
-            checkpoints: (1..=end).zip(&states).map(|(id, state)| (record(id), Some(state))).collect(),
-            histories: (1..=end)
-                .zip(&histories)
-                .filter(|(id, _)| !store.has_history(*id))
-                .map(|(id, steps)| (id, (id > 1).then(|| id - 1), steps))
-                .collect(),
-            edges: &[],
-            findings: Vec::new(),
-            lists: serde_json::Value::Null,
-        })?;
-        saving += start.elapsed().as_secs_f64();
-    }
+    let saving = save(&mut store, &program, &states, &histories)?;
     let hashes: Vec<u128> = states.iter().map(Snapshot::hash).collect();
     drop((store, states));
     let what = format!("{COUNT} checkpoints of 4 MiB");
@@ -87,6 +71,29 @@ pub(crate) fn store(table: &mut Table) -> Result<()> {
     let beside = format!("{} after", mib(after));
     table.cost(&format!("{what}, compacted"), &format!("{collecting:.2} s"), &beside, after / bytes);
     Ok(())
+}
+
+/// Saves them a batch at a time; the seconds that it takes.
+fn save(store: &mut Store, program: &Program, states: &[Snapshot], histories: &[Trace]) -> Result<f64> {
+    let mut saving = 0.0;
+    for end in (BATCH..=COUNT).step_by(BATCH as usize) {
+        let start = Instant::now();
+        store.save(&Saved {
+            program,
+            counters: serde_json::Value::Null,
+            checkpoints: (1..=end).zip(states).map(|(id, state)| (record(id), Some(state))).collect(),
+            histories: (1..=end)
+                .zip(histories)
+                .filter(|(id, _)| !store.has_history(*id))
+                .map(|(id, steps)| (id, (id > 1).then(|| id - 1), steps))
+                .collect(),
+            edges: &[],
+            findings: Vec::new(),
+            lists: serde_json::Value::Null,
+        })?;
+        saving += start.elapsed().as_secs_f64();
+    }
+    Ok(saving)
 }
 
 /// A chain of states, the step to each, and the bytes that all of them hold.

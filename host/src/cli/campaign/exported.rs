@@ -1,0 +1,236 @@
+//! `spelunk export` and `spelunk import`: a campaign as a folder of files that every version reads.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use spelunk::budget::Budget;
+use spelunk::campaign::{Campaign, Settings};
+use spelunk::disk;
+use spelunk::file::{TraceFile, VERSION};
+use spelunk::machine::Machine;
+use spelunk::replay::{Replayed, replay};
+use spelunk::report::counted;
+use spelunk::search::energy::Energies;
+use spelunk::search::{Explorer, Knowledge, Planted};
+use spelunk::session::{Place, describe, write_trace};
+
+use super::{One, Opened, folder_of, keep_trace, trace_of};
+use crate::cli::{NONDETERMINISM, Output, PASSED};
+
+/// What an exported campaign is of, beside its traces.
+const HEADER: &str = "campaign.json";
+/// The module of an exported campaign.
+const MODULE: &str = "module.wasm";
+
+#[derive(Args)]
+pub(in crate::cli) struct Export {
+    #[command(flatten)]
+    campaign: One,
+    /// A folder that does not exist, or is empty.
+    to: PathBuf,
+}
+
+#[derive(Args)]
+pub(in crate::cli) struct Import {
+    /// The folder of a campaign, where one is begun if there is none; or the target, where its campaign is below
+    /// `.spelunk`.
+    campaign: PathBuf,
+    /// What `spelunk export` wrote, or trace files.
+    #[arg(required = true)]
+    from: Vec<PathBuf>,
+}
+
+/// What stands in [`HEADER`].
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    spelunk: u32,
+    target: String,
+    settings: Settings,
+}
+
+impl Export {
+    pub(in crate::cli) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
+        let Opened { campaign, mut machine, known } = Opened::open(&self.campaign.campaign, budget)?;
+        let to = &self.to;
+        let cannot = || format!("cannot export to `{}`", to.display());
+        std::fs::create_dir_all(to).with_context(cannot)?;
+        let is_empty = std::fs::read_dir(to).with_context(cannot)?.next().is_none();
+        ensure!(is_empty, "the folder `{}` is not empty", to.display());
+        let header = Header {
+            spelunk: VERSION,
+            target: campaign.target().to_string(),
+            settings: campaign.settings().clone(),
+        };
+        disk::write(&to.join(HEADER), format!("{:#}\n", serde_json::to_value(header)?).as_bytes())
+            .with_context(cannot)?;
+        disk::write(&to.join(MODULE), &campaign.module()?).with_context(cannot)?;
+        let mut is_flaky = false;
+        for checkpoint in known.checkpoints.iter() {
+            let (replayed, trace) = replay(&mut machine, &trace_of(&checkpoint.history), false);
+            if replayed != Replayed::Passed {
+                let why = describe(&machine, &trace, &replayed);
+                output.console.warning(&format!(
+                    "the steps to checkpoint {} do not go as they did, and are left out: {why}",
+                    checkpoint.id
+                ));
+                is_flaky = true;
+                continue;
+            }
+            write_trace(
+                &machine,
+                &trace,
+                (None, None),
+                &to.join(format!("checkpoint-{:06}.json", checkpoint.id)),
+            )?;
+        }
+        for finding in &known.findings {
+            let name = format!("{}.json", finding.failure.id());
+            let from = campaign.folder().join("findings").join(&name);
+            keep_trace(&machine, (&finding.trace, &finding.failure), &from, &to.join(&name))?;
+        }
+        let (checkpoints, findings) = (known.checkpoints.len(), known.findings.len());
+        output
+            .report
+            .event("export", json!({ "to": to, "checkpoints": checkpoints, "findings": findings }))?;
+        output.report.text(&format!(
+            "{} and {} in `{}`, with the module and its settings",
+            counted(checkpoints as u64, "checkpoint"),
+            counted(findings as u64, "finding"),
+            to.display()
+        ))?;
+        Ok(if is_flaky { NONDETERMINISM } else { PASSED })
+    }
+}
+
+impl Import {
+    pub(in crate::cli) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
+        let Opened { mut campaign, machine, known } = self.open(budget)?;
+        let mut machines = [machine];
+        let options = campaign.settings().options(machines[0].program())?;
+        let program = machines[0].program().clone();
+        let mut explorer = Explorer::resume(&mut machines, options, known);
+        let (mut counts, mut is_flaky) = ([0u64; 3], false);
+        for path in self.traces()? {
+            let why = match imported(&mut explorer, &path) {
+                Ok(Imported::Diverged(why)) => {
+                    is_flaky = true;
+                    why
+                }
+                Ok(Imported::Planted(planted)) => match planted {
+                    Planted::Checkpoint => {
+                        counts[0] += 1;
+                        continue;
+                    }
+                    Planted::Known | Planted::FoundBefore => {
+                        counts[2] += 1;
+                        continue;
+                    }
+                    Planted::Found => {
+                        counts[1] += 1;
+                        let found = explorer.findings().last().context("it was just found")?.clone();
+                        let to = Place::at(campaign.folder()).trace(&found.failure);
+                        keep_trace(explorer.target(), (&found.trace, &found.failure), &path, &to)?;
+                        continue;
+                    }
+                    Planted::Stale(why) => why,
+                    Planted::Stopped => bail!("the import was stopped; nothing was taken in"),
+                },
+                Err(error) => format!("{error:#}"),
+            };
+            output.console.status("Stale", &format!("{}: {why}", path.display()));
+        }
+        campaign.save(explorer.knowledge(), &program)?;
+        let [checkpoints, findings, known] = counts;
+        let edges = explorer.progress().edges;
+        output.report.event(
+            "import",
+            json!({ "checkpoints": checkpoints, "findings": findings, "known": known, "edges": edges }),
+        )?;
+        output.report.text(&format!(
+            "{} and {} taken in, {known} known before; {} now",
+            counted(checkpoints, "checkpoint"),
+            counted(findings, "finding"),
+            counted(edges.into(), "edge")
+        ))?;
+        Ok(if is_flaky { NONDETERMINISM } else { PASSED })
+    }
+
+    /// The campaign, or a new one of what was exported.
+    fn open(&self, budget: &Budget) -> Result<Opened> {
+        let folder = &self.campaign;
+        if folder_of(folder).is_ok() {
+            return Opened::open(folder, budget);
+        }
+        let exported = self.from.iter().find(|path| path.join(HEADER).exists());
+        let Some(exported) = exported else {
+            bail!(
+                "there is no campaign in `{}`, and what is imported does not say of what one would be: \
+                 begin it with `spelunk explore`, or import a folder that `spelunk export` wrote",
+                folder.display()
+            );
+        };
+        let cannot = || format!("`{}` is not what `spelunk export` writes", exported.display());
+        let text = disk::read(&exported.join(HEADER)).with_context(cannot)?;
+        let header: Header = serde_json::from_slice(&text).with_context(cannot)?;
+        ensure!(
+            header.spelunk <= VERSION,
+            "`{}` has version {} of the format, and this Spelunk reads up to {VERSION}: use a newer Spelunk",
+            exported.display(),
+            header.spelunk
+        );
+        let wasm = disk::read(&exported.join(MODULE)).with_context(cannot)?;
+        let campaign = Campaign::begin(folder, &header.target, &wasm, header.settings)?;
+        let machine = campaign.machine(budget)?;
+        let options = campaign.settings().options(machine.program())?;
+        let rules = spelunk::target::Target::rules(&machine).len();
+        let known = Knowledge::new(&options, rules, machine.program().declared());
+        Ok(Opened { campaign, machine, known })
+    }
+
+    /// The trace files, those of folders in the order of their names.
+    fn traces(&self) -> Result<Vec<PathBuf>> {
+        let mut traces = Vec::new();
+        for path in &self.from {
+            if !path.is_dir() {
+                traces.push(path.clone());
+                continue;
+            }
+            let cannot = || format!("cannot read the folder `{}`", path.display());
+            let entries: std::io::Result<Vec<_>> = std::fs::read_dir(path).with_context(cannot)?.collect();
+            let paths = entries.with_context(cannot)?.into_iter().map(|entry| entry.path());
+            let is_trace = |path: &PathBuf| {
+                path.extension().is_some_and(|extension| extension == "json") && !path.ends_with(HEADER)
+            };
+            let from = traces.len();
+            traces.extend(paths.filter(is_trace));
+            traces[from..].sort();
+        }
+        Ok(traces)
+    }
+}
+
+/// What became of a trace file.
+enum Imported {
+    Planted(Planted),
+    /// It was recorded on this very build, and did not do what it did; how.
+    Diverged(String),
+}
+
+fn imported(explorer: &mut Explorer<'_, Machine>, path: &Path) -> Result<Imported> {
+    let file = TraceFile::read(path)?;
+    let trace = file
+        .trace(explorer.target())
+        .with_context(|| format!("the trace `{}` does not fit the module", path.display()))?;
+    let program = explorer.target().program().clone();
+    if file.is_of(program.hash(), program.limits(), program.selection()) {
+        let replayed = replay(explorer.target(), &trace, true).0;
+        if let Replayed::Diverged { .. } = replayed {
+            return Ok(Imported::Diverged(describe(explorer.target(), &trace, &replayed)));
+        }
+    }
+    Ok(Imported::Planted(explorer.plant(&trace, Energies::default().start)))
+}

@@ -1,0 +1,89 @@
+//! What a guest may use and which edges are counted. A run depends on both, so a trace records them.
+
+use serde::{Deserialize, Serialize};
+
+/// The largest step budget: the guest counts it down in a signed number.
+pub const STEP_BUDGET_MAX: u32 = i32::MAX as u32;
+/// The largest limit of a memory: what 32-bit addresses reach.
+pub const MEMORY_BYTES_MAX: u64 = 1 << 32;
+
+/// What a guest may use, and what it is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Loop iterations and calls in one step and its invariants, in units of 256; those that take long count as several.
+    pub step_budget: u32,
+    /// Nested calls.
+    pub depth_max: u32,
+    /// Bytes that each memory may grow to.
+    pub memory_bytes_max: u64,
+    /// Imports that Spelunk does not provide return zero.
+    pub stub_imports: bool,
+    /// Bytes that a function which takes bytes is given, at most.
+    #[serde(default = "input_bytes_max")]
+    pub input_bytes_max: u32,
+}
+
+impl Limits {
+    /// The steps that a call may take.
+    pub(crate) fn steps(&self) -> u64 {
+        u64::from(self.step_budget) * 256
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            step_budget: 1 << 16,
+            depth_max: 10_000,
+            memory_bytes_max: 1 << 30,
+            stub_imports: false,
+            input_bytes_max: input_bytes_max(),
+        }
+    }
+}
+
+/// Also what it was before files said it.
+fn input_bytes_max() -> u32 {
+    4096
+}
+
+/// How edges are told apart and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Selection {
+    /// How edges are numbered.
+    pub edges: Edges,
+    /// Globs of function names to instrument; empty is all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
+    /// Globs of function names not to instrument.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
+}
+
+impl Default for Selection {
+    fn default() -> Selection {
+        Selection { edges: Edges::Static, include: Vec::new(), exclude: Vec::new() }
+    }
+}
+
+/// How edges are numbered. See [`spelunk_instrumenter::Edges`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Edges {
+    None,
+    Static,
+    Hashed,
+}
+
+impl From<Edges> for spelunk_instrumenter::Edges {
+    fn from(edges: Edges) -> spelunk_instrumenter::Edges {
+        match edges {
+            Edges::None => spelunk_instrumenter::Edges::None,
+            Edges::Static => spelunk_instrumenter::Edges::Static,
+            Edges::Hashed => spelunk_instrumenter::Edges::Hashed,
+        }
+    }
+}

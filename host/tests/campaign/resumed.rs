@@ -1,0 +1,175 @@
+//! Campaigns that are killed, explored in parts, rebuilt, and lack a trace.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use serde_json::Value;
+
+use super::guests::{COUNTED, deep, kv};
+use super::place::{Place, events, ids, number};
+
+#[test]
+fn a_killed_campaign_goes_on() {
+    const COMMAND: &str =
+        "explore deep.wat --json --time 60s --workers 2 --max-findings 0 --shrink-budget 2000";
+    let kills = std::env::var("SPELUNK_KILLS").map_or(20, |kills| kills.parse().unwrap());
+    let place = Place::new("killed");
+    std::fs::write(place.path("deep.wat"), deep(640, 8, 2048)).unwrap();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(7);
+    let mut before: Option<Value> = None;
+    let mut told = BTreeSet::new();
+    for kill in 0..kills {
+        let out = place.path("out");
+        let mut child = place.start(COMMAND, &out);
+        // Each fourth lives long enough to save what it learned since its last finding.
+        let longest = if kill % 4 == 3 { 1500 } else { 400 };
+        std::thread::sleep(Duration::from_millis(rng.random_range(5..longest)));
+        let ended = child.try_wait().unwrap();
+        let err = || std::fs::read_to_string(out.with_extension("err")).unwrap();
+        assert!(ended.is_none(), "{kill}: it ended by itself with {ended:?}: {}", err());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let ran = place.run("status --json deep.wat");
+        if ran.exit == Some(2) && before.is_none() {
+            let is_none = ran.err.contains("there is no campaign") || ran.err.contains("has not begun");
+            assert!(is_none, "{}", ran.err);
+            continue;
+        }
+        let status = ran.passed().status();
+        if let Some(before) = before.replace(status.clone()) {
+            check_lost_nothing(kill, &before, &status);
+        }
+        for finding in events(&std::fs::read_to_string(&out).unwrap(), "finding") {
+            let trace = finding["trace"].as_str().unwrap();
+            place.run(&format!("replay deep.wat {trace}")).exits(1);
+            told.insert((finding["id"].as_str().unwrap().to_string(), trace.to_string()));
+        }
+    }
+    let runs = before.as_ref().map_or(0, |status| number(&status["runs"]));
+    let command = format!(
+        "explore deep.wat --json --runs {} --workers 2 --max-findings 0 --shrink-budget 2000",
+        runs + 3000
+    );
+    place.run(&command).explored();
+    let status = place.status("deep.wat");
+    assert_eq!(number(&status["runs"]), runs + 3000);
+    for (id, trace) in &told {
+        assert!(ids(&status).contains(id), "{id} is lost: {status}");
+        place.run(&format!("replay deep.wat {trace}")).exits(1);
+    }
+    for id in ids(&status) {
+        place.run(&format!("replay deep.wat .spelunk/deep.wat/findings/{id}.json")).exits(1);
+    }
+    println!("{kills} kills: {} findings told, {runs} runs, {} edges", told.len(), status["edges_hit"]);
+    assert!(runs > 0 && number(&status["edges_hit"]) > 0);
+}
+
+/// A campaign that has this status now had that one before it was killed.
+fn check_lost_nothing(kill: u32, before: &Value, status: &Value) {
+    for name in ["runs", "steps", "edges_hit"] {
+        assert!(number(&status[name]) >= number(&before[name]), "{kill}: {name} of {before} {status}");
+    }
+    let saved = |status: &Value| number(&status["checkpoints"]["saved"]);
+    assert!(saved(status) >= saved(before), "{kill}: {before} {status}");
+    assert!(ids(status).is_superset(&ids(before)), "{kill}: {before} {status}");
+}
+
+/// Explores a guest at once and in parts, by several workers, and compares all that is kept.
+fn check_resumes(guest: &str, module: &[u8], runs: [u64; 3]) {
+    let name = Path::new(guest).file_stem().unwrap().to_str().unwrap();
+    let explored = |variant: &str, parts: &[(u64, u64)]| {
+        let place = Place::new(&format!("resumed-{name}-{variant}"));
+        std::fs::write(place.path(guest), module).unwrap();
+        let mut report = Value::Null;
+        for (runs, workers) in parts {
+            place
+                .run(&format!(
+                    "explore {guest} --runs {runs} --workers {workers} --max-findings 0 --report report.json"
+                ))
+                .explored();
+            report = serde_json::from_slice(&std::fs::read(place.path("report.json")).unwrap()).unwrap();
+        }
+        (place.status(guest), place.exported(guest, "exported"), report["properties"].take())
+    };
+    let [first, second, all] = runs;
+    let at_once = explored("1", &[(all, 1)]);
+    assert_eq!(number(&at_once.0["runs"]), all);
+    for (variant, parts) in [
+        ("2", &[(all, 2)][..]),
+        ("3", &[(all, 3)]),
+        ("parts", &[(first, 2), (second, 1), (all, 3)]),
+        ("steps", &[(1, 1), (2, 1), (3, 1), (first, 1), (first, 1), (all, 1)]),
+    ] {
+        let other = explored(variant, parts);
+        assert_eq!(other.0, at_once.0, "{guest}: {variant}");
+        assert_eq!(other.1.keys().collect::<Vec<_>>(), at_once.1.keys().collect::<Vec<_>>());
+        assert!(other.1 == at_once.1, "{guest}: {variant}: the exported files differ");
+        assert_eq!(other.2, at_once.2, "{guest}: {variant}");
+    }
+}
+
+#[test]
+fn an_exploration_in_parts_comes_to_what_one_does() {
+    let guests = [
+        "account_fixed.wat",
+        "counter.wat",
+        "setup.wat",
+        "fault.wat",
+        "properties.wat",
+        "gc.wat",
+        "account.wat",
+        "teardown.wat",
+    ];
+    for guest in guests {
+        let place = Place::with("resumed", &[guest]);
+        check_resumes(guest, &std::fs::read(place.path(guest)).unwrap(), [400, 900, 2000]);
+    }
+    check_resumes("deep.wat", deep(32, 4, 64).as_bytes(), [400, 900, 2000]);
+    check_resumes("counted.wat", COUNTED.as_bytes(), [400, 900, 2000]);
+}
+
+#[test]
+fn an_example_in_parts_comes_to_what_one_does() {
+    check_resumes("kv.wasm", kv(""), [400, 900, 2000]);
+    check_resumes("kv.wasm", kv("--guest-features=bug"), [400, 900, 2000]);
+}
+
+#[test]
+fn a_rebuilt_module_keeps_what_fits() {
+    let place = Place::with("rebuilt", &["account_fixed.wat"]);
+    place.copy("account.wat", "bank.wat");
+    let found = place.run("explore bank.wat --json --seed 1").exits(1).event("finding");
+    place.copy("account_fixed.wat", "bank.wat");
+    // A disk that is full loses nothing of the build before.
+    let before = place.status("bank.wat");
+    place.run_on_full_disk(1, "explore bank.wat --seed 1 --runs 400").fails_with("no space");
+    assert_eq!(place.status("bank.wat"), before);
+    let fixed = place.run("explore bank.wat --json --seed 1 --runs 400").passed();
+    let rebuilt = fixed.event("rebuilt");
+    assert!(number(&rebuilt["kept"]) > 0, "{rebuilt}");
+    assert_eq!(fixed.event("end")["saved"][0]["fate"], "fixed");
+    assert!(fixed.err.contains("Backed up") && place.path(".spelunk/bank.wat/campaign.redb.before").exists());
+    assert_eq!(ids(&place.status("bank.wat")), BTreeSet::new());
+    place.copy("account.wat", "bank.wat");
+    let broken = place.run("explore bank.wat --json --seed 1").exits(1);
+    assert_eq!(number(&broken.event("rebuilt")["checkpoints"]), 4);
+    assert_eq!(broken.event("end")["saved"][0]["fate"], "fails");
+    assert!(place.path(".spelunk/bank.wat/campaign.redb.before").exists());
+    let status = place.status("bank.wat");
+    assert!(ids(&status).contains(found["id"].as_str().unwrap()), "{status}");
+}
+
+#[test]
+fn a_trace_that_was_not_written_is_written_later() {
+    let place = Place::with("untold", &["account.wat"]);
+    let explore = "explore account.wat --json --seed 1";
+    let found = place.run(explore).exits(1).event("finding");
+    let trace = found["trace"].as_str().unwrap();
+    // As if the process had ended between saving the finding and saving its trace.
+    std::fs::remove_file(place.path(trace)).unwrap();
+    place.run(explore).exits(1);
+    place.run(&format!("replay account.wat {trace}")).exits(1);
+}

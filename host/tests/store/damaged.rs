@@ -1,0 +1,124 @@
+//! Files that are damaged, newer, open elsewhere, or cannot be written.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use spelunk::machine::{Machine, Program};
+use spelunk::store::{FILE, Store};
+
+use super::guest::{EVERYTHING, program};
+use super::model::{Model, folder, header};
+
+/// A campaign of some checkpoints, closed.
+fn campaign(name: &str, program: &Arc<Program>, wasm: &[u8]) -> (PathBuf, Model) {
+    let folder = folder(name);
+    let mut machine = Machine::new(program.clone()).unwrap();
+    let mut store = Store::open(&folder).unwrap().store;
+    store.begin(&header(program), wasm).unwrap();
+    let mut model = Model::new();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
+    for _ in 0..10 {
+        let edges = model.advance(&mut machine, &mut rng);
+        model.save(&mut store, program, &edges).unwrap();
+    }
+    (folder, model)
+}
+
+/// Opens a damaged file: it is told that it is damaged, or has lost nothing.
+fn check_damaged(folder: &Path, model: &Model, program: &Program, wasm: &[u8]) -> bool {
+    let opened = match Store::open(folder) {
+        Ok(opened) => opened,
+        Err(error) => {
+            let text = format!("{error:#}");
+            assert!(text.contains("--fresh"), "{text}");
+            return true;
+        }
+    };
+    assert_eq!(opened.found, Some(header(program)));
+    assert_eq!(opened.store.module().unwrap(), wasm);
+    assert!(model.is(&opened.store.load(program).unwrap()));
+    false
+}
+
+#[test]
+fn a_damaged_file_is_told_or_has_lost_nothing() {
+    let (program, wasm) = program(EVERYTHING);
+    let (folder, model) = campaign("damaged", &program, &wasm);
+    let file = folder.join(FILE);
+    let whole = std::fs::read(&file).unwrap();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+    let used: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] != 0).collect();
+    let mut damaged = 0;
+    for count in 0..400 {
+        let at = match count {
+            // All of the head, what is used, and anything.
+            0..320 => count,
+            320..370 => used[rng.random_range(0..used.len())],
+            _ => rng.random_range(0..whole.len()),
+        };
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << rng.random_range(0..8);
+        std::fs::write(&file, bytes).unwrap();
+        damaged += usize::from(check_damaged(&folder, &model, &program, &wasm));
+    }
+    assert!(damaged > 50, "{damaged}");
+    for count in 0..40 {
+        let len = if count < 20 { count * 20 } else { rng.random_range(0..whole.len()) };
+        std::fs::write(&file, &whole[..len]).unwrap();
+        check_damaged(&folder, &model, &program, &wasm);
+    }
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    assert!(check_damaged(&folder, &model, &program, &wasm));
+    let aside = |name: &str| Some(folder.join(name));
+    assert_eq!(Store::set_aside(&folder, false).unwrap(), aside("campaign.redb.old"));
+    assert_eq!(Store::set_aside(&folder, false).unwrap(), None);
+    assert_eq!(Store::open(&folder).unwrap().found, None);
+    assert_eq!(Store::set_aside(&folder, false).unwrap(), aside("campaign.redb.old2"));
+}
+
+fn check_error(folder: &Path, expected: &str) {
+    let error = format!("{:#}", Store::open(folder).err().unwrap());
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn a_newer_version_is_refused() {
+    let folder = folder("newer");
+    drop(Store::open(&folder).unwrap());
+    let database = redb::Database::open(folder.join(FILE)).unwrap();
+    let writing = database.begin_write().unwrap();
+    let table = redb::TableDefinition::<&str, &[u8]>::new("meta");
+    writing
+        .open_table(table)
+        .unwrap()
+        .insert("format", &*lz4_flex::block::compress_prepend_size(b"7"))
+        .unwrap();
+    writing.commit().unwrap();
+    drop(database);
+    check_error(&folder, "has version 7 of the format, and this Spelunk reads up to 1: use a newer Spelunk");
+}
+
+#[test]
+fn a_campaign_is_open_once() {
+    let folder = folder("twice");
+    let opened = Store::open(&folder).unwrap();
+    check_error(&folder, "another process has the campaign");
+    let error = Store::set_aside(&folder, false).unwrap_err();
+    assert!(format!("{error:#}").contains("another process has the campaign"), "{error:#}");
+    drop(opened);
+    let unfinished = folder.join(format!("{FILE}.new1"));
+    std::fs::write(&unfinished, "left by a process that was ended").unwrap();
+    assert!(Store::open(&folder).is_ok());
+    assert!(!unfinished.exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_told() {
+    let folder = folder("unwritable");
+    std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
+    std::fs::write(&folder, "a file").unwrap();
+    check_error(&folder, "--in-memory");
+    std::fs::remove_file(&folder).unwrap();
+}
