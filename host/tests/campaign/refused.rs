@@ -26,7 +26,6 @@ fn one_process_has_a_campaign() {
         "explore deep.wat --runs 10",
         "explore deep.wat --runs 10 --fresh",
         "explore deep.wat --runs 10 --seed 5",
-        "status deep.wat",
         "merge deep.wat other/deep.wat",
         "merge other/deep.wat deep.wat",
         "minimize deep.wat",
@@ -36,6 +35,9 @@ fn one_process_has_a_campaign() {
     ] {
         place.run(words).fails_with("another process has the campaign");
     }
+    // How far it is, can be seen all the same.
+    let running = place.run("status deep.wat --json").passed().event("status");
+    assert_eq!(running["process"], first.id());
     let interrupted = Command::new("kill").args(["-INT", &first.id().to_string()]).status().unwrap();
     assert!(interrupted.success());
     let ended = first.wait_with_output().unwrap();
