@@ -140,6 +140,11 @@ impl<'a, T: Target> Gate<'a, T> {
     /// Tries the best trace with these edits, from the first step that they change. Unless the result becomes the best,
     /// everything is as before.
     pub(super) fn tried(&mut self, edits: impl IntoIterator<Item = Edit>) -> Tried {
+        // Asked with each candidate, since passes make many that are never executed.
+        self.is_stopped |= !(self.progress)(self.executions, self.best.len());
+        if self.is_over() {
+            return Tried::IsRefuted;
+        }
         let mut from = self.before.len() - 1;
         let mut undo = Vec::new();
         for edit in edits {
@@ -177,7 +182,6 @@ impl<'a, T: Target> Gate<'a, T> {
             if self.is_over() || self.drafts.is_empty() || !self.tried.insert(fingerprint(&self.drafts)) {
                 return None;
             }
-            self.is_stopped |= !(self.progress)(self.executions, self.best.len());
             if self.known.covers(self.before[from].path, &self.drafts[from..]) {
                 return None;
             }
