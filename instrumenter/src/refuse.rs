@@ -6,8 +6,8 @@ use crate::PREFIX;
 use anyhow::{Result, bail, ensure};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use wasmparser::{
-    BinaryReaderError, ElementItems, Encoding, FuncValidatorAllocations, Import, Operator, Parser, Payload,
-    Table, TableInit, TypeRef, ValidPayload, Validator, WasmFeatures,
+    BinaryReaderError, ElementItems, Encoding, FuncValidatorAllocations, FunctionBody, Import, Operator,
+    Parser, Payload, Table, TableInit, TypeRef, ValidPayload, Validator, WasmFeatures,
 };
 
 /// The proposals a target may use: WebAssembly 3.0 without threads.
@@ -96,7 +96,7 @@ fn scan(wasm: &[u8]) -> Result<Result<Offsets, BinaryReaderError>> {
 fn scan_sections(wasm: &[u8], refusal: &mut Option<String>) -> Result<Offsets, BinaryReaderError> {
     let mut offsets = Offsets::default();
     let mut memories = 0;
-    let mut locals = 0;
+    let mut locals = 0u64;
     let mut parser = Parser::new(0);
     parser.set_features(WasmFeatures::all());
     for payload in parser.parse_all(wasm) {
@@ -144,15 +144,7 @@ fn scan_sections(wasm: &[u8], refusal: &mut Option<String>) -> Result<Offsets, B
                     reserve(refusal, export.name, &format!("the export `{}`", export.name), offset);
                 }
             }
-            Payload::CodeSectionEntry(body) => {
-                for local in body.get_locals_reader()? {
-                    locals += u64::from(local?.0);
-                }
-                if locals > LOCALS_MAX {
-                    let at = body.range().start;
-                    refuse(refusal, format!("more than {LOCALS_MAX} locals in all functions up to {at:#x}"));
-                }
-            }
+            Payload::CodeSectionEntry(body) => locals = scan_locals(&body, locals, refusal)?,
             _ => {}
         }
     }
@@ -188,6 +180,22 @@ fn scan_table(table: &Table<'_>) -> Result<(), BinaryReaderError> {
         TableInit::Expr(init) => init.get_operators_reader().into_iter().try_for_each(|op| op.map(drop)),
         TableInit::RefNull => Ok(()),
     }
+}
+
+/// The locals of all functions so far, this one counted.
+fn scan_locals(
+    body: &FunctionBody<'_>,
+    mut locals: u64,
+    refusal: &mut Option<String>,
+) -> Result<u64, BinaryReaderError> {
+    for local in body.get_locals_reader()? {
+        locals += u64::from(local?.0);
+    }
+    if locals > LOCALS_MAX {
+        let at = body.range().start;
+        refuse(refusal, format!("more than {LOCALS_MAX} locals in all functions up to {at:#x}"));
+    }
+    Ok(locals)
 }
 
 /// Keeps the first refusal.
