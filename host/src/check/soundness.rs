@@ -11,8 +11,10 @@ use crate::model::{Model, fail};
 use crate::outcome::{Outcome, Reject};
 use crate::trace::Action;
 
+type Teardown = fn(u32) -> Outcome;
+
 /// Counts to five, over and over; `teardown` is what happens in the end.
-fn cycle(teardown: fn(u32) -> Outcome) -> Model<(u32, fn(u32) -> Outcome)> {
+fn cycle(teardown: Teardown) -> Model<(u32, Teardown)> {
     let mut model = Model::new((0, teardown), &["next"], &[], |(at, teardown), action, _, _| {
         if action == Action::Teardown {
             return teardown(*at);
@@ -138,7 +140,7 @@ fn a_check_says_where_nothing_could_be_done() {
             let mut never = Model::new(0, &["a"], &[], step);
             never.guard = |_, _| false;
             assert_eq!(vacuity(never, false, true), none);
-            assert_eq!(vacuity(Model::new(0, &["a", "b"], &[], step), false, false).is_some(), false);
+            assert_eq!(vacuity(Model::new(0, &["a", "b"], &[], step), false, false), None);
         }
     }
 }

@@ -63,7 +63,7 @@ impl Cache {
                 ensure_own(&metadata, 0o022).with_context(|| format!("the folder `{shown}` is not used"))?;
             }
             // Where it cannot be made, nothing is kept.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => bail!("cannot look at `{}`: {error}", folder.display()),
         }
         let secret = match read_own(key, 0o077) {
@@ -335,10 +335,11 @@ mod tests {
     #[test]
     fn where_nothing_can_be_kept_nothing_is() {
         let file = folder("file");
-        fs::write(&file, "in the way").unwrap();
         let key = folder("file-key").join("key");
         let cache = Cache::with_key(file.join("below"), &key).unwrap();
+        fs::write(&file, "in the way").unwrap();
         load(&cache, Limits::default(), Selection::default());
+        assert!(Cache::with_key(file.join("below"), &key).is_err());
         fs::remove_file(file).unwrap();
         fs::remove_dir_all(key.parent().unwrap()).unwrap();
     }

@@ -164,7 +164,7 @@ mod tests {
         };
         let mut lists: Vec<Vec<u128>> =
             (0..1024).map(|at| (1..=4096).map(|value| block(at, value)).collect()).collect();
-        let mut levels = Vec::new();
+        let mut levels: Vec<Vec<Vec<(u16, u16)>>> = Vec::new();
         for level in 0..10 {
             let is_last = lists.len() == 2;
             let chunk = |sum: u128| ((sum >> (BITS * level)) % (1 << BITS)) as usize;
@@ -185,7 +185,7 @@ mod tests {
                 found.truncate(5000);
                 found.into_iter().unzip()
             });
-            let (sums, origins): (Vec<Vec<u128>>, Vec<Vec<(u16, u16)>>) = merged.unzip();
+            let (sums, origins): (Vec<_>, Vec<_>) = merged.unzip();
             levels.push(origins);
             lists = sums;
         }
