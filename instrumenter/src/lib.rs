@@ -68,6 +68,7 @@ mod weave;
 mod work;
 
 pub use bases::FRINGE_BYTES;
+pub use charges::TABLE_ELEMENTS_MAX;
 pub use edges::{Edge, EdgeMap};
 pub use layout::{GlobalLayout, MemoryLayout, Obstacle, StateLayout, TableLayout, ValueKind};
 pub use locate::{CodeMap, Location};

@@ -81,8 +81,12 @@
     i64.extend_i32_u
     i64.const 2
     i64.shr_u
-    i64.const 4294967295
-    i64.and
+    i64.const 0
+    local.get 1
+    i64.extend_i32_u
+    i64.const 4194304
+    i64.le_u
+    select
     i64.add
     i64.sub
     local.tee 2

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use spelunk_instrumenter::TABLE_ELEMENTS_MAX;
 use wasmtime::{Memory, ResourceLimiter, Trap};
 
 use super::keyed::Hasher;
@@ -114,9 +115,6 @@ pub(crate) struct Limiter {
     pub(crate) table_elements: usize,
 }
 
-/// Elements that all tables together may have.
-const TABLE_ELEMENTS_MAX: usize = 1 << 22;
-
 impl ResourceLimiter for Limiter {
     fn memory_growing(
         &mut self,
@@ -139,7 +137,7 @@ impl ResourceLimiter for Limiter {
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
         let elements = (self.table_elements - current.min(self.table_elements)).saturating_add(desired);
-        let fits = elements <= TABLE_ELEMENTS_MAX && maximum.is_none_or(|maximum| desired <= maximum);
+        let fits = elements as u64 <= TABLE_ELEMENTS_MAX && maximum.is_none_or(|maximum| desired <= maximum);
         if fits {
             self.table_elements = elements;
         }

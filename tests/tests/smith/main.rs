@@ -22,6 +22,8 @@ use writers::{write, writers};
 const MODULES: u64 = 700;
 /// How much work a module does in one call before it traps; in both forms, by its own code.
 const FUEL: u32 = 500;
+/// What is enough for it.
+const STEPS: i64 = 1 << 24;
 
 #[test]
 fn random_modules_behave_the_same() {
@@ -258,6 +260,7 @@ fn compare(
         let expected = plain.call(&name, &args);
         let found = instrumented.call(&name, &args);
         assert_eq!(expected, found, "{what}");
+        assert!(steps_left(&mut instrumented, &done) >= 0, "{what} used up its steps");
         let after = instrumented.state();
         assert_eq!(plain.state(), after, "{what}: state after");
         tally.changed_pages += before.check_marks(&mut instrumented, &done.layout, options, &what);
@@ -321,13 +324,20 @@ fn refuel(machine: &mut Machine) {
     }
 }
 
+/// The steps that a call has left; it traps where it wants more.
+fn steps_left(machine: &mut Machine, done: &Instrumented) -> i64 {
+    let Some((name, budget)) = done.layout.private.as_ref().zip(done.layout.budget) else { return 0 };
+    let memory = machine.memory(name);
+    i64::from_le_bytes(memory.data(&machine.store)[budget as usize..][..8].try_into().unwrap())
+}
+
 /// What a host does before each call, and clears all marks.
 fn reset(machine: &mut Machine, done: &Instrumented) {
     let Some(name) = &done.layout.private else { return };
     let memory = machine.memory(name);
     let data = memory.data_mut(&mut machine.store);
     if let Some(budget) = done.layout.budget {
-        data[budget as usize..][..8].copy_from_slice(&256_000i64.to_le_bytes());
+        data[budget as usize..][..8].copy_from_slice(&STEPS.to_le_bytes());
     }
     if let Some(depth) = done.layout.depth {
         data[depth as usize..][..4].fill(0);
