@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use spelunk::choice::Chooser;
 use spelunk::coverage::EdgeSet;
+use spelunk::file::STEP_BUDGET_MAX;
 use spelunk::machine::{Limits, Machine, PAGE, Program, Selection, Snapshot, on_guest_stack};
 use spelunk::target::Target;
 use spelunk::trace::Action;
@@ -142,7 +143,9 @@ fn held_by_each(pages: usize) -> Result<f64> {
 pub(crate) fn programs(table: &mut Table) -> Result<()> {
     let wasm = build("guests/programs")?;
     let engine = spelunk::machine::engine()?;
-    let explored = spelunk::machine::instrument(&wasm, &Limits::default(), &Selection::default())?;
+    // The budget is not renewed between the calls.
+    let limits = Limits { step_budget: STEP_BUDGET_MAX, ..Limits::default() };
+    let explored = spelunk::machine::instrument(&wasm, &limits, &Selection::default())?;
     let edges = spelunk_instrumenter::Options { dirty: false, budget: false, ..Default::default() };
     let edges = spelunk_instrumenter::instrument(&wasm, &edges)?;
     let modules = [
