@@ -132,17 +132,7 @@ fn a_small_campaign_is_a_small_file() {
 #[test]
 fn large_states_cost_what_they_changed() {
     let folder = folder("large");
-    let (program, wasm) = program(
-        r#"(module (memory 64 64)
-             (func (export "rule:fill") (local i32)
-               (loop
-                 (i32.store (local.get 0) (i32.mul (i32.shr_u (local.get 0) (i32.const 5)) (i32.const 2654435761)))
-                 (br_if 0 (i32.lt_u (local.tee 0 (i32.add (local.get 0) (i32.const 8))) (i32.const 4194304)))))
-             (func (export "rule:change") (param i32 i32 i32)
-               (i32.store (i32.and (local.get 0) (i32.const 4194300)) (local.get 1))
-               (i32.store (i32.and (local.get 1) (i32.const 4194300)) (local.get 2))
-               (i32.store (i32.and (local.get 2) (i32.const 4194300)) (local.get 0))))"#,
-    );
+    let (program, wasm) = program(include_str!("../../../tests/guests/scattered.wat"));
     let mut machine = Machine::new(program.clone()).unwrap();
     machine.step(Action::Rule(0), &mut Chooser::default());
     let mut store = Store::open(&folder).unwrap().store;

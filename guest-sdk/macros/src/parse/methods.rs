@@ -74,23 +74,23 @@ pub(super) fn read_execute(
 }
 
 pub(super) fn refuse_steps(method: &ImplItemFn) -> Result<(), Error> {
-    refuse_arguments(method, "`#[steps]` takes only `&self`: the steps depend on the state alone")?;
-    if !takes_shared_self(method) {
-        return fail(&method.sig.ident, "`#[steps]` takes `&self`: it looks, and changes nothing");
-    }
-    if returned(method).is_none() {
-        return fail(&method.sig.ident, "`#[steps]` returns a strategy: `impl Strategy<Value = Step>`");
-    }
-    Ok(())
+    let why = "the steps depend on the state alone";
+    refuse_look(method, "steps", why, "a strategy: `impl Strategy<Value = Step>`")
 }
 
 pub(super) fn refuse_state(method: &ImplItemFn) -> Result<(), Error> {
-    refuse_arguments(method, "`#[state]` takes only `&self`: it says what the state is")?;
+    refuse_look(method, "state", "it says what the state is", "what is compared: `impl Hash`")
+}
+
+/// Refuses a method that does more than look and return what it is there for.
+fn refuse_look(method: &ImplItemFn, attribute: &str, why: &str, what: &str) -> Result<(), Error> {
+    refuse_arguments(method, &format!("`#[{attribute}]` takes only `&self`: {why}"))?;
     if !takes_shared_self(method) {
-        return fail(&method.sig.ident, "`#[state]` takes `&self`: it looks, and changes nothing");
+        let message = format!("`#[{attribute}]` takes `&self`: it looks, and changes nothing");
+        return fail(&method.sig.ident, &message);
     }
     if returned(method).is_none() {
-        return fail(&method.sig.ident, "`#[state]` returns what is compared: `impl Hash`");
+        return fail(&method.sig.ident, &format!("`#[{attribute}]` returns {what}"));
     }
     Ok(())
 }
