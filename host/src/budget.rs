@@ -3,9 +3,12 @@
 //! Time decides only when to stop, never what to try. Polling costs one load, so it may be done anywhere; a thread of the
 //! budget's own looks at the clock.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use anyhow::Context;
 
 /// Why a budget is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,14 +41,30 @@ impl std::error::Error for Stopped {}
 #[derive(Clone, Debug, Default)]
 pub struct Budget(Arc<Shared>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     over: AtomicU8,
+    compiling_max: AtomicU64,
     /// What the thread that looks at the clock waits for.
     deadline: Mutex<Option<Instant>>,
     changed: Condvar,
     exhaustion: Mutex<Option<String>>,
 }
+
+impl Default for Shared {
+    fn default() -> Shared {
+        Shared {
+            over: AtomicU8::new(0),
+            compiling_max: AtomicU64::new(COMPILING_MAX),
+            deadline: Mutex::default(),
+            changed: Condvar::default(),
+            exhaustion: Mutex::default(),
+        }
+    }
+}
+
+/// Bytes that may be held while a module is compiled, unless [`Budget::limit_compiling`] says otherwise.
+pub const COMPILING_MAX: u64 = 4 << 30;
 
 const TIME: u8 = 1;
 const INTERRUPT: u8 = 2;
@@ -130,6 +149,51 @@ impl Budget {
         self.0.exhaustion.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Bytes that may be held from now on while a module is read, parsed or compiled.
+    pub fn limit_compiling(&self, bytes: u64) {
+        self.0.compiling_max.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes that a module may have: reading and compiling it takes several times as many.
+    pub(crate) fn module_max(&self) -> u64 {
+        self.0.compiling_max.load(Ordering::Relaxed) / 4
+    }
+
+    /// Does work on a module that takes unknown time and memory, on a thread of its own.
+    ///
+    /// # Errors
+    /// The budget was over, or what the process holds grew beyond the limit, before the work was done. It goes on then, which
+    /// does not keep the process from ending.
+    pub(crate) fn compiling<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> anyhow::Result<T> {
+        let held = held();
+        let (sender, receiver) = mpsc::channel();
+        let thread =
+            std::thread::Builder::new().name("compiling".to_string()).stack_size(COMPILER_STACK_BYTES);
+        let thread = thread.spawn(move || drop(sender.send(work())));
+        let thread = thread.context("no thread can be started to compile the module")?;
+        loop {
+            match receiver.recv_timeout(COMPILER_POLL) {
+                Ok(done) => return Ok(done),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.check().context("compiling the module did not come to its end")?;
+                    let max = self.0.compiling_max.load(Ordering::Relaxed);
+                    anyhow::ensure!(
+                        self::held().saturating_sub(held) <= max,
+                        "compiling the module takes more than {} MiB of memory; --compile-memory sets the limit",
+                        max >> 20
+                    );
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let panic = thread.join().expect_err("a thread that sends nothing panics");
+                    std::panic::resume_unwind(panic)
+                }
+            }
+        }
+    }
+
     fn deadline(&self) -> MutexGuard<'_, Option<Instant>> {
         self.0.deadline.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,6 +221,15 @@ impl Budget {
     }
 }
 
+/// Bytes that this process holds in memory; 0 where the system does not say.
+fn held() -> u64 {
+    memory_stats::memory_stats().map_or(0, |stats| stats.physical_mem as u64)
+}
+
+/// How often is looked whether compiling may go on.
+const COMPILER_POLL: Duration = Duration::from_millis(10);
+/// Types and expressions nest, and are read by recursion.
+const COMPILER_STACK_BYTES: usize = 16 << 20;
 /// The thread looks this often whether anybody still has the budget.
 const WAIT_MAX: Duration = Duration::from_millis(100);
 

@@ -1,11 +1,12 @@
 //! From what the user names to the bytes of a module: a `.wasm`, a `.wat`, or a folder with a `Cargo.toml`.
 
-use std::io::Read as _;
+use std::borrow::Cow;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
 use crate::budget::Budget;
@@ -35,18 +36,21 @@ pub fn load(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) 
     let shown = path.display();
     if path.is_dir() {
         let module = build.folder(path, status)?;
-        return disk::read(&module)
+        return build
+            .read(&module)
             .with_context(|| format!("cannot read `{}`, which was just built", module.display()));
     }
     ensure!(
         build.features.is_empty() && build.profile.is_none(),
         "--guest-features and --guest-profile are those of a package, and `{shown}` is not a folder with a Cargo.toml"
     );
-    let bytes = disk::read(path).with_context(|| format!("cannot read the target `{shown}`"))?;
+    let bytes = build.read(path).with_context(|| format!("cannot read the target `{shown}`"))?;
     let is_named_text = path.extension().is_some_and(|extension| extension == "wat");
     if is_named_text || bytes.trim_ascii_start().starts_with(b"(") {
+        let path = path.to_path_buf();
+        let parse = move || wat::Parser::new().parse_bytes(Some(&path), &bytes).map(Cow::into_owned);
         // wat's error shows the place in the text.
-        return Ok(wat::Parser::new().parse_bytes(Some(path), &bytes)?.into_owned());
+        return Ok(build.budget.compiling(parse)??);
     }
     Ok(bytes)
 }
@@ -64,6 +68,20 @@ struct Package {
 }
 
 impl Build<'_> {
+    fn read(&self, path: &Path) -> Result<Vec<u8>> {
+        let max = self.budget.module_max();
+        let bytes = disk::read_at_most(path, max);
+        bytes.map_err(|error| match error.kind() {
+            ErrorKind::FileTooLarge => {
+                anyhow!(
+                    "it has more than {} MiB; --compile-memory sets the limit, to four times as many",
+                    max >> 20
+                )
+            }
+            _ => error.into(),
+        })
+    }
+
     /// Builds the package in `folder`; the path of its module.
     fn folder(&self, folder: &Path, status: &mut dyn FnMut(&str, &str)) -> Result<PathBuf> {
         let shown = folder.display();

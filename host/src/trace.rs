@@ -28,6 +28,11 @@ pub struct Step {
     pub state: Option<u128>,
 }
 
+/// A run ends after the step in which it made so many choices.
+const CHOICES_MAX: usize = 1 << 17;
+/// A run ends after the step in which it opened so many spans.
+const SPANS_MAX: usize = 1 << 18;
+
 /// The steps of a run. The choices of all steps stand in one buffer, so that a run allocates nothing once
 /// the buffers have grown.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -111,6 +116,17 @@ impl Trace {
     /// The answers of `step` as a chooser takes them.
     pub fn recorded<'a>(&'a self, step: &Step) -> impl Iterator<Item = Option<Value>> + use<'a> {
         self.choices(step).iter().map(|c| Some(c.value.clone()))
+    }
+
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> u64 {
+        let choices: usize = self.choices.iter().map(Choice::bytes).sum();
+        (size_of_val(&*self.steps) + choices + size_of_val(&*self.spans)) as u64
+    }
+
+    /// Whether it is so long that a run ends with it: what a run holds is bounded, however much each step asks.
+    pub fn is_full(&self) -> bool {
+        self.choices.len() >= CHOICES_MAX || self.spans.len() >= SPANS_MAX
     }
 
     /// How many steps.

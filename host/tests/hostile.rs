@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 mod modules;
 
-/// What `--time` says; `HOSTILE_SECONDS` says otherwise.
+/// What `--time` says; `HOSTILE_SECONDS` says otherwise, and that each module is interrupted, not one in five.
 const TIME: Duration = Duration::from_millis(500);
 
 fn time() -> Duration {
@@ -17,9 +17,11 @@ fn time() -> Duration {
     seconds.map_or(TIME, |seconds| Duration::from_secs(seconds.parse().unwrap()))
 }
 /// What a job may take beyond that: a process starts and reports, on a machine that does other things too.
-const LATE: Duration = Duration::from_millis(1500);
+const LATE: Duration = Duration::from_millis(500);
 /// MiB that `--memory` allows, and `--memory-max` each guest.
 const MEMORY: u64 = 64;
+/// MiB that compiling may hold.
+const COMPILING: &str = "192";
 /// MiB that a process of one worker may hold: `--memory`, a guest's memory and what is known of it, and what the host
 /// needs itself.
 const HELD_MAX: u64 = 3 * MEMORY + 160;
@@ -80,13 +82,16 @@ fn check(verb: &str, modules: &[(String, Vec<u8>)], interrupt: Option<Duration>)
     let time = humantime(time());
     let work = || {
         while let Some((name, wasm)) = modules.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if std::env::var("HOSTILE_ONLY").is_ok_and(|only| !name.contains(&only)) {
+                continue;
+            }
             let folder = folder(&format!("{verb}-{}-{name}", interrupt.is_some()));
             std::fs::write(folder.join("guest.wasm"), wasm).unwrap();
             let memory = MEMORY.to_string();
             let mut arguments = vec![verb, "guest.wasm", "--no-cache", "--workers", "1"];
-            arguments.extend(["--memory", &memory, "--memory-max", &memory]);
+            arguments.extend(["--memory", &memory, "--memory-max", &memory, "--compile-memory", COMPILING]);
             if verb == "explore" {
-                arguments.extend(["--seed", "1"]);
+                arguments.extend(["--seed", "1", "--max-findings", "0", "--max-checkpoints", "10000"]);
             }
             if interrupt.is_none() {
                 arguments.extend(["--time", &time]);
@@ -127,20 +132,19 @@ fn folder(name: &str) -> PathBuf {
 #[test]
 fn exploring_hostile_modules_ends_in_time_and_within_the_account() {
     let modules = modules::all();
-    assert_eq!(modules.len(), 111);
+    assert_eq!(modules.len(), 201);
     check("explore", &modules, None);
 }
 
 #[test]
 fn checking_hostile_modules_ends_in_time_and_within_the_account() {
-    let modules = modules::some();
-    assert_eq!(modules.len(), 23);
-    check("check", &modules, None);
+    check("check", &modules::all(), None);
 }
 
 #[test]
 fn one_interrupt_is_enough() {
     check("explore", &modules::some(), Some(Duration::from_millis(500)));
+    check("check", &modules::some(), Some(Duration::from_millis(300)));
 }
 
 /// Where this process may have little address space, the host fails, and never the guest.

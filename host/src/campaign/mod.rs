@@ -15,7 +15,8 @@ use crate::file::{self, Hex, Names as _, StepLine};
 use crate::machine::{Machine, Program, Snapshot};
 use crate::outcome::{Failure, Found};
 use crate::property::Counts;
-use crate::search::energy::{Checkpoint, Checkpoints, History};
+use crate::search::History;
+use crate::search::energy::{Checkpoint, Checkpoints};
 use crate::search::{Knowledge, Tally};
 use crate::store::{Collected, Header, Loaded, Record, Saved, Store};
 use crate::trace::Trace;
@@ -377,7 +378,7 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     let mut histories = BTreeMap::from([(0, known.start().clone())]);
     for (id, parent, steps) in loaded.histories {
         let parent = parent.map(|parent| histories.get(&parent).cloned().context("a history is missing"));
-        histories.insert(id, Arc::new(History { id, parent: parent.transpose()?, steps }));
+        histories.insert(id, Arc::new(History::new(id, parent.transpose()?, steps)));
     }
     let mut list = Vec::new();
     for (record, snapshot) in loaded.checkpoints {
@@ -385,8 +386,7 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
         ensure!(record.faults.len() == program.faults().len(), "a checkpoint has other faults");
         list.push(checkpoint(record, snapshot, history));
     }
-    known.checkpoints =
-        Checkpoints::of(options.checkpoints_max, options.energies.clone(), list, counters.checkpoints);
+    known.checkpoints = Checkpoints::of(&options, list, counters.checkpoints);
     if !lists.productive.is_empty() {
         ensure!(lists.productive.len() == rules, "there are other rules");
         known.productive =

@@ -19,7 +19,7 @@ mod visit;
 mod visited;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,9 @@ pub struct Options {
     pub findings_max: usize,
     /// Bytes that saved states may hold while they wait, about; those beyond are reached again instead.
     pub saved_bytes_max: usize,
+    /// Bytes that the states which were met, and the steps that lead to them, may hold; the check stops beyond, and saves less
+    /// as they grow.
+    pub met_bytes_max: usize,
     /// Alternatives that a choice may have.
     pub alternatives_max: u32,
     /// A state that was met before is not explored again.
@@ -63,6 +66,13 @@ pub struct Options {
     pub lists: bool,
 }
 
+impl Options {
+    /// Whether so many different failures are as many as wanted.
+    fn are_enough(&self, failures: usize) -> bool {
+        self.findings_max > 0 && failures >= self.findings_max
+    }
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options {
@@ -71,6 +81,7 @@ impl Default for Options {
             runs_max: None,
             findings_max: 10,
             saved_bytes_max: 1 << 30,
+            met_bytes_max: 1 << 30,
             alternatives_max: 1 << 16,
             prunes: true,
             reduces: false,
@@ -135,6 +146,8 @@ pub enum Limit {
     Runs,
     /// The time.
     Time,
+    /// The bytes that it may hold.
+    Memory,
     /// The user.
     Interrupt,
     /// One of two orders of independent rules was left out, and something was not seen that may be seen there.
@@ -147,6 +160,7 @@ impl fmt::Display for Limit {
             Limit::Steps => "steps",
             Limit::Runs => "runs",
             Limit::Time => "time",
+            Limit::Memory => "memory",
             Limit::Interrupt => "interrupt",
             Limit::Reduction => "reduction",
         })
@@ -286,7 +300,36 @@ impl Findings {
     }
 
     fn is_full(&self, options: &Options) -> bool {
-        options.findings_max > 0 && self.0.len() >= options.findings_max
+        options.are_enough(self.0.len())
+    }
+}
+
+/// Bytes that the states which were met, the steps that lead there and the paths that failed hold, about.
+#[derive(Default)]
+struct Met(AtomicUsize);
+
+/// Bytes that a state takes in a table of those that were met: a slot, as sparse as such a table may be while it grows.
+const VISITED_BYTES: usize = 128;
+
+impl Met {
+    fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn set(&self, bytes: usize) {
+        self.0.store(bytes, Ordering::Relaxed);
+    }
+
+    /// What ends the check where these, and those that a worker holds beside them, are too many.
+    fn limit(&self, beside: usize, options: &Options) -> Option<Limit> {
+        let bytes = self.0.load(Ordering::Relaxed) + beside;
+        (bytes > options.met_bytes_max).then_some(Limit::Memory)
+    }
+
+    /// Whether one more state may be saved.
+    fn has_room<T: Target>(&self, target: &T, options: &Options) -> bool {
+        let met = self.0.load(Ordering::Relaxed);
+        target.saved_bytes() < options.saved_bytes_max.saturating_sub(met)
     }
 }
 

@@ -371,6 +371,19 @@ fn limits_end_a_check() {
 }
 
 #[test]
+fn a_check_of_endlessly_many_states_ends_where_they_hold_too_much() {
+    for order in ORDERS {
+        let counter = Model::new(0u64, &["count"], &[], |state, _, _, _| {
+            *state += 1;
+            Outcome::Pass
+        });
+        let checked = run(counter, &Options { order, met_bytes_max: 1 << 20, ..Options::default() });
+        assert_eq!((checked.findings.len(), checked.limit), (0, Some(Limit::Memory)));
+        assert!((1_000..10_000).contains(&checked.census.states), "{order:?}: {:?}", checked.census);
+    }
+}
+
+#[test]
 fn progress_says_which_part_of_the_tree_is_done() {
     let done = Mutex::new(Vec::new());
     let goes_on = |progress: &Progress| {

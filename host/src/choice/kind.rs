@@ -119,6 +119,13 @@ impl PartialEq for Value {
     }
 }
 
+impl Value {
+    /// Bytes that it holds beside itself.
+    pub fn shared_bytes(&self) -> usize {
+        if let Value::Bytes(bytes) = self { bytes.len() } else { 0 }
+    }
+}
+
 impl fmt::Display for Value {
     /// As a literal: `true`, `-3`, `0.5`, `b"a\x00"`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

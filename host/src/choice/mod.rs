@@ -34,6 +34,13 @@ pub struct Scripted {
     pub number: u32,
 }
 
+impl Choice {
+    /// Bytes that it holds.
+    pub fn bytes(&self) -> usize {
+        size_of::<Choice>() + self.value.shared_bytes()
+    }
+}
+
 impl Scripted {
     /// Whether there is an alternative after this one.
     pub fn has_next(&self) -> bool {
@@ -103,6 +110,8 @@ pub struct Answers {
     is_in_hole: bool,
     /// What was asked and answered so far in this step.
     pub choices: Vec<Choice>,
+    /// Bytes of the answers in this step and those before it.
+    pub drawn_bytes: u64,
     /// The spans of this step in the order in which they were opened.
     pub spans: Vec<Span>,
     open: Vec<u32>,
@@ -199,6 +208,7 @@ impl Answers {
         };
         let value = fitting
             .unwrap_or_else(|| if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) });
+        self.drawn_bytes += value.shared_bytes() as u64;
         self.choices.push(Choice { kind, value });
         Some(&self.choices[position].value)
     }

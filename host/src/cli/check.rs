@@ -28,7 +28,7 @@ pub(super) struct Check {
     /// Time, at most, such as 90s or 5m, from when the target is built.
     #[arg(long, value_parser = humantime::parse_duration)]
     time: Option<Duration>,
-    /// Stop after this many different failures; 0 is never.
+    /// Stop after this many different failures; 0 is as many as are kept, 10,000.
     #[arg(long, default_value_t = Options::default().findings_max)]
     max_findings: usize,
     /// Threads. No result depends on how many. Depth-first there is one where states are compared, where paths are

@@ -24,7 +24,7 @@ pub(super) struct Explore {
     /// Decides every draw: one seed and number of runs give one result.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Stop after this many different failures, those of the campaign so far counted; 0 is never.
+    /// Stop after this many different failures, those of the campaign so far counted; 0 is as many as are kept, 10,000.
     #[arg(long, default_value_t = 1)]
     max_findings: usize,
     /// Threads. No result depends on how many. [default: one for each core]

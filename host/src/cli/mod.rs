@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use spelunk::budget::{Budget, Over};
+use spelunk::budget::{Budget, COMPILING_MAX, Over};
 use spelunk::console::Console;
 use spelunk::file::TraceFile;
 use spelunk::load::{self, Build};
@@ -60,6 +60,10 @@ pub(crate) struct Cli {
     /// Colours on the terminal.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     color: Color,
+    /// MiB that Spelunk may hold while it compiles a module.
+    #[arg(long, global = true, value_name = "MIB", default_value_t = COMPILING_MAX >> 20,
+        value_parser = clap::value_parser!(u64).range(16..), help_heading = "Limits")]
+    compile_memory: u64,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -234,6 +238,7 @@ impl Cli {
             Color::Never => Some(false),
         };
         let mut output = Output { console: Console::new(colors), report: Report::new(self.json, colors) };
+        budget.limit_compiling(self.compile_memory.saturating_mul(1 << 20));
         let done = match &self.verb {
             Verb::Explore(args) => session(&args.guest, args.config(), &mut output, budget),
             Verb::Check(args) => session(&args.guest, args.config(), &mut output, budget),

@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::Fresh;
 use super::pages::{Held, LEAF, Leaf, NAMES, PAGE, Page, PageTable};
 use super::program::Program;
-use super::saved::{GlobalValue, Reference, SAVED_BYTES, Saved, SavedTable, Snapshot};
+use super::saved::{GlobalValue, Reference, Saved, SavedTable, Snapshot};
 
 /// The form of the records that this version writes and reads.
 const VERSION: u32 = 1;
@@ -290,8 +290,9 @@ impl<'b, B: Blobs> Reader<'b, B> {
         let has_run = rest.bool()?;
         ensure!(!has_run || self.shape.is_function, "it says that the guest is one function, and it is not");
         ensure!(rest.0.is_empty(), "{} bytes follow the record", rest.0.len());
-        let _held = Held::new(SAVED_BYTES);
-        Ok(Snapshot(Arc::new(Saved { memories, globals, tables, dropped, faults, has_run, _held })))
+        let held = Held::new(0);
+        let saved = Saved { memories, globals, tables, dropped, faults, has_run, held };
+        Ok(Snapshot(Arc::new(saved.counted())))
     }
 
     fn memory(&mut self, rest: &mut Bytes<'_>, memory: usize) -> Result<PageTable> {

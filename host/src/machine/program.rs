@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use spelunk_instrumenter::{EdgeMap, Instrumented, Obstacle, Options};
 use wasmtime::{Collector, Config, Engine, ExternType, Linker, Module, Store};
 use xxhash_rust::xxh3::xxh3_128;
@@ -92,7 +91,8 @@ impl Program {
             Some(loaded) => loaded,
             None => {
                 refuse_imports(wasm, &engine, limits.stub_imports)?;
-                let compiled = compile_within(budget, wasm, &limits, &selection, &engine)?;
+                let (bytes, selection, engine) = (wasm.to_vec(), selection.clone(), engine.clone());
+                let compiled = budget.compiling(move || compile(&bytes, &limits, &selection, &engine))??;
                 if let Some((cache, key)) = kept {
                     cache.save(key, &compiled.0, &compiled.1);
                 }
@@ -272,39 +272,6 @@ fn refuse_imports(wasm: &[u8], engine: &Engine, stub_imports: bool) -> Result<()
     let mut store = Store::new(engine, Host::default());
     link(&mut Linker::new(engine), &mut store, &module, stub_imports)
 }
-
-/// As [`compile`], on a thread of its own, for as long as the budget lasts.
-fn compile_within(
-    budget: &Budget,
-    wasm: &[u8],
-    limits: &Limits,
-    selection: &Selection,
-    engine: &Engine,
-) -> Result<(Instrumented, Module)> {
-    let (sender, receiver) = mpsc::channel();
-    let (wasm, limits, selection) = (wasm.to_vec(), *limits, selection.clone());
-    let engine = engine.clone();
-    let work = move || drop(sender.send(compile(&wasm, &limits, &selection, &engine)));
-    let thread = std::thread::Builder::new().name("compiling".to_string()).stack_size(COMPILER_STACK_BYTES);
-    let thread = thread.spawn(work).context("no thread can be started to compile the module")?;
-    loop {
-        match receiver.recv_timeout(POLL) {
-            Ok(compiled) => return compiled,
-            Err(RecvTimeoutError::Timeout) => {
-                budget.check().context("compiling the module did not come to its end")?;
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                let panic = thread.join().expect_err("a thread that sends nothing panics");
-                std::panic::resume_unwind(panic)
-            }
-        }
-    }
-}
-
-/// How often is looked whether compiling may go on.
-const POLL: Duration = Duration::from_millis(10);
-/// Types and expressions nest, and are read by recursion.
-const COMPILER_STACK_BYTES: usize = 16 << 20;
 
 /// Instruments and compiles a module. The instrumented bytes are not needed once they are compiled.
 fn compile(

@@ -21,10 +21,19 @@ pub(super) struct Saved {
     pub(super) faults: Vec<bool>,
     /// The guest is one function, and it was called.
     pub(super) has_run: bool,
-    pub(super) _held: Held,
+    /// What it holds beside the pages and the tables, which are counted by themselves.
+    pub(super) held: Held,
 }
 
 impl Saved {
+    /// The same, and what it holds is counted.
+    pub(super) fn counted(mut self) -> Saved {
+        let lists =
+            size_of_val(&*self.globals) + size_of_val(&*self.tables) + self.dropped.len() + self.faults.len();
+        self.held = Held::new(SAVED_BYTES + lists);
+        self
+    }
+
     /// Of no state.
     pub(super) fn nothing() -> Saved {
         Saved {
@@ -34,7 +43,7 @@ impl Saved {
             dropped: Vec::new(),
             faults: Vec::new(),
             has_run: false,
-            _held: Held::new(0),
+            held: Held::new(0),
         }
     }
 }

@@ -13,7 +13,7 @@ use super::functions::Functions;
 use super::host::{Host, Private};
 use super::memory::{EXHAUSTED, Memories, View, was_ended};
 use super::pages::{self, Blocks, Hashing, Held, PageTable};
-use super::saved::{GlobalValue, SAVED_BYTES, Saved, SavedTable, Snapshot, digest};
+use super::saved::{GlobalValue, Saved, SavedTable, Snapshot, digest};
 use super::scan;
 use super::stack::ShadowStack;
 use super::watchdog::Place;
@@ -337,9 +337,9 @@ impl State {
             dropped: dropped.unwrap_or_default(),
             faults: store.data().guest.faults.clone(),
             has_run: store.data().guest.has_run,
-            _held: Held::new(SAVED_BYTES + size_of_val(&self.values[..])),
+            held: Held::new(0),
         };
-        Snapshot(Arc::new(saved))
+        Snapshot(Arc::new(saved.counted()))
     }
 
     /// Reads the tables that were written into `resident`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rand::{Rng, RngExt};
 
-use super::energy::History;
+use super::history::History;
 use super::mutate::{mutated, renewed};
 use crate::choice::Value;
 use crate::trace::Action;
@@ -160,7 +160,7 @@ mod tests {
             let choice = Choice { kind: Kind::Index { n: 100 }, value: Value::Index(number) };
             steps.chose(&mut vec![choice], &mut Vec::new());
         }
-        Arc::new(History { id: 0, parent, steps })
+        Arc::new(History::new(0, parent, steps))
     }
 
     fn followed(continuation: &mut Continuation) -> Vec<(u16, Option<Value>)> {
@@ -188,7 +188,7 @@ mod tests {
             let mut steps = Trace::default();
             steps.push(Action::Rule(0), 1);
             steps.chose(&mut numbers.map(choice).collect(), &mut Vec::new());
-            History { id: 0, parent: None, steps }
+            History::new(0, None, steps)
         };
         let (one, other) = (of(100..110), of(500..505));
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
-use crate::choice::Choice;
-use crate::trace::Trace;
+use super::Options;
+use super::history::{History, held_bytes};
 
 /// How to choose what to start a run from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,53 +49,6 @@ impl Default for Energies {
     }
 }
 
-/// The steps that lead to a checkpoint: those since the checkpoint it came from, and that one's.
-#[derive(Debug)]
-pub struct History {
-    /// The number of the checkpoint that it leads to; 0 of the start.
-    pub id: u64,
-    /// Where it came from.
-    pub parent: Option<Arc<History>>,
-    /// The steps from there.
-    pub steps: Trace,
-}
-
-impl History {
-    /// That of a run that starts fresh.
-    pub fn start() -> History {
-        History { id: 0, parent: None, steps: Trace::default() }
-    }
-
-    /// The choices of the last step.
-    pub fn last_choices(&self) -> &[Choice] {
-        self.steps.steps().last().map_or(&[], |step| self.steps.choices(step))
-    }
-
-    /// All steps from the start of the run.
-    pub fn flatten(&self, out: &mut Trace) {
-        let mut chain = vec![self];
-        while let Some(parent) = &chain[chain.len() - 1].parent {
-            chain.push(parent);
-        }
-        for history in chain.into_iter().rev() {
-            out.extend(&history.steps, history.steps.len());
-        }
-    }
-}
-
-impl Drop for History {
-    /// Lets go of a long chain one by one, since dropping it recursively would take as many stack frames.
-    fn drop(&mut self) {
-        let mut next = self.parent.take();
-        while let Some(history) = next {
-            next = match Arc::try_unwrap(history) {
-                Ok(mut history) => history.parent.take(),
-                Err(_) => None,
-            };
-        }
-    }
-}
-
 /// A saved state from which runs start.
 #[derive(Clone, Debug)]
 pub struct Checkpoint<S> {
@@ -129,6 +82,10 @@ pub struct Checkpoints<S> {
     list: Vec<Checkpoint<S>>,
     /// How many are kept.
     max: usize,
+    /// Bytes that their histories may hold together.
+    bytes_max: u64,
+    /// Bytes that their histories hold, at most.
+    bytes: u64,
     energies: Energies,
     /// How many were saved in all, the evicted ones too.
     saved: u64,
@@ -137,14 +94,26 @@ pub struct Checkpoints<S> {
 }
 
 impl<S> Checkpoints<S> {
-    /// No checkpoints, of which at most `max` will be kept.
-    pub fn new(max: usize, energies: Energies) -> Checkpoints<S> {
-        Checkpoints { list: Vec::new(), max, energies, saved: 0, weights: None }
+    /// No checkpoints, of which as many will be kept as the options say.
+    pub fn new(options: &Options) -> Checkpoints<S> {
+        Checkpoints {
+            list: Vec::new(),
+            max: options.checkpoints_max,
+            bytes_max: options.history_bytes_max,
+            bytes: 0,
+            energies: options.energies.clone(),
+            saved: 0,
+            weights: None,
+        }
     }
 
     /// These checkpoints, of `saved` in all.
-    pub fn of(max: usize, energies: Energies, list: Vec<Checkpoint<S>>, saved: u64) -> Checkpoints<S> {
-        Checkpoints { list, saved, ..Checkpoints::new(max, energies) }
+    pub fn of(options: &Options, list: Vec<Checkpoint<S>>, saved: u64) -> Checkpoints<S> {
+        let mut checkpoints = Checkpoints::new(options);
+        list.into_iter().for_each(|checkpoint| checkpoints.push(checkpoint));
+        checkpoints.saved = saved;
+        while checkpoints.evict().is_some() {}
+        checkpoints
     }
 
     /// How many are kept now.
@@ -177,38 +146,45 @@ impl<S> Checkpoints<S> {
         self.list.iter().any(|checkpoint| checkpoint.state == state)
     }
 
-    /// Saves a checkpoint with the energy of a new one. Where there are too many, the one with the lowest
-    /// energy goes, the oldest of those; its index is returned.
-    pub fn save(&mut self, mut checkpoint: Checkpoint<S>) -> Option<usize> {
+    /// Saves a checkpoint with the energy of a new one. [`Checkpoints::evict`] is to follow.
+    pub fn save(&mut self, mut checkpoint: Checkpoint<S>) {
         checkpoint.energy = self.energies.start;
-        self.weights = None;
-        self.list.push(checkpoint);
         self.saved += 1;
-        (self.list.len() > self.max).then(|| self.evict())
+        self.push(checkpoint);
     }
 
-    /// Drops the checkpoint with the lowest energy, the oldest of those; its index.
-    fn evict(&mut self) -> usize {
+    fn push(&mut self, checkpoint: Checkpoint<S>) {
+        self.weights = None;
+        self.bytes += checkpoint.history.own_bytes();
+        self.list.push(checkpoint);
+    }
+
+    /// Where there are too many, or their histories hold too much, drops the one with the lowest energy, the oldest of
+    /// those; its index.
+    pub fn evict(&mut self) -> Option<usize> {
+        if self.bytes > self.bytes_max {
+            self.bytes = held_bytes(self.list.iter().map(|checkpoint| &checkpoint.history));
+        }
+        if self.list.len() <= self.max && (self.bytes <= self.bytes_max || self.list.len() < 2) {
+            return None;
+        }
         let energy = |index: &usize| self.list[*index].energy;
-        let lowest = (0..self.list.len()).min_by(|a, b| energy(a).total_cmp(&energy(b)));
-        let lowest = lowest.expect("there are more than the maximum");
+        let lowest = (0..self.list.len()).min_by(|a, b| energy(a).total_cmp(&energy(b)))?;
+        self.weights = None;
         self.list.remove(lowest);
-        lowest
+        Some(lowest)
     }
 
     /// Takes over checkpoints that were saved elsewhere, with their energy, of `saved` in all. Those whose state is known
     /// are left out, and where there are too many, those with the lowest energy go.
     pub fn adopt(&mut self, others: impl Iterator<Item = Checkpoint<S>>, saved: u64) {
-        self.weights = None;
         for checkpoint in others {
             if checkpoint.state.is_none() || !self.holds(checkpoint.state) {
-                self.list.push(checkpoint);
+                self.push(checkpoint);
             }
         }
         self.saved += saved;
-        while self.list.len() > self.max {
-            self.evict();
-        }
+        while self.evict().is_some() {}
     }
 
     /// Keeps the checkpoints for which this holds.
@@ -340,7 +316,8 @@ mod tests {
     use rand::rngs::Xoshiro256PlusPlus;
 
     fn checkpoints(energies: &[f64], max: usize) -> Checkpoints<()> {
-        let mut checkpoints = Checkpoints::new(max, Energies::default());
+        let options = Options { checkpoints_max: max, ..Options::default() };
+        let mut checkpoints = Checkpoints::new(&options);
         for energy in energies {
             checkpoints.save(checkpoint());
             let last = checkpoints.len() - 1;
@@ -389,7 +366,8 @@ mod tests {
     #[test]
     fn the_lowest_energy_is_evicted() {
         let mut list = checkpoints(&[3.0, 0.5, 2.0], 3);
-        assert_eq!(list.save(checkpoint()), Some(1));
+        list.save(checkpoint());
+        assert_eq!((list.evict(), list.evict()), (Some(1), None));
         let energies: Vec<f64> = list.list.iter().map(|c| c.energy).collect();
         assert_eq!(energies, [3.0, 2.0, 1.0]);
         assert_eq!(list.saved(), 4);
@@ -461,14 +439,5 @@ mod tests {
         let found = |sum| weights.find(sum);
         assert_eq!([0.0, 0.5, 1.0, 2.5, 3.0, 3.25, 3.5, 7.0].map(found), [0, 0, 2, 2, 3, 3, 4, 4]);
         assert_eq!(weights.sum(), 7.5);
-    }
-
-    #[test]
-    fn a_long_history_is_dropped_without_recursion() {
-        let mut history = Arc::new(History::start());
-        for _ in 0..1_000_000 {
-            history = Arc::new(History { id: 0, parent: Some(history), steps: Trace::default() });
-        }
-        drop(history);
     }
 }

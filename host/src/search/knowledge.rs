@@ -8,7 +8,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::energy::{Checkpoints, History, Strategy};
+use super::energy::{Checkpoints, Strategy};
+use super::history::History;
 use super::{Options, Progress};
 use crate::choice::{Value, mix};
 use crate::coverage::EdgeSet;
@@ -21,6 +22,14 @@ pub type Values = Arc<[Value]>;
 
 /// Choices of a rule that once found an edge, kept to be changed and tried again.
 pub(super) const PRODUCTIVE_MAX: usize = 64;
+
+/// Bytes that all of them may hold.
+pub(super) const PRODUCTIVE_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes that choices hold.
+pub(super) fn bytes_of(values: &Values) -> usize {
+    size_of_val(&**values) + values.iter().map(Value::shared_bytes).sum::<usize>()
+}
 
 /// What an exploration knows.
 #[derive(Clone)]
@@ -105,7 +114,7 @@ impl<S> Knowledge<S> {
             seen: EdgeSet::default(),
             edges: Vec::new(),
             scores: Scores::new(),
-            checkpoints: Checkpoints::new(options.checkpoints_max, options.energies.clone()),
+            checkpoints: Checkpoints::new(options),
             productive: vec![Vec::new(); rules],
             findings: Vec::new(),
             tally: Tally { counts: declared, ..Tally::default() },
@@ -138,6 +147,11 @@ impl<S> Knowledge<S> {
             checkpoints: self.checkpoints.saved(),
             findings: self.findings.len(),
         }
+    }
+
+    /// Bytes that the choices which are tried again hold.
+    pub(super) fn productive_bytes(&self) -> usize {
+        self.productive.iter().flatten().map(bytes_of).sum()
     }
 
     /// Whether this failure was found before.

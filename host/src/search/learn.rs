@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use rand::RngExt;
 
-use super::energy::{Checkpoint, History};
-use super::knowledge::PRODUCTIVE_MAX;
+use super::energy::Checkpoint;
+use super::history::History;
+use super::knowledge::{PRODUCTIVE_BYTES_MAX, PRODUCTIVE_MAX, Values, bytes_of};
 use super::run::{Known, Runner};
 use crate::outcome::{Failure, Found};
 use crate::target::Target;
 use crate::trace::{Action, Trace};
+
+/// Bytes that the steps to a checkpoint may hold.
+const WAY_BYTES_MAX: u64 = 16 << 20;
 
 impl<T: Target> Runner<'_, T> {
     /// Learns which edges the last step saw first, and which scores rose; how many.
@@ -38,8 +42,12 @@ impl<T: Target> Runner<'_, T> {
         if choices.is_empty() {
             return;
         }
-        let values = choices.iter().map(|choice| choice.value.clone()).collect();
-        let productive = &mut known.learn().productive[usize::from(rule)];
+        let values: Values = choices.iter().map(|choice| choice.value.clone()).collect();
+        let known = known.learn();
+        if known.productive_bytes() + bytes_of(&values) > PRODUCTIVE_BYTES_MAX {
+            return;
+        }
+        let productive = &mut known.productive[usize::from(rule)];
         if productive.len() < PRODUCTIVE_MAX {
             productive.push(values);
         } else {
@@ -58,10 +66,13 @@ impl<T: Target> Runner<'_, T> {
         if state.is_some() && (state == known.base_state || known.checkpoints.holds(state)) {
             return;
         }
+        if self.history.bytes() + self.trace.bytes() > WAY_BYTES_MAX {
+            return;
+        }
         let steps = self.trace.clone();
         self.trace.clear();
         let id = known.checkpoints.saved() + 1;
-        let history = Arc::new(History { id, parent: Some(self.history.clone()), steps });
+        let history = Arc::new(History::new(id, Some(self.history.clone()), steps));
         self.history = history.clone();
         let checkpoint = Checkpoint {
             id,
@@ -77,12 +88,14 @@ impl<T: Target> Runner<'_, T> {
             run,
             selected: 0,
         };
-        let evicted = known.checkpoints.save(checkpoint);
-        self.checkpoint = match (self.checkpoint, evicted) {
-            (Some(index), Some(evicted)) if index == evicted => None,
-            (Some(index), Some(evicted)) if index > evicted => Some(index - 1),
-            (unmoved, _) => unmoved,
-        };
+        known.checkpoints.save(checkpoint);
+        while let Some(evicted) = known.checkpoints.evict() {
+            self.checkpoint = match self.checkpoint {
+                Some(index) if index == evicted => None,
+                Some(index) if index > evicted => Some(index - 1),
+                unmoved => unmoved,
+            };
+        }
     }
 
     pub(super) fn found(&mut self, known: &mut Known<'_, T::Snapshot>, failure: Failure) {

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::energy::{Checkpoint, History};
+use super::energy::Checkpoint;
+use super::history::History;
 use super::knowledge::{Knowledge, PRODUCTIVE_MAX};
 use crate::outcome::Found;
 use crate::trace::Trace;
@@ -91,7 +92,7 @@ fn renumbered(history: &Arc<History>, ids: u64, known: &mut BTreeMap<u64, Arc<Hi
     for history in chain.into_iter().rev() {
         let mut steps = Trace::default();
         steps.extend(&history.steps, history.steps.len());
-        let same = Arc::new(History { id: ids + history.id, parent: parent.take(), steps });
+        let same = Arc::new(History::new(ids + history.id, parent.take(), steps));
         known.insert(history.id, same.clone());
         parent = Some(same);
     }

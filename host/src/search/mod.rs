@@ -7,6 +7,7 @@
 mod choose;
 mod continuation;
 pub mod energy;
+mod history;
 mod knowledge;
 mod learn;
 mod merge;
@@ -25,6 +26,7 @@ use crate::trace::Trace;
 use energy::{Checkpoints, Energies, Strategy};
 use run::{Held, Known, Ran, Runner};
 
+pub use history::History;
 pub use knowledge::{Knowledge, Tally, Values};
 pub use merge::cover;
 pub use replant::{Planted, edges_of};
@@ -58,6 +60,8 @@ pub struct Options {
     /// Bytes that saved states may hold. Beyond, those of the checkpoints with the lowest energy are let go, and
     /// reached again by replaying; no result depends on it.
     pub saved_bytes_max: usize,
+    /// Bytes that the steps which lead to checkpoints may hold. Beyond, the checkpoints with the lowest energy are dropped.
+    pub history_bytes_max: u64,
 }
 
 impl Default for Options {
@@ -75,6 +79,7 @@ impl Default for Options {
             checkpoints_max: 256,
             energies: Energies::default(),
             saved_bytes_max: 1 << 30,
+            history_bytes_max: 256 << 20,
         }
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Options;
-use super::energy::{Checkpoint, History};
+use super::energy::Checkpoint;
+use super::history::History;
 use super::knowledge::Knowledge;
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
@@ -85,7 +86,7 @@ impl<S: Clone> Knowledge<S> {
             state,
             faults,
             step: steps.len() as u32,
-            history: Arc::new(History { id, parent: Some(self.start.clone()), steps }),
+            history: Arc::new(History::new(id, Some(self.start.clone()), steps)),
             energy: energy.max(options.energies.floor),
             new_edges: new,
             run,

@@ -7,7 +7,8 @@ use rand::{RngExt, SeedableRng};
 
 use super::Options;
 use super::continuation::Continuation;
-use super::energy::{History, Strategy};
+use super::energy::Strategy;
+use super::history::History;
 use super::knowledge::{Knowledge, Plan};
 use crate::choice::{Chooser, Value, small_seed};
 use crate::coverage::EdgeSet;
@@ -17,6 +18,9 @@ use crate::trace::{Action, Trace};
 
 /// So many runs in the beginning draw small values only.
 const SMALL_RUNS: u64 = 64;
+
+/// A run ends after the step with which its answers have so many bytes.
+const DRAWN_BYTES_MAX: u64 = 8 << 20;
 
 /// What a run knows when it starts, and what it learns.
 pub(super) struct Known<'k, S> {
@@ -164,6 +168,7 @@ impl<'t, T: Target> Runner<'t, T> {
         (self.is_rejected, self.is_stopped) = (false, false);
         self.rng = known.plan.rng.clone();
         self.trace.clear();
+        self.chooser.drawn_bytes = 0;
         self.checkpoint = known.plan.checkpoint;
         let is_guided = self.checkpoint.is_some();
         self.draw_continuation(&known);
@@ -213,6 +218,9 @@ impl<'t, T: Target> Runner<'t, T> {
             };
             if flow == Flow::End {
                 return;
+            }
+            if self.trace.is_full() || self.chooser.drawn_bytes > DRAWN_BYTES_MAX {
+                break;
             }
         }
         if !self.target.has_teardown() {

@@ -377,3 +377,42 @@ fn a_run_that_was_stopped_never_was() {
     }
     assert!(whole > 50 && torn > 0, "{whole} {torn}");
 }
+
+/// A rule that draws 100,000 bytes, and takes one of four branches, other ones with each step.
+fn bytes() -> Model<u32> {
+    Model::new(0, &["draw"], &[], |at, _, chooser, edge| {
+        let branch = match chooser.choose(Kind::Bytes { min: 100_000, max: 100_000 }) {
+            Value::Bytes(bytes) => u32::from(bytes[0] % 4),
+            other => unreachable!("{other:?}"),
+        };
+        edge((*at * 4 + branch).min(255));
+        *at += 1;
+        Outcome::Pass
+    })
+}
+
+#[test]
+fn steps_to_checkpoints_hold_no_more_than_they_may() {
+    let kept = |history_bytes_max| {
+        let mut model = bytes();
+        let options = Options { history_bytes_max, steps_max: 200, ..Options::default() };
+        let mut explorer = Explorer::new(&mut model, options);
+        explorer.explore(|progress| progress.runs < 100);
+        let histories = explorer.checkpoints().iter().map(|checkpoint| &checkpoint.history);
+        let bytes = history::held_bytes(histories);
+        assert!(bytes <= history_bytes_max, "{bytes}");
+        (explorer.checkpoints().saved(), explorer.checkpoints().len())
+    };
+    assert_eq!(kept(64 << 20), (65, 65));
+    assert_eq!(kept(6 << 20), (230, 11));
+}
+
+#[test]
+fn a_run_ends_once_its_answers_hold_much() {
+    let mut model = bytes();
+    let options = Options { strategy: Strategy::Random, steps_max: 1_000_000, ..Options::default() };
+    let mut explorer = Explorer::new(&mut model, options);
+    explorer.explore(|progress| progress.runs < 1);
+    // With 8 MiB: the step that goes beyond is the last.
+    assert_eq!(explorer.progress().steps, 84);
+}

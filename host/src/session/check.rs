@@ -66,8 +66,9 @@ impl Work<'_> {
             // What no snapshot holds may differ where all else is equal.
             prunes: options.prunes && !program.is_function() && program.obstacles().is_empty(),
             runs_max: config.runs,
-            findings_max: config.findings_max,
+            findings_max: config.findings(),
             saved_bytes_max: config.memory,
+            met_bytes_max: config.memory,
             ..options.clone()
         }
     }
@@ -217,6 +218,7 @@ fn limit_text(limit: Limit, options: &Options) -> String {
         }
         Limit::Runs => "the bound on runs was reached (--runs)".to_string(),
         Limit::Time => "the time was up (--time)".to_string(),
+        Limit::Memory => "the states took up the memory (--memory)".to_string(),
         Limit::Interrupt => "it was interrupted".to_string(),
         Limit::Reduction => {
             "of independent rules one order was left out, which may show what was not seen (--reduce)"

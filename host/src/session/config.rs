@@ -30,7 +30,8 @@ pub struct Config {
     pub runs: Option<u64>,
     /// Time, at most, from when the target is built.
     pub time: Option<Duration>,
-    /// Stop after this many different failures, of an exploration those of the campaign so far counted; 0 is never.
+    /// Stop after this many different failures, of an exploration those of the campaign so far counted; 0 is after
+    /// [`FINDINGS_MAX`], and more are never kept.
     pub findings_max: usize,
     /// Threads; by default one for each core. No result depends on how many.
     pub workers: Option<NonZero<usize>>,
@@ -57,6 +58,9 @@ pub struct Config {
     /// How commands that reproduce a finding call the tool.
     pub program: String,
 }
+
+/// Different failures after which a session stops, however many are wanted.
+pub const FINDINGS_MAX: usize = 10_000;
 
 /// What to do with a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -139,6 +143,14 @@ impl Config {
             seeds: None,
             report: None,
             program: "spelunk".to_string(),
+        }
+    }
+
+    /// Different failures after which to stop.
+    pub(super) fn findings(&self) -> usize {
+        match self.findings_max {
+            0 => FINDINGS_MAX,
+            max => max.min(FINDINGS_MAX),
         }
     }
 

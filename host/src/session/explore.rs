@@ -14,6 +14,7 @@ use crate::budget::Over;
 use crate::campaign::{Campaign, Settings};
 use crate::disk;
 use crate::machine::{Edges, Machine};
+use crate::outcome;
 use crate::property::Property;
 use crate::report;
 use crate::search::energy::Strategy;
@@ -65,6 +66,15 @@ pub enum End {
     Nondeterminism,
 }
 
+/// Bytes that the steps which lead to checkpoints may hold, however little saved states may.
+const HISTORY_BYTES_MIN: u64 = 32 << 20;
+/// Bytes of findings after which an exploration stops.
+const FOUND_BYTES_MAX: u64 = 64 << 20;
+
+fn found_bytes(found: &outcome::Found) -> u64 {
+    found.trace.bytes() + found.failure.message.len() as u64
+}
+
 /// An exploration under way.
 struct Search<'w, 's, 'm> {
     work: &'w Work<'s>,
@@ -74,6 +84,8 @@ struct Search<'w, 's, 'm> {
     /// The index of the first of the explorer's findings that was not told.
     next: usize,
     told: Vec<Finding>,
+    /// Bytes that the findings hold.
+    found_bytes: u64,
     is_flaky: bool,
     runs_max: u64,
     telling: Duration,
@@ -90,6 +102,7 @@ impl Work<'_> {
         }
         let options = Options {
             saved_bytes_max: if config.uses_snapshots { config.memory } else { 0 },
+            history_bytes_max: (config.memory as u64 / 4).max(HISTORY_BYTES_MIN),
             ..settings.options(machines[0].program())?
         };
         let saved = self.replay_saved(&mut machines[0])?;
@@ -98,6 +111,7 @@ impl Work<'_> {
             campaign.set_bytes_max(config.store_max.unwrap_or(u64::MAX));
         }
         let runs_before = explorer.progress().runs;
+        let found_bytes = explorer.findings().take(reported).map(found_bytes).sum();
         let mut search = Search {
             work: self,
             explorer,
@@ -105,6 +119,7 @@ impl Work<'_> {
             saved,
             next: reported,
             told: Vec::new(),
+            found_bytes,
             is_flaky: false,
             runs_max: config.runs.unwrap_or(if config.time.is_none() { RUNS } else { u64::MAX }),
             telling: Duration::ZERO,
@@ -229,12 +244,13 @@ impl Search<'_, '_, '_> {
             let found = self.explorer.findings().nth(self.next).cloned();
             let Some(found) = found else { return Ok(()) };
             self.next += 1;
+            self.found_bytes += found_bytes(&found);
             self.found(&found, started)?;
         }
     }
 
     /// Tells a finding of this session, unless an earlier one told it.
-    fn found(&mut self, found: &crate::outcome::Found, started: Instant) -> Result<()> {
+    fn found(&mut self, found: &outcome::Found, started: Instant) -> Result<()> {
         if let Some(told) = self.told.iter_mut().find(|told| told.failure.is_same(&found.failure)) {
             told.run = found.run;
             let text = format!("{} in run {}; it is reported above", found.failure, found.run);
@@ -252,8 +268,7 @@ impl Search<'_, '_, '_> {
     }
 
     fn has_enough(&self) -> bool {
-        let max = self.work.guest.config.findings_max;
-        max > 0 && self.next >= max
+        self.next >= self.work.guest.config.findings() || self.found_bytes >= FOUND_BYTES_MAX
     }
 
     fn is_over(&self, runs: u64) -> bool {

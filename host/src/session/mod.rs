@@ -38,7 +38,7 @@ use crate::load;
 use crate::machine::{Cache, Edges, Limits, Machine, Program, Selection};
 
 pub use check::CheckedTarget;
-pub use config::{Caching, Config, Job, Keep};
+pub use config::{Caching, Config, FINDINGS_MAX, Job, Keep};
 pub use error::{Error, ErrorKind};
 pub use event::{Begin, Event, Observer};
 pub use explore::{End, Explored};

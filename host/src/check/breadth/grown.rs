@@ -2,8 +2,9 @@
 
 use super::worker::Job;
 use crate::check::sleep::Rules;
-use crate::check::{Census, End, Trouble};
+use crate::check::{Census, End, Options, Trouble, VISITED_BYTES};
 use crate::choice::Scripted;
+use crate::outcome::Failure;
 use crate::trace::Action;
 
 /// What the states of a chunk led to.
@@ -48,6 +49,20 @@ pub(super) struct Run {
     pub(super) number: u64,
 }
 
+impl Run {
+    fn bytes(&self) -> usize {
+        let script = self.step.as_ref().map_or(0, |(_, script)| size_of_val(&**script));
+        let message = if let End::Failed(failure) = &self.end { failure.message.len() } else { 0 };
+        size_of::<Run>() + script + message
+    }
+}
+
+/// Whether none of these paths failed so.
+fn is_new(runs: &[Run], failure: &Failure) -> bool {
+    let is_same = |run: &Run| matches!(&run.end, End::Failed(known) if known.is_same(failure));
+    !runs.iter().any(is_same)
+}
+
 impl<S> Grown<S> {
     pub(super) fn new(first: usize) -> Grown<S> {
         Grown {
@@ -62,7 +77,10 @@ impl<S> Grown<S> {
 
     /// Records what a step from the last node led to under all its answers: all of it at once, so that nothing of a
     /// step counts that was tried in vain.
-    pub(super) fn record(&mut self, led: &mut Led<S>) {
+    pub(super) fn record(&mut self, led: &mut Led<S>, options: &Options) {
+        if !options.lists {
+            led.runs.retain(|run| matches!(&run.end, End::Failed(failure) if is_new(&self.runs, failure)));
+        }
         let node = self.nodes.last_mut().expect("it was just begun");
         let before = node.census.runs;
         node.census.add(&led.census);
@@ -91,6 +109,8 @@ pub(super) struct Led<S> {
     pub(super) scripts: Vec<Scripted>,
     pub(super) is_bound: bool,
     pub(super) is_cut: bool,
+    /// Bytes that all this holds, about.
+    pub(super) bytes: usize,
 }
 
 impl<S> Default for Led<S> {
@@ -102,22 +122,34 @@ impl<S> Default for Led<S> {
             scripts: Vec::new(),
             is_bound: false,
             is_cut: false,
+            bytes: 0,
         }
     }
 }
 
 impl<S> Led<S> {
-    /// Counts a path that ended, and keeps it where it is told.
+    /// Counts a path that ended, and keeps it where it is told: of those that fail, as many different ones as may count.
     pub(super) fn ended(
         &mut self,
         end: End,
-        lists: bool,
+        options: &Options,
         step: impl FnOnce() -> Option<(Action, Vec<Scripted>)>,
     ) {
         self.census.runs += 1;
         self.census.rejected += u64::from(end == End::Rejected);
-        if lists || matches!(end, End::Failed(_)) {
-            self.runs.push(Run { step: step(), end, number: self.census.runs });
+        let is_told = options.lists
+            || matches!(&end, End::Failed(failure) if !options.are_enough(self.runs.len()) && is_new(&self.runs, failure));
+        if is_told {
+            let run = Run { step: step(), end, number: self.census.runs };
+            self.bytes += run.bytes();
+            self.runs.push(run);
         }
+    }
+
+    /// A state that may be new, by these answers.
+    pub(super) fn arrived(&mut self, child: Child<S>, script: &[Scripted]) {
+        self.bytes += size_of::<Child<S>>() + VISITED_BYTES + size_of_val(script);
+        self.scripts.extend_from_slice(script);
+        self.children.push(child);
     }
 }

@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::path;
 use super::sleep::{self, Independence};
 use super::{
-    Census, Checked, End, Findings, GoesOn, Limit, Options, Progress, Stop, Told, Trouble, in_parallel, lock,
+    Census, Checked, End, Findings, GoesOn, Limit, Met, Options, Progress, Stop, Told, Trouble, in_parallel,
+    lock,
 };
 use crate::choice::Scripted;
 use crate::target::Target;
@@ -49,6 +50,7 @@ where
         stack_bytes: targets[0].stack_bytes(),
         independence: Independence::of(&targets[0], options.reduces),
         claims: Claims::new(),
+        met: Met::default(),
         stop: Stop::default(),
         limit: Mutex::new(None),
         progress: Mutex::new(Progress::default()),
@@ -118,6 +120,7 @@ struct Shared<'a> {
     stack_bytes: Option<usize>,
     independence: Independence,
     claims: Claims,
+    met: Met,
     stop: Stop,
     limit: Mutex<Option<Limit>>,
     progress: Mutex<Progress>,
@@ -185,6 +188,7 @@ impl<S: Clone> Check<'_, S> {
                 Job { nodes: &self.nodes, round: round.clone(), depth, is_start, runs: self.census.runs };
             let grown = grow(workers, self.shared.stack_bytes, &job);
             self.merge(round.start, grown, next)?;
+            self.shared.met.set(self.nodes.bytes());
             first = round.end;
             self.report((level.end - first) + (self.nodes.list.len() - next));
         }

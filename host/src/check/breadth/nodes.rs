@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use crate::check::VISITED_BYTES;
 use crate::check::lock;
 use crate::check::path;
 use crate::check::sleep::{self, Rules};
@@ -110,6 +111,13 @@ impl<S> Nodes<S> {
         }
         self.saved.push(saved);
         index
+    }
+
+    /// Bytes that the states and the steps that lead to them hold, about, without what is saved.
+    pub(super) fn bytes(&self) -> usize {
+        let state = size_of::<Node>() + size_of::<Option<S>>() + VISITED_BYTES;
+        let asleep = size_of::<Asleep>() + VISITED_BYTES;
+        self.list.len() * state + self.asleep.len() * asleep + size_of_val(&*self.scripts)
     }
 
     pub(super) fn script(&self, node: u32, script: &mut Vec<Scripted>) {

@@ -157,10 +157,10 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         self.led.is_bound = here.is_bound;
         if let Some(end) = here.end {
             let further = Here::further(&end).map(|action| (action, Vec::new()));
-            self.led.ended(end, self.shared.options.lists, || further);
+            self.led.ended(end, self.shared.options, || further);
             self.untold.runs += 1;
         }
-        grown.record(&mut self.led);
+        self.record(grown);
     }
 
     /// In some states tries both orders of rules that are declared independent.
@@ -258,7 +258,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         if !can_be_undone || !self.in_order(job, start, action)? {
             self.queue(job, start, action, grown.runs_so_far(job))?;
         }
-        grown.record(&mut self.led);
+        self.record(grown);
         Ok(())
     }
 
@@ -343,6 +343,12 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         Ok(())
     }
 
+    /// Records what the step led to.
+    fn record(&mut self, grown: &mut Grown<T::Snapshot>) {
+        self.shared.met.add(self.led.bytes);
+        grown.record(&mut self.led, self.shared.options);
+    }
+
     fn asked(&mut self, choices: u64) {
         self.led.census.choices += choices;
         self.untold.choices += choices;
@@ -411,7 +417,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             Visit::Asks(_) => unreachable!("it was performed to its end"),
         };
         self.untold.runs += 1;
-        self.led.ended(end, self.shared.options.lists, || Some((action, self.script.clone())));
+        self.led.ended(end, self.shared.options, || Some((action, self.script.clone())));
         Ok(())
     }
 
@@ -441,10 +447,10 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
                 return Ok(());
             }
         }
-        let has_room = self.visitor.target.saved_bytes() < self.shared.options.saved_bytes_max;
+        let has_room = self.shared.met.has_room(self.visitor.target, self.shared.options);
         let saved = if has_room { self.visitor.target.snapshot() } else { None };
-        self.led.scripts.extend_from_slice(&self.script);
-        self.led.children.push(Child { action, script: self.script.len(), state, sleep, saved });
+        let child = Child { action, script: self.script.len(), state, sleep, saved };
+        self.led.arrived(child, &self.script);
         Ok(())
     }
 
@@ -456,7 +462,9 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         }
         let mut progress = lock(&self.shared.progress);
         progress.census.add(&std::mem::take(&mut self.untold));
-        if let Some(limit) = (self.shared.goes_on)(&progress) {
+        let beside = self.led.bytes + size_of_val(&*self.prefixes) + size_of_val(&*self.script);
+        let limit = self.shared.met.limit(beside, self.shared.options);
+        if let Some(limit) = limit.or_else(|| (self.shared.goes_on)(&progress)) {
             lock(&self.shared.limit).get_or_insert(limit);
             self.shared.stop.set();
         }

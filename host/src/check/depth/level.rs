@@ -47,6 +47,11 @@ impl<S> Level<S> {
         }
     }
 
+    /// Bytes that it holds, about, without what is saved.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Level<S>>() + size_of_val(&*self.actions) + size_of_val(&*self.script)
+    }
+
     pub(super) fn has_alternative(&self) -> bool {
         self.at + 1 < self.end
     }

@@ -13,7 +13,7 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::sleep::Independence;
 use super::{
-    Census, Checked, Findings, GoesOn, Limit, Options, Progress, Stop, Told, Trouble, in_parallel, lock,
+    Census, Checked, Findings, GoesOn, Limit, Met, Options, Progress, Stop, Told, Trouble, in_parallel, lock,
 };
 use crate::outcome::Failure;
 use crate::target::Target;
@@ -56,6 +56,7 @@ struct Shared<'a, S> {
     changed: Condvar,
     /// Tasks that are waited for and not in the queue yet.
     wanted: AtomicUsize,
+    met: Met,
     stop: Stop,
     limit: Mutex<Option<Limit>>,
     tasks: Mutex<Vec<Task>>,
@@ -99,6 +100,7 @@ where
         queue: Mutex::new(Queue { tasks: vec![Vec::new()], waiting: 0 }),
         changed: Condvar::new(),
         wanted: AtomicUsize::new(0),
+        met: Met::default(),
         stop: Stop::default(),
         limit: Mutex::new(None),
         tasks: Mutex::new(Vec::new()),
@@ -185,11 +187,10 @@ impl<S> Shared<'_, S> {
             return;
         }
         failures.insert(id, place.clone());
-        let max = self.options.findings_max;
-        if max > 0 && failures.len() >= max {
+        if self.options.are_enough(failures.len()) {
             let mut places: Vec<&Place> = failures.values().collect();
             places.sort();
-            self.cut_at(places[max - 1].clone());
+            self.cut_at(places[self.options.findings_max - 1].clone());
         }
     }
 

@@ -9,7 +9,7 @@ use crate::check::path::{self, is_step};
 use crate::check::sleep::{self, Rules};
 use crate::check::visit::{Here, Visit, Visitor, follows_preconditions};
 use crate::check::visited::Visited;
-use crate::check::{Census, End, Limit, Trouble, TroubleKind, lock};
+use crate::check::{Census, End, Limit, Trouble, TroubleKind, VISITED_BYTES, lock};
 use crate::choice::{Past, mix};
 use crate::target::Target;
 use crate::trace::{Action, Trace};
@@ -249,7 +249,9 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
                 }
             }
         }
-        let before = if self.on.is_empty() { None } else { self.visitor.target.snapshot() };
+        let has_room = self.shared.met.has_room(self.visitor.target, self.shared.options);
+        let saves_before = has_room && !self.on.is_empty();
+        let before = if saves_before { self.visitor.target.snapshot() } else { None };
         let bound = (depth, self.shared.options.steps_max);
         let mut actions = std::mem::take(&mut self.buffer().actions);
         let here =
@@ -269,7 +271,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
         actions.retain(|action| bit(*action) & sleep == 0);
         // Teardown comes back here only if it makes choices, which it seldom does.
         let is_saved = !actions.is_empty() && actions != [Action::Teardown];
-        let ready = if is_saved { self.visitor.target.snapshot() } else { None };
+        let ready = if is_saved && has_room { self.visitor.target.snapshot() } else { None };
         let has_actions = !actions.is_empty();
         self.is_in_place = has_actions;
         let level = &mut self.levels[self.top];
@@ -321,6 +323,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
         };
         let Some(known) = self.visited.get(hash) else {
             self.task.census.states += 1;
+            self.shared.met.add(VISITED_BYTES);
             self.visited.insert(hash, Known { depth, is_bound: false, sleep });
             return Ok((state, Part::All(sleep)));
         };
@@ -376,6 +379,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
             let place = place_of(&self.levels[..self.top]);
             self.shared.failed(failure.id(), &place);
             let census = self.task.census;
+            self.shared.met.add(trace.bytes() as usize + failure.message.len());
             self.task.failed.push(Failed { place, failure, trace, census });
         }
     }
@@ -448,7 +452,9 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
             self.told_position = position;
         }
         self.told = now;
-        if let Some(limit) = (self.shared.goes_on)(&progress) {
+        let path: usize = self.levels[..self.top].iter().map(Level::bytes).sum();
+        let limit = self.shared.met.limit(path, self.shared.options);
+        if let Some(limit) = limit.or_else(|| (self.shared.goes_on)(&progress)) {
             lock(&self.shared.limit).get_or_insert(limit);
             self.shared.stop.set();
         }

@@ -16,7 +16,7 @@ use spelunk::file::{Shrinking, TraceFile};
 use spelunk::machine::{Machine, Snapshot};
 use spelunk::outcome::Failure;
 use spelunk::report::counted;
-use spelunk::search::energy::History;
+use spelunk::search::History;
 use spelunk::search::{Knowledge, cover, edges_of};
 use spelunk::session::{Place, Status, write_input, write_trace};
 use spelunk::store::FILE;
