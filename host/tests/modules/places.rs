@@ -2,8 +2,11 @@
 
 use super::{LOOP, NEXT, RULE, guest, through};
 
-/// Exports with this body, each where the host calls something else than a rule.
-fn places() -> Vec<(&'static str, fn(&str) -> String)> {
+/// A place, and exports with a body there.
+type Place = (&'static str, fn(&str) -> String);
+
+/// Where the host calls something else than a rule.
+fn places() -> Vec<Place> {
     fn func(export: &str, signature: &str, body: &str, end: &str) -> String {
         let locals = "(local $i i32) (local $x i64)";
         format!("(func (export \"{export}\") {signature} {locals} {body} {end})")
