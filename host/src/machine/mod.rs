@@ -242,15 +242,18 @@ impl Machine {
     }
 
     /// Runs `f`, which calls the guest, where that has all the stack it may use, and where the watchdog sees it. Nothing
-    /// that the guest does counts once the host failed it.
-    fn enter<T>(&mut self, f: impl FnOnce(&mut Machine) -> Result<T, Halt>) -> Result<T, Halt> {
+    /// that the guest does counts once the host failed it: the result is then what `halted` makes of that.
+    fn enter<T>(&mut self, halted: impl FnOnce(Halt) -> T, f: impl FnOnce(&mut Machine) -> T) -> T {
         if let Some(halt) = &self.lost {
-            return Err(halt.clone());
+            return halted(halt.clone());
         }
         self.watched.turn();
-        let result = self.on_guest_stack(f);
+        let mut result = self.on_guest_stack(f);
         self.watched.turn();
-        if self.program.budget.over() == Some(Over::Exhausted) { Err(Halt::Stopped) } else { result }
+        if self.program.budget.over() == Some(Over::Exhausted) {
+            result = halted(Halt::Stopped);
+        }
+        result
     }
 
     fn failed(&mut self, error: wasmtime::Error, phase: Phase) -> Outcome {
@@ -372,7 +375,7 @@ impl Target for Machine {
         if self.calls.preconditions.is_empty() {
             return Ok(());
         }
-        self.enter(|machine| {
+        self.enter(Err, |machine| {
             machine.store.data_mut().step.may_choose = false;
             for index in 0..machine.calls.preconditions.len() {
                 machine.state.begin(&machine.program.limits);
@@ -397,7 +400,7 @@ impl Target for Machine {
         let step = &mut self.store.data_mut().step;
         std::mem::swap(chooser, &mut step.chooser);
         step.begin();
-        let outcome = self.enter(|machine| Ok(machine.perform(action))).unwrap_or_else(Outcome::from);
+        let outcome = self.enter(Outcome::from, |machine| machine.perform(action));
         std::mem::swap(chooser, &mut self.store.data_mut().step.chooser);
         outcome
     }
@@ -453,7 +456,7 @@ impl Target for Machine {
         if self.calls.state.is_none() || !self.program.obstacles().is_empty() {
             return Ok(self.live_hash(Hashing::Keyed));
         }
-        self.enter(Machine::guest_state).map(Some)
+        self.enter(Err, Machine::guest_state).map(Some)
     }
 
     fn is_independent(&self, a: u16, b: u16) -> bool {
