@@ -108,7 +108,7 @@ pub fn fail(message: &str) -> ! {
     unsafe { host::fail(message.as_ptr(), message.len()) }
 }
 
-/// Ends the run as a finding that is told apart from others by its place.
+/// Ends the run as a finding that differs from others by its place.
 pub(crate) fn panic(message: &str, file: &str, line: u32, column: u32) -> ! {
     // SAFETY: the host reads the bytes of two strings.
     unsafe { host::panic(message.as_ptr(), message.len(), file.as_ptr(), file.len(), line, column) }
@@ -156,7 +156,7 @@ pub(crate) fn state(bytes: &[u8]) {
     unsafe { host::state(bytes.as_ptr(), bytes.len()) }
 }
 
-/// Whether a finding is being told, so that it pays to format.
+/// Whether a finding is being reported, so that it pays to format.
 pub fn verbose() -> bool {
     host::verbose() != 0
 }

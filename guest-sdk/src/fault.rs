@@ -18,7 +18,7 @@ impl Fault {
         Fault { name, active: AtomicBool::new(false) }
     }
 
-    /// The name under which findings tell of this fault.
+    /// The name of this fault in findings.
     pub const fn name(&self) -> &'static str {
         self.name
     }

@@ -38,7 +38,7 @@ pub fn argument<S: Strategy>(name: &'static str, strategy: S) -> S::Value {
     value
 }
 
-/// Tells an argument. Formats, so: only where a finding is told.
+/// Reports an argument. Formats, so: only where a finding is reported.
 #[doc(hidden)]
 pub fn describe(name: &'static str, value: &dyn Debug) {
     abi::describe(name, &format!("{value:?}"));

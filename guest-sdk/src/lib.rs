@@ -1,7 +1,7 @@
 //! Harnesses for Spelunk that read like Hypothesis' stateful tests.
 //!
 //! A **harness** says what can be done with the code under test and what must always hold. Spelunk runs it
-//! as WebAssembly, in every order it can think of, and tells the shortest story in which something breaks.
+//! as WebAssembly, in every order it can think of, and reports the shortest story in which something breaks.
 //!
 //! ```
 //! use spelunk_guest::prelude::*;

@@ -27,7 +27,7 @@ macro_rules! fail {
 
 /// Adds a line to the story of a finding: `note!("the queue holds {queue:?}")`.
 ///
-/// Nothing is evaluated or formatted but where a finding is told, so it must not change the state.
+/// Nothing is evaluated or formatted but where a finding is reported, so it must not change the state.
 #[macro_export]
 macro_rules! note {
     ($($message:tt)+) => {

@@ -136,7 +136,7 @@ impl<T, E: Debug> Produced<T> for Result<T, E> {
     }
 }
 
-/// Puts what a rule returned into a pool, and tells it where a finding is told.
+/// Puts what a rule returned into a pool, and reports it with a finding.
 #[doc(hidden)]
 pub fn produce<T: Debug>(name: &'static str, pool: &mut Pool<T>, produced: impl Produced<T>) {
     let values = produced.values();

@@ -136,6 +136,11 @@ impl Budget {
         self.over().is_some()
     }
 
+    /// Whether the host cannot go on.
+    pub fn is_exhausted(&self) -> bool {
+        self.0.over.load(Ordering::Relaxed) == EXHAUSTED
+    }
+
     /// The host cannot go on, for the reason that `message` says. What a guest does from then on does not count: it may
     /// have seen that the host failed.
     pub fn exhaust(&self, message: impl Into<String>) {

@@ -47,6 +47,7 @@ pub mod store;
 pub mod story;
 pub mod target;
 pub mod text;
+mod threads;
 pub mod trace;
 
 pub use budget::Budget;

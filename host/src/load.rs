@@ -26,7 +26,7 @@ pub struct Build<'b> {
     pub budget: Budget,
 }
 
-/// The bytes of the module that `path` names. `status` is told what takes long.
+/// The bytes of the module that `path` names. `status` sees what takes long.
 ///
 /// A folder is trusted: building it runs whatever its build scripts and macros do. A module is not.
 ///

@@ -22,6 +22,8 @@ pub(crate) struct Model<S> {
     /// Which rules may be called.
     pub(crate) guard: fn(&S, u16) -> bool,
     step: fn(&mut S, Action, &mut Chooser, &mut dyn FnMut(u32)) -> Outcome,
+    /// See [`Target::stack_bytes`].
+    pub(crate) stack_bytes: Option<usize>,
     /// Steps performed, replayed ones too.
     pub(crate) steps: u64,
     /// Before the step with this number the state becomes this one, which no answer explains.
@@ -50,6 +52,7 @@ impl<S: Clone + std::fmt::Debug> Model<S> {
             independent: Vec::new(),
             guard: |_, _| true,
             step,
+            stack_bytes: None,
             steps: 0,
             drift: None,
         }
@@ -102,6 +105,10 @@ impl<S: Clone + std::fmt::Debug> Target for Model<S> {
         self.steps += 1;
         let counters = &mut self.counters;
         (self.step)(&mut self.state, action, chooser, &mut |edge| counters[edge as usize] = 1)
+    }
+
+    fn stack_bytes(&self) -> Option<usize> {
+        self.stack_bytes
     }
 
     fn snapshot(&mut self) -> Option<S> {

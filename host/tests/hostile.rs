@@ -150,6 +150,21 @@ fn one_interrupt_is_enough() {
     check("check", &modules::some(), Some(Duration::from_millis(300)));
 }
 
+#[test]
+fn memory_that_is_never_touched_is_not_resident() {
+    for verb in ["explore", "check"] {
+        let folder = folder(&format!("untouched-{verb}"));
+        let wasm = "(module (memory 16384) (func (export \"rule:a\") (i32.store (i32.const 1073741820) (i32.const 1))))";
+        std::fs::write(folder.join("guest.wat"), wasm).unwrap();
+        let arguments =
+            [verb, "guest.wat", "--no-cache", "--workers", "1", "--memory", "64", "--runs", "1000"];
+        let end = spelunk(&folder, &arguments, None);
+        assert_eq!(end.code, Some(0), "{}", end.stderr);
+        // A page and its mark: nothing in proportion to the memory but those.
+        assert!(end.held < 160, "{verb}: {} MiB", end.held);
+    }
+}
+
 /// Where this process may have little address space, the host fails, and never the guest.
 #[test]
 fn a_lack_of_address_space_is_an_error_and_no_finding() {

@@ -52,7 +52,7 @@ struct End<T> {
 }
 
 impl<T> JoinHandle<T> {
-    /// Gives the task a name, under which findings tell of it. Without one it has its number.
+    /// Gives the task a name, that findings name it by. Without one it has its number.
     pub fn named(self, name: impl Into<Cow<'static, str>>) -> JoinHandle<T> {
         executor::set_name(self.task, name.into());
         self

@@ -1,7 +1,7 @@
 //! Asynchronous tasks on one thread, of which the explorer chooses who runs next.
 //!
 //! Where several tasks can go on, which one does is a choice among them, in the order of their numbers. So an
-//! exhaustive check runs every interleaving, and a finding tells the one that breaks.
+//! exhaustive check runs every interleaving, and a finding shows the one that breaks.
 //!
 //! ```
 //! use std::rc::Rc;

@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::Kind;
 use crate::outcome::{Failure, Found, Halt};
 use crate::target::Target;
+use crate::threads;
 use crate::trace::Trace;
 
 /// What to walk first.
@@ -62,7 +63,7 @@ pub struct Options {
     pub prunes: bool,
     /// Of two orders of independent rules only one is explored.
     pub reduces: bool,
-    /// Every path is told of, not only those that fail.
+    /// Every path is reported, not only those that fail.
     pub lists: bool,
 }
 
@@ -277,6 +278,9 @@ where
     if options.runs_max == Some(0) {
         return Ok(Checked { census: Census::default(), findings: Vec::new(), limit: Some(Limit::Runs) });
     }
+    // Fewer workers come to the same result.
+    let others = threads::available(targets.len() - 1, targets[0].stack_bytes());
+    let targets = &mut targets[..=others];
     for target in targets.iter_mut() {
         target.set_counts(true);
     }
@@ -340,10 +344,7 @@ fn in_parallel<W: Send>(workers: &mut [W], stack_bytes: Option<usize>, work: imp
     let work = &work;
     std::thread::scope(|scope| {
         let start = |worker| {
-            let mut thread = std::thread::Builder::new();
-            if let Some(bytes) = stack_bytes {
-                thread = thread.stack_size(bytes);
-            }
+            let thread = threads::with_stack(stack_bytes);
             thread.spawn_scoped(scope, move || work(worker)).expect("a thread can be started")
         };
         let threads: Vec<_> = rest.iter_mut().map(start).collect();

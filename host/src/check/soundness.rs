@@ -291,3 +291,18 @@ fn a_check_whose_guest_is_stopped_is_not_complete() {
         }
     }
 }
+
+#[test]
+fn where_no_thread_can_be_started_one_worker_checks_alone() {
+    for order in ORDERS {
+        let make = || {
+            let mut model = cycle(|_| Outcome::Pass);
+            model.stack_bytes = Some(1 << 50);
+            model
+        };
+        let options = Options { order, prunes: false, steps_max: Some(7), ..Options::default() };
+        let checked = check(&mut [make(), make(), make()], &options, &endless, &mut |_, _| ()).unwrap();
+        assert_eq!(checked, run(make(), &options));
+        assert_eq!(checked.census.states, 8);
+    }
+}

@@ -79,7 +79,7 @@ impl Shrink {
         })
     }
 
-    /// Saves and tells the result.
+    /// Saves and reports the result.
     fn end(
         &self,
         machine: &mut Machine,

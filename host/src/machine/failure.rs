@@ -29,6 +29,15 @@ pub(super) fn of_start(program: &Program, error: &Error) -> anyhow::Error {
     if let Err(stopped) = program.budget.check() {
         return stopped.into();
     }
+    let (least, most) = (program.memory_bytes_min(), program.limits.memory_bytes_max);
+    if least > most {
+        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+        return anyhow!(
+            "the memories of the module have {} MiB from the start, and may have {}; --memory-max sets the limit",
+            mib(least),
+            mib(most)
+        );
+    }
     let at = place(program, error).map(|place| format!(", at {place}")).unwrap_or_default();
     anyhow!("the module cannot be instantiated: {}{at}", error.root_cause())
 }
@@ -55,7 +64,9 @@ pub(super) fn invariant_is_false(program: &Program, index: usize) -> Failure {
 
 /// The outcome of a call that did not return.
 pub(super) fn outcome(program: &Program, state: &mut State, error: Error, phase: Phase) -> Outcome {
-    if program.budget.is_over() && matches!(state.spent(), Some(Spent::ByWatchdog)) {
+    if program.budget.is_exhausted()
+        || program.budget.is_over() && matches!(state.spent(), Some(Spent::ByWatchdog))
+    {
         return Outcome::Stopped;
     }
     let failure = match error.downcast_ref::<Stop>() {

@@ -61,10 +61,10 @@ pub(crate) struct Step {
     pub(crate) scores: Vec<(u64, f64)>,
     /// What the guest says its state is, while it is asked.
     pub(crate) state: Option<Hasher>,
-    /// It is being told.
+    /// It is being reported.
     pub(crate) is_verbose: bool,
     pub(crate) told: Told,
-    /// Bytes of what was told.
+    /// Bytes of what it said.
     pub(crate) told_bytes: usize,
 }
 
@@ -77,7 +77,7 @@ impl Step {
     }
 }
 
-/// What a step said of itself while it was told.
+/// What a step said of itself while it was reported.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Told {
     /// Name and value of each argument.

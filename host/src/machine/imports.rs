@@ -22,7 +22,7 @@ const BYTES_MAX: usize = 1 << 20;
 const SCORES_MAX: usize = 1000;
 /// Looking at one name among many counts as reading so many bytes.
 const SEARCH_BYTES: usize = 4;
-/// Arguments, and notes, that are told of a step, and bytes of all of them; the others are left out.
+/// Arguments, and notes, that are reported of a step, and bytes of all of them; the others are left out.
 const TOLD_MAX: usize = 1000;
 const TOLD_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a text that are kept; it says how long it was.
@@ -75,8 +75,8 @@ fn define_story(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// A text that is told, where the step is told and has not said too much. Out of bounds is a trap in any case: whether
-/// it is told must not decide how a step ends.
+/// A text that is reported, where the step is reported and has not said too much. Out of bounds is a trap in any case:
+/// whether it is reported must not decide how a step ends.
 fn told(caller: &mut Caller<'_, Host>, pointer: u32, len: u32) -> Answer<Option<String>> {
     let memory = memory_of(caller)?;
     slice(memory.data(&*caller), pointer, len)?;

@@ -33,7 +33,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Result, bail};
 use wasmtime::{Linker, Store};
 
-use crate::budget::Over;
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
@@ -192,20 +191,25 @@ impl Machine {
             return self.failed(error, Phase::Step(action));
         }
         // After teardown there may be nothing left to hold invariants of.
-        if action == Action::Teardown { Outcome::Pass } else { self.check_invariants() }
+        if action == Action::Teardown { self.passed() } else { self.check_invariants() }
+    }
+
+    /// A step passed, unless the host failed the guest.
+    fn passed(&self) -> Outcome {
+        if self.program.budget.is_exhausted() { Outcome::Stopped } else { Outcome::Pass }
     }
 
     fn check_invariants(&mut self) -> Outcome {
         for index in 0..self.calls.invariants.len() {
             match self.calls.invariants[index].call(&mut self.store) {
-                Ok(Some(0)) => {
+                Ok(Some(0)) if !self.program.budget.is_exhausted() => {
                     return Outcome::Fail(Box::new(failure::invariant_is_false(&self.program, index)));
                 }
                 Ok(_) => {}
                 Err(error) => return self.failed(error, Phase::Invariant(index)),
             }
         }
-        Outcome::Pass
+        self.passed()
     }
 
     /// The hash of what the guest says its state is, of the faults and of whether it ran; the state stays as it is.
@@ -223,6 +227,7 @@ impl Machine {
         hasher.update(&[u8::from(host.guest.has_run)]);
         self.state.load(&mut self.store, &before);
         match called {
+            Ok(_) if self.program.budget.is_exhausted() => Err(Halt::Stopped),
             Ok(_) => Ok(hasher.finish()),
             Err(Outcome::Fail(failure)) => Err(Halt::Fail(failure)),
             Err(Outcome::Stopped) => Err(Halt::Stopped),
@@ -241,18 +246,16 @@ impl Machine {
         is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack, hashing))
     }
 
-    /// Runs `f`, which calls the guest, where that has all the stack it may use, and where the watchdog sees it. Nothing
-    /// that the guest does counts once the host failed it: the result is then what `halted` makes of that.
-    fn enter<T>(&mut self, halted: impl FnOnce(Halt) -> T, f: impl FnOnce(&mut Machine) -> T) -> T {
+    /// Runs `f`, which calls the guest, where that has all the stack it may use, and where the watchdog sees it. Where the
+    /// guest is lost, the result is what `lost` makes of that. Nothing that the guest does counts once the host failed it:
+    /// `f` looks whether that is so, since to look here would copy every result once more.
+    fn enter<T>(&mut self, lost: impl FnOnce(Halt) -> T, f: impl FnOnce(&mut Machine) -> T) -> T {
         if let Some(halt) = &self.lost {
-            return halted(halt.clone());
+            return lost(halt.clone());
         }
         self.watched.turn();
-        let mut result = self.on_guest_stack(f);
+        let result = self.on_guest_stack(f);
         self.watched.turn();
-        if self.program.budget.over() == Some(Over::Exhausted) {
-            result = halted(Halt::Stopped);
-        }
         result
     }
 
@@ -275,7 +278,7 @@ fn new_store(program: &Program) -> Store<Host> {
         memory_export: layout.memories.first().map(|memory| memory.export.clone()),
         ..Guest::default()
     };
-    let limits = Limiter { memory_bytes_max: program.limits.memory_bytes_max as usize, ..Limiter::default() };
+    let limits = Limiter { memory_bytes_max: program.memory_bytes_max(), ..Limiter::default() };
     let host = Host { budget: program.budget.clone(), guest, limits, ..Host::default() };
     let mut store = Store::new(&program.engine, host);
     store.limiter(|host| &mut host.limits);
@@ -392,7 +395,7 @@ impl Target for Machine {
                     },
                 }
             }
-            Ok(())
+            if machine.program.budget.is_exhausted() { Err(Halt::Stopped) } else { Ok(()) }
         })
     }
 
@@ -422,6 +425,9 @@ impl Target for Machine {
     }
 
     fn scores(&mut self, best: &Scores, risen: &mut Vec<(u64, f64)>) {
+        if self.store.data().step.scores.is_empty() {
+            return;
+        }
         let mut room = LABELS_MAX.saturating_sub(best.len());
         for (label, score) in self.store.data_mut().step.scores.drain(..) {
             let before = best.get(&label);

@@ -138,15 +138,33 @@ impl Program {
 
     /// Where the step budget of a start function is, while the module is instantiated.
     pub(super) fn place_of_start(&self) -> Place {
-        let layout = &self.instrumented.layout;
-        let private = layout.private.as_ref().and_then(|name| self.module.get_export(name));
-        match (private, layout.budget) {
-            (Some(ExternType::Memory(private)), Some(at)) => {
-                let size = private.minimum() << 16;
-                Place::Among(self.memories.clone(), size as usize, at as usize)
-            }
+        match (self.private_bytes(), self.instrumented.layout.budget) {
+            (Some(size), Some(at)) => Place::Among(self.memories.clone(), size, at as usize),
             _ => Place::None,
         }
+    }
+
+    /// The size of the instrumenter's own memory, where there is one.
+    fn private_bytes(&self) -> Option<usize> {
+        let name = self.instrumented.layout.private.as_ref()?;
+        match self.module.get_export(name)? {
+            ExternType::Memory(private) => Some((private.minimum() << 16) as usize),
+            _ => None,
+        }
+    }
+
+    /// Bytes that the guest's memories have from the start.
+    pub(super) fn memory_bytes_min(&self) -> u64 {
+        let memories = &self.instrumented.layout.memories;
+        let types = memories.iter().filter_map(|memory| self.module.get_export(&memory.export));
+        let bytes =
+            types.filter_map(|ty| Some(ty.memory()?.minimum().saturating_mul(ty.memory()?.page_size())));
+        bytes.fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that all memories may have together: the guest's, and the instrumenter's own.
+    pub(super) fn memory_bytes_max(&self) -> usize {
+        self.limits.memory_bytes_max as usize + self.private_bytes().unwrap_or(0)
     }
 
     /// A hash of the module as it came, before it was instrumented.

@@ -30,7 +30,7 @@ pub(super) fn finding_json(finding: &Finding) -> Json {
     json
 }
 
-/// Setup and teardown are part of every run; they are told where they have something to tell, or fail.
+/// Setup and teardown are part of every run; they are shown where they have something to show, or fail.
 fn is_told(story: &[Line], index: usize) -> bool {
     let Line { action, told, .. } = &story[index];
     let is_frame = matches!(action, Action::Setup | Action::Teardown);

@@ -19,6 +19,7 @@ use super::run::{Held, Known, Ran, Runner};
 use super::{Explorer, Knowledge, Options, Progress};
 use crate::property::Counts;
 use crate::target::Target;
+use crate::threads;
 
 /// A round has so many times as many runs as learned nothing since the last that did. Few rounds are needed then until
 /// there are long ones, and what is planned in vain costs less than a round.
@@ -60,7 +61,7 @@ where
         let mut idle = self.runners.split_off(1);
         // Fewer workers come to the same result.
         let stack_bytes = idle[0].target.stack_bytes();
-        let mut others = idle.split_off(idle.len() - threads_available(idle.len(), stack_bytes));
+        let mut others = idle.split_off(idle.len() - threads::available(idle.len(), stack_bytes));
         let shared = Shared {
             round: RwLock::new(Round { known: None, plans: Vec::new() }),
             gate: Barrier::new(others.len() + 1),
@@ -72,13 +73,9 @@ where
         let (options, workers) = (self.options.clone(), others.len() as u64 + 1);
         std::thread::scope(|scope| {
             for runner in &mut others {
-                let mut thread = std::thread::Builder::new();
-                if let Some(bytes) = stack_bytes {
-                    thread = thread.stack_size(bytes);
-                }
                 let (shared, options) = (&shared, &options);
                 let work = move || while execute(runner, shared, options, goes_on) {};
-                thread.spawn_scoped(scope, work).expect("a thread can be started");
+                threads::with_stack(stack_bytes).spawn_scoped(scope, work).expect("a thread can be started");
             }
             let explored = catch_unwind(AssertUnwindSafe(|| {
                 while goes_on(&self.progress()) {
@@ -201,20 +198,4 @@ fn write<T>(shared: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// How many threads with such stacks can be started at once, of those wanted: a process may be limited.
-fn threads_available(wanted: usize, stack_bytes: Option<usize>) -> usize {
-    let stay = Mutex::new(());
-    let until_all = stay.lock().unwrap_or_else(PoisonError::into_inner);
-    std::thread::scope(|scope| {
-        let start = |_: &usize| {
-            let thread = std::thread::Builder::new();
-            let thread = stack_bytes.map_or(std::thread::Builder::new(), |bytes| thread.stack_size(bytes));
-            thread.spawn_scoped(scope, || drop(stay.lock())).is_ok()
-        };
-        let available = (0..wanted).take_while(start).count();
-        drop(until_all);
-        available
-    })
 }

@@ -87,7 +87,7 @@ impl Work<'_> {
         }))
     }
 
-    /// Walks the tree. The last machine tells what paths noted.
+    /// Walks the tree. The last machine reports what paths noted.
     fn walk(&self, machines: &mut [Machine], options: &Options) -> Result<Result<Checked, Box<Trouble>>> {
         let (teller, machines) = machines.split_last_mut().expect("there is one to tell paths");
         let (pace, is_unheard, order) = (Pace::new(), AtomicBool::new(false), options.order);

@@ -8,7 +8,7 @@ use crate::check::{self, End};
 use crate::outcome::Failure;
 use crate::search::Progress;
 
-/// Is told what happens in a session, as it happens. Text that comes from the guest is as the guest gave it.
+/// Sees what happens in a session, as it happens. Text that comes from the guest is as the guest gave it.
 pub trait Observer: Send {
     /// Something happened.
     ///

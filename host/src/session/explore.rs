@@ -81,7 +81,7 @@ struct Search<'w, 's, 'm> {
     explorer: Explorer<'m, Machine>,
     campaign: Option<Campaign>,
     saved: Vec<Saved>,
-    /// The index of the first of the explorer's findings that was not told.
+    /// The index of the first of the explorer's findings that was not reported.
     next: usize,
     told: Vec<Finding>,
     /// Bytes that the findings hold.
@@ -189,7 +189,7 @@ impl Search<'_, '_, '_> {
         Ok(())
     }
 
-    /// Keeps what was told; where nothing was, the failure did not happen again.
+    /// Keeps what was reported; where nothing was, the failure did not happen again.
     fn told(&mut self, tell: impl FnOnce(&Work<'_>, &mut Machine) -> Result<Option<Finding>>) -> Result<()> {
         match tell(self.work, self.explorer.target())? {
             Some(finding) => self.told.push(finding),
@@ -223,7 +223,7 @@ impl Search<'_, '_, '_> {
         }
     }
 
-    /// Saves the campaign. Where that fails, what was found is told all the same.
+    /// Saves the campaign. Where that fails, what was found is reported all the same.
     fn save(&mut self, started: Instant) -> Result<()> {
         let Some(campaign) = &mut self.campaign else { return Ok(()) };
         if self.explorer.is_torn() {
@@ -238,7 +238,7 @@ impl Search<'_, '_, '_> {
         saved
     }
 
-    /// Tells what was found and not told yet.
+    /// Reports what was found and not reported yet.
     fn tell_new(&mut self, started: Instant) -> Result<()> {
         loop {
             let found = self.explorer.findings().nth(self.next).cloned();
@@ -249,7 +249,7 @@ impl Search<'_, '_, '_> {
         }
     }
 
-    /// Tells a finding of this session, unless an earlier one told it.
+    /// Reports a finding of this session, unless an earlier one reported it.
     fn found(&mut self, found: &outcome::Found, started: Instant) -> Result<()> {
         if let Some(told) = self.told.iter_mut().find(|told| told.failure.is_same(&found.failure)) {
             told.run = found.run;

@@ -176,7 +176,7 @@ pub fn write_input(machine: &Machine, trace: &Trace, path: &Path) -> Result<()> 
 }
 
 impl Work<'_> {
-    /// Runs a failure again, shrinks, explains, saves and tells it; nothing where it does not happen again. `is_simplest`
+    /// Runs a failure again, shrinks, explains, saves and reports it; nothing where it does not happen again. `is_simplest`
     /// says that there is nothing to shrink.
     pub(super) fn tell(
         &self,

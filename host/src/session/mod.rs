@@ -142,7 +142,7 @@ impl Session {
         self
     }
 
-    /// Does the job. The observer is told what happens as it happens.
+    /// Does the job. The observer sees what happens, as it happens.
     ///
     /// # Errors
     /// A setting, a target, a folder or a file that cannot be used; see [`ErrorKind`]. That the guest fails is none.
@@ -188,7 +188,7 @@ impl Session {
         load::load(&self.target, &build, &mut |verb, text| observer.status(verb, text))
     }
 
-    /// A machine for each worker, and for a check one more, which tells what paths noted.
+    /// A machine for each worker, and for a check one more, which reports what paths noted.
     fn machines(&self, wasm: &[u8], observer: &Told<'_>) -> anyhow::Result<Vec<Machine>> {
         let Config { job, limits, selection, workers, .. } = &self.config;
         let workers = workers.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get);
@@ -236,7 +236,7 @@ pub fn program(
     Ok(Arc::new(program.with_context(|| format!("cannot explore `{}`", target.display()))?))
 }
 
-/// The observer, which several threads may tell of progress.
+/// The observer, which several threads may report progress to.
 struct Told<'o>(Mutex<&'o mut dyn Observer>);
 
 impl<'o> Told<'o> {

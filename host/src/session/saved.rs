@@ -61,7 +61,7 @@ impl Saved {
 }
 
 impl Saved {
-    /// Replays the traces in a folder of findings, in the order of their names. `tell` is told of each.
+    /// Replays the traces in a folder of findings, in the order of their names. `tell` sees each.
     ///
     /// # Errors
     /// The folder cannot be read; what `tell` says.
@@ -86,7 +86,7 @@ impl Saved {
 }
 
 impl Work<'_> {
-    /// Replays what was found before, in the order of its names, and tells what became of it.
+    /// Replays what was found before, in the order of its names, and reports what became of it.
     pub(super) fn replay_saved(&self, machine: &mut Machine) -> Result<Vec<Saved>> {
         let folder = self.guest.place.findings();
         Saved::replay_all(machine, &folder, |saved| self.observer.on(Event::Saved(saved)))

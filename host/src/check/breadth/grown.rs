@@ -128,7 +128,7 @@ impl<S> Default for Led<S> {
 }
 
 impl<S> Led<S> {
-    /// Counts a path that ended, and keeps it where it is told: of those that fail, as many different ones as may count.
+    /// Counts a path that ended, and keeps it where it is reported: of those that fail, as many different ones as may count.
     pub(super) fn ended(
         &mut self,
         end: End,

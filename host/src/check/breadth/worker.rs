@@ -47,7 +47,7 @@ pub(super) struct Worker<'t, 's, T: Target> {
     /// What the step that is being tried led to.
     led: Led<T::Snapshot>,
     polls: u32,
-    /// What was tried and not told of; some of it in vain.
+    /// What was tried and not reported; some of it in vain.
     untold: Census,
 }
 
@@ -454,7 +454,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         Ok(())
     }
 
-    /// Now and then tells how far this worker is, and asks whether to go on.
+    /// Now and then reports how far this worker is, and asks whether to go on.
     fn poll(&mut self) {
         self.polls += 1;
         if !self.polls.is_multiple_of(POLL) {

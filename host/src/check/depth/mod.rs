@@ -75,7 +75,7 @@ struct Queue<S> {
     waiting: usize,
 }
 
-/// See [`super::check`]. One worker where states are compared, where runs are counted down or told: what comes
+/// See [`super::check`]. One worker where states are compared, where runs are counted down or reported: what comes
 /// first would depend on chance otherwise.
 pub(super) fn check<T>(
     targets: &mut [T],

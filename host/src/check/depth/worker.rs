@@ -49,7 +49,7 @@ pub(super) struct Worker<'t, 's, 'o, T: Target> {
     on: Vec<bool>,
     task: Task,
     polls: u32,
-    /// What this task has told the others so far.
+    /// What this task has reported so far.
     told: Census,
     told_position: f64,
 }
