@@ -75,7 +75,8 @@ impl TryFrom<String> for FloatBits {
     type Error = String;
 
     fn try_from(text: String) -> Result<FloatBits, String> {
-        let bits = (text.len() == 16).then(|| u64::from_str_radix(&text, 16).ok()).flatten();
+        let is_hex = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let bits = is_hex.then(|| u64::from_str_radix(&text, 16).ok()).flatten();
         bits.map(FloatBits).ok_or_else(|| format!("`{text}` is not the 16 hexadecimal digits of a float"))
     }
 }

@@ -90,7 +90,6 @@ impl Program {
         let (instrumented, module) = match kept.and_then(|(cache, key)| cache.load(key, &engine)) {
             Some(loaded) => loaded,
             None => {
-                refuse_imports(wasm, &engine, limits.stub_imports)?;
                 let (bytes, selection, engine) = (wasm.to_vec(), selection.clone(), engine.clone());
                 let compiled = budget.compiling(move || compile(&bytes, &limits, &selection, &engine))??;
                 if let Some((cache, key)) = kept {
@@ -291,13 +290,14 @@ fn refuse_imports(wasm: &[u8], engine: &Engine, stub_imports: bool) -> Result<()
     link(&mut Linker::new(engine), &mut store, &module, stub_imports)
 }
 
-/// Instruments and compiles a module. The instrumented bytes are not needed once they are compiled.
+/// Instruments and compiles a module whose imports there are. The instrumented bytes are not needed once they are compiled.
 fn compile(
     wasm: &[u8],
     limits: &Limits,
     selection: &Selection,
     engine: &Engine,
 ) -> Result<(Instrumented, Module)> {
+    refuse_imports(wasm, engine, limits.stub_imports)?;
     let mut instrumented = instrument(wasm, limits, selection)?;
     instrumented.layout.obstacles.extend(collected_heap(wasm));
     let bytes = std::mem::take(&mut instrumented.wasm);

@@ -260,6 +260,7 @@ impl<'t, T: Target> Runner<'t, T> {
         }
         // Nothing here is new: every one of these steps was explored.
         self.forget_coverage();
+        self.chooser.drawn_bytes = 0;
     }
 
     fn forget_coverage(&mut self) {

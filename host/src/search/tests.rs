@@ -416,3 +416,18 @@ fn a_run_ends_once_its_answers_hold_much() {
     // With 8 MiB: the step that goes beyond is the last.
     assert_eq!(explorer.progress().steps, 84);
 }
+
+/// What steps that are replayed ask for does not count in the run that goes on from there.
+#[test]
+fn a_run_from_a_long_way_is_as_long_without_snapshots() {
+    let explored = |uses_snapshots| {
+        let mut model = bytes();
+        model.uses_snapshots = uses_snapshots;
+        let options = Options { steps_max: 100, ..Options::default() };
+        let mut explorer = Explorer::new(&mut model, options);
+        explorer.explore(|progress| progress.runs < 100);
+        assert!(explorer.checkpoints().iter().any(|checkpoint| checkpoint.history.bytes() > 4 << 20));
+        explorer.progress()
+    };
+    assert_eq!(explored(false), explored(true));
+}
