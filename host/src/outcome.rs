@@ -14,6 +14,8 @@ pub enum Outcome {
     Pass,
     /// The run does not count.
     Reject(Reject),
+    /// The guest ended itself, and nothing went wrong. Nothing can follow.
+    Exit,
     /// The guest failed.
     Fail(Box<Failure>),
     /// The host stopped the guest, since the time was up or the user asked to stop. Nothing that the step did counts.
@@ -71,6 +73,8 @@ pub enum FailureKind {
     Always,
     /// An `unreachable` property that was reached.
     Unreachable,
+    /// The guest ended itself with a code that says so, or by a signal.
+    Exit,
     /// The guest broke the ABI: a malformed question, an unknown name.
     Abi,
 }
@@ -88,6 +92,7 @@ impl fmt::Display for FailureKind {
             FailureKind::Deadlock => "deadlock",
             FailureKind::Always => "always",
             FailureKind::Unreachable => "unreachable",
+            FailureKind::Exit => "exit",
             FailureKind::Abi => "abi",
         })
     }

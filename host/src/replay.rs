@@ -55,7 +55,8 @@ pub fn replay<T: Target>(target: &mut T, trace: &Trace, compares_states: bool) -
             Outcome::Fail(_) if is_last => {}
             Outcome::Fail(failure) => return (diverged(format!("it already fails: {failure}")), again),
             Outcome::Reject(_) => return (diverged("the guest rejects the run".to_string()), again),
-            Outcome::Pass | Outcome::Stopped => {}
+            Outcome::Exit if !is_last => return (diverged("the guest ends the run".to_string()), again),
+            Outcome::Pass | Outcome::Exit | Outcome::Stopped => {}
         }
         if compares_states
             && let Some(recorded) = step.state

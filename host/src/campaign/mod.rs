@@ -184,8 +184,7 @@ impl Campaign {
     /// # Errors
     /// A damaged file; a module that takes longer.
     pub fn machine(&self, budget: &Budget) -> Result<Machine> {
-        let (limits, selection) = (self.settings.limits, self.settings.selection.clone());
-        let program = Program::load_with(&self.module()?, limits, selection, None, budget)?;
+        let program = Program::load_in(&self.module()?, self.settings.conditions(), None, budget)?;
         Machine::new(Arc::new(program))
     }
 
@@ -424,7 +423,7 @@ pub fn ensure_alike(one: &Campaign, other: &Campaign) -> Result<()> {
     }
     for name in one.settings.differences(&other.settings) {
         ensure!(
-            name != "limits" && name != "selection",
+            !["limits", "selection", "environment"].contains(&&*name),
             "`{}` and `{}` were begun with other {name}, so their states and edges do not compare",
             shown(one),
             shown(other)

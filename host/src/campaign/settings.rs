@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{Limits, Names as _, Selection};
+use crate::file::{Conditions, Environment, Limits, Names as _, Selection};
 use crate::machine::Program;
 use crate::search::Options;
 use crate::search::energy::{Energies, Strategy};
@@ -28,6 +28,8 @@ pub struct Settings {
     pub energy_decay: f64,
     pub limits: Limits,
     pub selection: Selection,
+    #[serde(default)]
+    pub environment: Environment,
 }
 
 impl Default for Settings {
@@ -48,11 +50,19 @@ impl Default for Settings {
             energy_decay: energies.decay,
             limits: Limits::default(),
             selection: Selection::default(),
+            environment: Environment::default(),
         }
     }
 }
 
 impl Settings {
+    /// What the guest is run with.
+    pub fn conditions(&self) -> Conditions {
+        let (limits, selection, environment) =
+            (self.limits, self.selection.clone(), self.environment.clone());
+        Conditions { limits, selection, environment }
+    }
+
     /// Refuses what makes no sense.
     ///
     /// # Errors

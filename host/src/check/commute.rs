@@ -140,7 +140,8 @@ impl<T: Target> Visitor<'_, T> {
             self.chooser.draws_nothing = false;
             let went = match outcome {
                 Outcome::Pass => Went::Passed,
-                Outcome::Reject(_) => Went::Rejected,
+                // Either way nothing follows.
+                Outcome::Reject(_) | Outcome::Exit => Went::Rejected,
                 Outcome::Fail(_) => Went::Failed,
                 Outcome::Stopped => return Err(TroubleKind::Stopped),
             };

@@ -9,6 +9,8 @@ use crate::trace::Action;
 /// How a step under a script went.
 pub(super) enum Visit {
     Passed,
+    /// It passed, and the guest ended itself.
+    Exited,
     Rejected,
     Failed(Box<Failure>),
     /// It was stopped at the first choice past the script.
@@ -84,6 +86,7 @@ impl<'t, T: Target> Visitor<'t, T> {
         script.extend(further.iter().map(|choice| Scripted { kind: choice.kind, number: 0 }));
         let visit = match outcome {
             Outcome::Pass => Visit::Passed,
+            Outcome::Exit => Visit::Exited,
             Outcome::Reject(_) => Visit::Rejected,
             Outcome::Fail(failure) => Visit::Failed(failure),
             Outcome::Stopped => unreachable!("it was looked for before"),
@@ -99,6 +102,7 @@ impl<'t, T: Target> Visitor<'t, T> {
                 "choice {} asks for {kind}, and there was none before",
                 script.len() + 1
             ))),
+            (Visit::Exited, _) => Err(nondeterminism("the guest ends the run, and did not before")),
             (Visit::Rejected, _) => Err(nondeterminism("the guest rejects it, and did not before")),
             (Visit::Failed(failure), _) => {
                 Err(TroubleKind::Nondeterminism(format!("it fails, and did not before: {failure}")))

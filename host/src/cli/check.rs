@@ -4,10 +4,12 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use spelunk::check::{self, Options};
 use spelunk::session::{Caching, Config, Job};
 
+use super::system::System;
 use super::{Compiled, Guest, GuestLimits};
 
 #[derive(Args)]
@@ -58,6 +60,8 @@ pub(super) struct Check {
     #[arg(long, value_name = "MIB", default_value_t = Config::check().memory >> 20, help_heading = "Limits")]
     memory: usize,
     #[command(flatten)]
+    system: System,
+    #[command(flatten)]
     limits: GuestLimits,
     #[command(flatten)]
     compiled: Compiled,
@@ -73,7 +77,7 @@ enum Order {
 }
 
 impl Check {
-    pub(super) fn config(&self) -> Config {
+    pub(super) fn config(&self) -> Result<Config> {
         let options = Options {
             steps_max: self.steps,
             alternatives_max: self.domain_max,
@@ -82,8 +86,9 @@ impl Check {
             lists: self.list,
             ..Options::default()
         };
-        Config {
+        Ok(Config {
             limits: (&self.limits).into(),
+            environment: self.system.environment(self.guest.files_bytes_max())?,
             order: self.order.map(|order| match order {
                 Order::Dfs => check::Order::Depth,
                 Order::Bfs => check::Order::Breadth,
@@ -98,6 +103,6 @@ impl Check {
             out: self.out.clone(),
             cache: Caching::from(&self.compiled),
             ..self.guest.config(Config { job: Job::Check(options), ..Config::check() })
-        }
+        })
     }
 }

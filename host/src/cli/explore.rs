@@ -4,11 +4,13 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use spelunk::campaign::Settings;
 use spelunk::search::energy;
 use spelunk::session::{Caching, Config, Job, Keep};
 
+use super::system::System;
 use super::{Compiled, Edges, Guest, GuestLimits};
 
 #[derive(Args)]
@@ -79,6 +81,8 @@ pub(super) struct Explore {
     #[arg(long, value_name = "MIB", default_value_t = Config::explore().memory >> 20, help_heading = "Limits")]
     memory: usize,
     #[command(flatten)]
+    system: System,
+    #[command(flatten)]
     limits: GuestLimits,
     #[command(flatten)]
     edges: Edges,
@@ -129,9 +133,10 @@ impl From<Strategy> for energy::Strategy {
 }
 
 impl Explore {
-    pub(super) fn config(&self) -> Config {
-        Config {
+    pub(super) fn config(&self) -> Result<Config> {
+        Ok(Config {
             limits: (&self.limits).into(),
+            environment: self.system.environment(self.guest.files_bytes_max())?,
             selection: (&self.edges).into(),
             runs: self.runs,
             time: self.time,
@@ -151,7 +156,7 @@ impl Explore {
             seeds: self.seeds.clone(),
             report: self.report.clone(),
             ..self.guest.config(Config { job: Job::Explore(self.settings()), ..Config::explore() })
-        }
+        })
     }
 
     fn settings(&self) -> Settings {

@@ -7,6 +7,7 @@ mod explore;
 mod instrument;
 mod replay;
 mod shrink;
+mod system;
 
 use std::ffi::OsString;
 use std::io;
@@ -16,8 +17,8 @@ use anyhow::{Context, Result};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use spelunk::budget::{Budget, COMPILING_MAX, Over};
 use spelunk::console::Console;
-use spelunk::file::TraceFile;
-use spelunk::load::{self, Build};
+use spelunk::file::{Environment, TraceFile};
+use spelunk::load::{self, Build, Folder};
 use spelunk::machine::{Limits, Machine, Selection};
 use spelunk::outcome::Failure;
 use spelunk::report::Report;
@@ -121,6 +122,13 @@ struct Guest {
     /// assertions]
     #[arg(long, value_name = "NAME", help_heading = "Target")]
     guest_profile: Option<String>,
+    /// A folder whose files the guest finds, under another path or the same one. They are copied: nothing is written back.
+    #[arg(long, value_name = "HOST[::GUEST]", help_heading = "System")]
+    dir: Vec<Folder>,
+    /// MiB that the files of the guest may have together.
+    #[arg(long, value_name = "MIB", default_value_t = Environment::default().files_bytes_max >> 20,
+        value_parser = clap::value_parser!(u64).range(1..=4096), help_heading = "Limits")]
+    files_max: u64,
 }
 
 #[derive(Args)]
@@ -240,8 +248,12 @@ impl Cli {
         let mut output = Output { console: Console::new(colors), report: Report::new(self.json, colors) };
         budget.limit_compiling(self.compile_memory.saturating_mul(1 << 20));
         let done = match &self.verb {
-            Verb::Explore(args) => session(&args.guest, args.config(), &mut output, budget),
-            Verb::Check(args) => session(&args.guest, args.config(), &mut output, budget),
+            Verb::Explore(args) => {
+                args.config().and_then(|config| session(&args.guest, config, &mut output, budget))
+            }
+            Verb::Check(args) => {
+                args.config().and_then(|config| session(&args.guest, config, &mut output, budget))
+            }
             Verb::Replay(args) => args.run(&mut output, budget),
             Verb::Shrink(args) => args.run(&mut output, budget),
             Verb::Status(args) => args.status(&mut output, budget),
@@ -285,9 +297,14 @@ impl Guest {
         let build = Build {
             features: &self.guest_features,
             profile: self.guest_profile.as_deref(),
+            folders: (&self.dir, self.files_bytes_max()),
             budget: budget.clone(),
         };
         load::load(&self.target, &build, &mut |verb, text| console.status(verb, text))
+    }
+
+    fn files_bytes_max(&self) -> u64 {
+        self.files_max << 20
     }
 
     /// The config with what this says.
@@ -295,6 +312,7 @@ impl Guest {
         Config {
             guest_features: self.guest_features.clone(),
             guest_profile: self.guest_profile.clone(),
+            folders: self.dir.clone(),
             program: std::env::args().next().unwrap_or_else(|| "spelunk".to_string()),
             ..config
         }
@@ -334,8 +352,7 @@ impl Guest {
     ) -> Result<Machine> {
         let cache = Caching::from(compiled).open().and_then(Result::ok);
         let wasm = self.load(console, budget)?;
-        let (limits, selection) = (file.limits, file.selection.clone());
-        let program = session::program(&self.target, &wasm, (limits, selection), cache.as_ref(), budget)?;
+        let program = session::program(&self.target, &wasm, file.conditions(), cache.as_ref(), budget)?;
         Machine::new(program).with_context(|| format!("cannot explore `{}`", self.target.display()))
     }
 }

@@ -135,7 +135,7 @@ impl ChoiceEntry {
     }
 }
 
-fn bytes_of(hex: &str) -> Result<Arc<[u8]>> {
+pub(super) fn bytes_of(hex: &str) -> Result<Arc<[u8]>> {
     let digits: Option<Vec<u32>> = hex.chars().map(|c| c.to_digit(16)).collect();
     match digits {
         Some(digits) if digits.len() % 2 == 0 => {

@@ -1,5 +1,7 @@
 //! Trace files: a finding on disk. JSON, one step a line, so that two of them can be compared with `diff`.
 
+mod environment;
+mod image;
 mod limits;
 mod line;
 
@@ -13,6 +15,8 @@ use crate::disk;
 use crate::outcome::Failure;
 use crate::trace::Trace;
 
+pub use environment::{Environment, Stdin};
+pub use image::{Entry, Image};
 pub use limits::{Edges, Limits, MEMORY_BYTES_MAX, STEP_BUDGET_MAX, Selection};
 pub use line::{ChoiceEntry, FloatBits, Hex, Names, StepLine, lines_of, name_of};
 pub(crate) use line::{part_of, trace_of};
@@ -34,6 +38,9 @@ pub struct TraceFile {
     pub limits: Limits,
     /// Which edges were counted, which decides in which iteration a hang is ended.
     pub selection: Selection,
+    /// What it was given of a system around it.
+    #[serde(default, skip_serializing_if = "Environment::is_default")]
+    pub environment: Environment,
     /// What it ended with; `None` where every step passes.
     pub failure: Option<Failure>,
     /// How far it was shrunk, where it fails.
@@ -41,6 +48,15 @@ pub struct TraceFile {
     pub shrinking: Option<Shrinking>,
     /// The steps.
     pub steps: Vec<StepLine>,
+}
+
+/// What a guest is run with, beside what it is told: a run depends on it.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct Conditions {
+    pub limits: Limits,
+    pub selection: Selection,
+    pub environment: Environment,
 }
 
 /// How far a trace was shrunk.
@@ -65,9 +81,16 @@ impl TraceFile {
         trace_of(target, &self.steps)
     }
 
-    /// Whether it was recorded on this very module, with these limits and this selection: then its states compare.
-    pub fn is_of(&self, module: u128, limits: &Limits, selection: &Selection) -> bool {
-        self.module.0 == module && self.limits == *limits && self.selection == *selection
+    /// What it was recorded with.
+    pub fn conditions(&self) -> Conditions {
+        let (limits, selection, environment) =
+            (self.limits, self.selection.clone(), self.environment.clone());
+        Conditions { limits, selection, environment }
+    }
+
+    /// Whether it was recorded on this very module under these conditions: then its states compare.
+    pub fn is_of(&self, module: u128, conditions: &Conditions) -> bool {
+        self.module.0 == module && self.conditions() == *conditions
     }
 
     /// Reads a file.
@@ -121,6 +144,9 @@ impl TraceFile {
         let _ = writeln!(text, "  \"module\": {},", json(&self.module));
         let _ = writeln!(text, "  \"limits\": {},", json(&self.limits));
         let _ = writeln!(text, "  \"selection\": {},", json(&self.selection));
+        if !self.environment.is_default() {
+            let _ = writeln!(text, "  \"environment\": {},", json(&self.environment));
+        }
         let _ = writeln!(text, "  \"failure\": {},", json(&self.failure));
         if let Some(shrinking) = self.shrinking {
             let _ = writeln!(text, "  \"shrinking\": {},", json(&shrinking));

@@ -42,7 +42,9 @@ fn example() -> (TraceFile, Trace) {
     let selection = Selection { edges: Edges::Static, include: vec!["a*".into()], exclude: Vec::new() };
     let failure = Some(failure);
     let shrinking = Some(Shrinking::Limited);
-    (TraceFile { spelunk: VERSION, module: Hex(9), limits, selection, failure, shrinking, steps }, trace)
+    let environment = Environment::default();
+    let module = Hex(9);
+    (TraceFile { spelunk: VERSION, module, limits, selection, environment, failure, shrinking, steps }, trace)
 }
 
 #[test]

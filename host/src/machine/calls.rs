@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
-use super::exports::{Exports, INITIALIZE, INPUT};
+use super::exports::{Exports, INITIALIZE, INPUT, START};
 use super::host::{Host, Stop};
 use super::imports::{stop, write};
 use super::program::engine_error;
@@ -13,6 +13,8 @@ use crate::outcome::FailureKind;
 /// A function of the guest, prepared to be called.
 pub(super) enum Call {
     Plain(TypedFunc<(), ()>),
+    /// A program from its start to its end, which it may end itself.
+    Start(TypedFunc<(), ()>),
     Checked(TypedFunc<(), i32>),
     General {
         func: Func,
@@ -144,6 +146,9 @@ impl Call {
                 Call::Initialize { func, room }
             });
         }
+        if name == START {
+            return Ok(Call::Start(func.typed(&*store).map_err(engine_error)?));
+        }
         if let Ok(plain) = func.typed(&*store) {
             return Ok(Call::Plain(plain));
         }
@@ -160,6 +165,10 @@ impl Call {
     pub(super) fn call(&mut self, store: &mut Store<Host>) -> wasmtime::Result<Option<i32>> {
         match self {
             Call::Plain(func) => func.call(store, ()).map(|()| None),
+            Call::Start(func) => match func.call(store, ()) {
+                Err(error) if matches!(error.downcast_ref(), Some(Stop::Exit(0))) => Ok(None),
+                ended => ended.map(|()| None),
+            },
             Call::Checked(func) => func.call(store, ()).map(Some),
             Call::General { func, args, results } => {
                 for arg in args.iter_mut() {

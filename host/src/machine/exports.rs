@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use wasmtime::{ExternType, FuncType, Module, ValType};
 
 use super::imports::MODULE;
@@ -32,6 +32,25 @@ pub(crate) struct Exports {
     pub(crate) is_function: bool,
     /// That function is [`INPUT`].
     pub(crate) takes_input: bool,
+    /// That function is [`START`].
+    pub(crate) is_command: bool,
+}
+
+/// What is known while exports are sorted.
+#[derive(Default)]
+struct Sorting<'a> {
+    hands_over_state: bool,
+    input_bytes_max: u32,
+    /// The names of each kind, and the exports that spell them.
+    spelled: BTreeMap<(&'static str, &'a str), &'a String>,
+    /// The rule that each precondition guards, and its export.
+    guards: Vec<(&'a str, &'a String)>,
+    /// Functions that the guest may be alone, and what is drawn for them.
+    alone: Vec<(&'a String, Vec<Kind>)>,
+    /// [`START`].
+    start: Option<&'a String>,
+    /// Functions whose names say nothing.
+    plain: Vec<(&'a String, &'a FuncType)>,
 }
 
 /// The export of a guest that is one function.
@@ -39,6 +58,8 @@ const CHECK: &str = "check";
 /// The function that a fuzz target for libFuzzer is, and AFL++ and others take too: given bytes, it returns 0, or -1
 /// where they are not to be kept.
 pub(super) const INPUT: &str = "LLVMFuzzerTestOneInput";
+/// Runs a program from its start to its end.
+pub(super) const START: &str = "_start";
 /// What such a target may have called once before.
 pub(super) const INITIALIZE: &str = "LLVMFuzzerInitialize";
 
@@ -49,8 +70,8 @@ impl Exports {
     ///
     /// # Errors
     /// Two spellings of one name, a function `check` beside rules, an export with a type that its name does not allow, a precondition of a
-    /// rule that does not exist, no rule at all.
-    pub(crate) fn of(module: &Module, input_bytes_max: u32) -> Result<Exports> {
+    /// rule that does not exist, no rule at all; an `entry` that is no function to call.
+    pub(crate) fn of(module: &Module, input_bytes_max: u32, entry: Option<&str>) -> Result<Exports> {
         let functions: Vec<(String, FuncType)> = module
             .exports()
             .filter_map(|export| match export.ty() {
@@ -59,53 +80,84 @@ impl Exports {
             })
             .collect();
         let mut exports = Exports::default();
-        let hands_over_state = module.imports().any(|i| (i.module(), i.name()) == (MODULE, "state"));
-        let mut guards = Vec::new();
-        let mut plain = Vec::new();
-        let mut functions_alone: Vec<(&String, Vec<Kind>)> = Vec::new();
-        let mut spelled = BTreeMap::new();
+        let mut sorting = Sorting {
+            hands_over_state: module.imports().any(|i| (i.module(), i.name()) == (MODULE, "state")),
+            input_bytes_max,
+            ..Sorting::default()
+        };
         for (export, ty) in &functions {
-            let Some((kind, name)) = classify(export, ty, hands_over_state)? else {
-                plain.push((export, ty));
-                continue;
-            };
-            if let Some(other) = spelled.insert((kind, name.to_string()), export) {
-                bail!("`{other}` and `{export}` are two spellings of one name; export only one of them");
-            }
-            match kind {
-                "rule" => exports.add_rule(name, export, ty),
-                "precondition" => guards.push((name.to_string(), export.clone())),
-                "invariant" => exports.invariants.push((name.to_string(), export.clone())),
-                "fault" => {
-                    exports.faults.push(name.to_string());
-                    exports.fault_exports.push(export.clone());
+            // With one function to call, others are called only to ready it.
+            match entry {
+                Some(entry) if entry == export && ![INPUT, START].contains(&entry) => {
+                    sorting.alone.push((export, params_of(export, ty)?));
                 }
-                "teardown" => exports.teardown = Some(export.clone()),
-                "state" => exports.state = Some(export.clone()),
-                "check" => functions_alone.push((export, Vec::new())),
-                "input" => functions_alone.push((export, vec![Kind::Bytes { min: 0, max: input_bytes_max }])),
-                // `_initialize` comes first whatever the order of the exports.
-                "initialize" => exports.setup.insert(0, export.clone()),
-                _ => exports.setup.push(export.clone()),
+                Some(entry)
+                    if entry != export && ![START, INITIALIZE, "_initialize"].contains(&&**export) => {}
+                _ => exports.sort(&mut sorting, export, ty)?,
             }
         }
-        exports.add_function(functions_alone)?;
+        exports.add_start(&mut sorting, entry);
+        exports.add_function(sorting.alone)?;
         if exports.rules.is_empty() {
-            for (export, ty) in plain.iter().filter(|(name, ty)| !name.starts_with("__") && is_numeric(ty)) {
-                exports.add_rule(export, export, ty);
-            }
+            let plain = sorting.plain.iter().filter(|(name, ty)| !name.starts_with("__") && is_numeric(ty));
+            plain.for_each(|(export, ty)| exports.add_rule(export, export, ty));
         }
-        if exports.rules.is_empty() {
-            bail!(
+        match entry {
+            _ if !exports.rules.is_empty() => {}
+            Some(entry) => bail!("the module exports no function `{entry}`, which --entry names"),
+            None => bail!(
                 "the module exports no rule: export a function `rule:NAME`, or any function whose parameters \
                  are numbers"
-            );
+            ),
         }
         if exports.rules.len() > usize::from(u16::MAX) || exports.faults.len() > usize::from(u16::MAX) {
             bail!("the module exports more than {} rules or faults", u16::MAX);
         }
-        exports.add_preconditions(guards)?;
+        exports.add_preconditions(sorting.guards)?;
         Ok(exports)
+    }
+
+    /// Sorts one export.
+    fn sort<'a>(&mut self, sorting: &mut Sorting<'a>, export: &'a String, ty: &'a FuncType) -> Result<()> {
+        let Some((kind, name)) = classify(export, ty, sorting.hands_over_state)? else {
+            sorting.plain.push((export, ty));
+            return Ok(());
+        };
+        if let Some(other) = sorting.spelled.insert((kind, name), export) {
+            bail!("`{other}` and `{export}` are two spellings of one name; export only one of them");
+        }
+        match kind {
+            "rule" => self.add_rule(name, export, ty),
+            "precondition" => sorting.guards.push((name, export)),
+            "invariant" => self.invariants.push((name.to_string(), export.clone())),
+            "fault" => {
+                self.faults.push(name.to_string());
+                self.fault_exports.push(export.clone());
+            }
+            "teardown" => self.teardown = Some(export.clone()),
+            "state" => self.state = Some(export.clone()),
+            "start" => sorting.start = Some(export),
+            "check" => sorting.alone.push((export, Vec::new())),
+            "input" => {
+                sorting.alone.push((export, vec![Kind::Bytes { min: 0, max: sorting.input_bytes_max }]));
+            }
+            // `_initialize` comes first whatever the order of the exports.
+            "initialize" => self.setup.insert(0, export.clone()),
+            _ => self.setup.push(export.clone()),
+        }
+        Ok(())
+    }
+
+    /// A program from its start to its end is all there is, where nothing else is to be called.
+    fn add_start(&mut self, sorting: &mut Sorting<'_>, entry: Option<&str>) {
+        let Some(start) = sorting.start else { return };
+        if sorting.alone.is_empty() && self.rules.is_empty() && entry.is_none_or(|entry| entry == start) {
+            self.is_command = true;
+            sorting.alone.push((start, Vec::new()));
+        } else if !self.setup.iter().any(|name| name == "_initialize") {
+            // It readies the program, as `_initialize` does where there is that.
+            self.setup.insert(0, start.clone());
+        }
     }
 
     /// Whether a run starts with a setup step: where something is to be called, or held of the state that runs start from.
@@ -140,12 +192,12 @@ impl Exports {
     }
 
     /// Each by the name of the rule that it guards, and its export.
-    fn add_preconditions(&mut self, guards: Vec<(String, String)>) -> Result<()> {
+    fn add_preconditions(&mut self, guards: Vec<(&str, &String)>) -> Result<()> {
         for (name, export) in guards {
             let Some(rule) = self.rules.iter().position(|rule| rule.name == name) else {
                 bail!("`{export}` is the precondition of a rule `{name}`, which the module does not export");
             };
-            self.preconditions.push((rule as u16, export));
+            self.preconditions.push((rule as u16, export.clone()));
         }
         Ok(())
     }
@@ -160,12 +212,13 @@ fn classify<'a>(
 ) -> Result<Option<(&'static str, &'a str)>> {
     let nullary = ty.params().len() == 0 && ty.results().len() == 0;
     match export {
-        "setup" | "teardown" | "_initialize" if !nullary => {
+        "setup" | "teardown" | "_initialize" | START if !nullary => {
             bail!("the export `{export}` has the type {}; it must take and return nothing", shown(ty))
         }
         "setup" => return Ok(Some(("setup", ""))),
         "teardown" => return Ok(Some(("teardown", ""))),
         "_initialize" => return Ok(Some(("initialize", ""))),
+        START => return Ok(Some(("start", ""))),
         CHECK if nullary => return Ok(Some(("check", ""))),
         INPUT | INITIALIZE if !takes_two_words(ty) => {
             bail!("the export `{export}` has the type {}; it must be (i32, i32) -> i32", shown(ty))
@@ -207,6 +260,13 @@ fn has_type_of(kind: &str, ty: &FuncType) -> bool {
     }
 }
 
+/// What is drawn for the parameters of the function that a guest is to be.
+fn params_of(name: &str, ty: &FuncType) -> Result<Vec<Kind>> {
+    let params: Option<Vec<Kind>> = ty.params().map(|param| kind_of(&param)).collect();
+    params
+        .with_context(|| format!("`{name}` has the type {}; --entry names a function of numbers", shown(ty)))
+}
+
 /// (i32, i32) -> i32.
 fn takes_two_words(ty: &FuncType) -> bool {
     ty.params().len() == 2
@@ -236,9 +296,13 @@ mod tests {
     use wasmtime::Engine;
 
     fn check(wat: &str, expected: &str) {
+        check_entry(wat, None, expected);
+    }
+
+    fn check_entry(wat: &str, entry: Option<&str>, expected: &str) {
         let wasm = wat::parse_str(format!("(module {wat})")).unwrap();
         let module = Module::new(&Engine::default(), wasm).unwrap();
-        let found = match Exports::of(&module, 9) {
+        let found = match Exports::of(&module, 9, entry) {
             Ok(found) => {
                 let rules: Vec<_> = found.rules.iter().map(|rule| &rule.name).collect();
                 let invariants: Vec<_> = found.invariants.iter().map(|(name, _)| name).collect();
@@ -311,6 +375,37 @@ mod tests {
         check(
             r#"(func (export "LLVMFuzzerTestOneInput") (param i32))"#,
             "the export `LLVMFuzzerTestOneInput` has the type (i32) -> (); it must be (i32, i32) -> i32",
+        );
+    }
+
+    #[test]
+    fn a_program_is_one_function_unless_there_are_rules() {
+        let start = r#"(func (export "_start")) (func (export "malloc") (param i32))"#;
+        check(start, r#"["_start"] [] [] [] [] None"#);
+        check(&format!(r#"{start} (func (export "rule:a"))"#), r#"["a"] [] [] [] ["_start"] None"#);
+        check(
+            &format!(r#"{start} (func (export "rule:a")) (func (export "_initialize"))"#),
+            r#"["a"] [] [] [] ["_initialize"] None"#,
+        );
+        check(&format!(r#"{start} (func (export "check"))"#), r#"["check"] [] [] [] ["_start"] None"#);
+        check(
+            r#"(func (export "_start") (param i32))"#,
+            "the export `_start` has the type (i32) -> (); it must take and return nothing",
+        );
+    }
+
+    #[test]
+    fn an_entry_is_the_only_function() {
+        let module = r#"(func (export "_start")) (func (export "rule:a")) (func (export "f") (param i32))
+            (func (export "g") (param externref)) (func (export "setup"))"#;
+        check_entry(module, Some("_start"), r#"["_start"] [] [] [] [] None"#);
+        check_entry(module, Some("f"), r#"["f"] [] [] [] ["_start"] None"#);
+        check_entry(module, Some("rule:a"), r#"["rule:a"] [] [] [] ["_start"] None"#);
+        check_entry(module, Some("h"), "the module exports no function `h`, which --entry names");
+        check_entry(
+            module,
+            Some("g"),
+            "`g` has the type ((ref null extern)) -> (); --entry names a function of numbers",
         );
     }
 

@@ -5,6 +5,7 @@ use wasmtime::{Error, Trap, WasmBacktrace};
 
 use super::Program;
 use super::host::Stop;
+use super::said::{Said, last_line, said};
 use super::state::{Spent, State};
 use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};
 use crate::trace::Action;
@@ -63,7 +64,15 @@ pub(super) fn invariant_is_false(program: &Program, index: usize) -> Failure {
 }
 
 /// The outcome of a call that did not return.
-pub(super) fn outcome(program: &Program, state: &mut State, error: Error, phase: Phase) -> Outcome {
+///
+/// `stderr` is what the step wrote to standard error.
+pub(super) fn outcome(
+    program: &Program,
+    state: &mut State,
+    stderr: &[u8],
+    error: Error,
+    phase: Phase,
+) -> Outcome {
     if program.budget.is_exhausted()
         || program.budget.is_over() && matches!(state.spent(), Some(Spent::ByWatchdog))
     {
@@ -71,16 +80,44 @@ pub(super) fn outcome(program: &Program, state: &mut State, error: Error, phase:
     }
     let failure = match error.downcast_ref::<Stop>() {
         Some(Stop::Reject) => return Outcome::Reject(Reject::Assume),
+        Some(Stop::Exit(code)) => match exited(program, stderr, *code, phase) {
+            Some(failure) => failure,
+            None => return Outcome::Exit,
+        },
         Some(Stop::Fail(failure)) => {
             let place = failure.place.clone().or_else(|| place(program, &error));
             Failure { place, ..failure.clone() }
         }
-        None => trapped(program, state, &error, phase),
+        None => trapped(program, state, stderr, &error, phase),
     };
     Outcome::Fail(Box::new(within(program, failure, phase)))
 }
 
-fn trapped(program: &Program, state: &mut State, error: &Error, phase: Phase) -> Failure {
+/// The failure that ending itself with this code is, where it is one.
+fn exited(program: &Program, stderr: &[u8], code: u32, phase: Phase) -> Option<Failure> {
+    let kind = FailureKind::Exit;
+    let Phase::Step(_) = phase else {
+        let message = format!("it ends the program, with code {code}, which only a step may");
+        return Some(Failure { kind, subject: None, message, place: entry(program, phase) });
+    };
+    if code == 0 {
+        return None;
+    }
+    if let Some(Said { message, place: Some(place) }) = said(stderr) {
+        return Some(Failure { kind: FailureKind::Panic, subject: None, message, place: Some(place) });
+    }
+    let why = last_line(stderr).map(|line| format!(": {line}")).unwrap_or_default();
+    let message = format!("the program ended with code {code}{why}");
+    // Which code it was is part of what went wrong.
+    program.fails_on_exit().then(|| Failure {
+        kind,
+        subject: Some(code.to_string()),
+        message,
+        place: entry(program, phase),
+    })
+}
+
+fn trapped(program: &Program, state: &mut State, stderr: &[u8], error: &Error, phase: Phase) -> Failure {
     let trap = error.downcast_ref::<Trap>();
     let at = place(program, error);
     // Where a budget runs out or a stack ends is chance; the call that led there names the failure.
@@ -103,6 +140,10 @@ fn trapped(program: &Program, state: &mut State, error: &Error, phase: Phase) ->
         let message =
             format!("calls nest deeper than {} (--depth-max){}", program.limits.depth_max, inside(&at));
         (FailureKind::StackOverflow, message, entry(program, phase))
+    } else if trap == Some(&Trap::UnreachableCodeReached)
+        && let Some(said) = said(stderr)
+    {
+        (FailureKind::Panic, said.message, said.place.or(at))
     } else {
         let message = trap.map_or_else(|| error.root_cause().to_string(), |trap| trap_text(*trap));
         (FailureKind::Trap, message, at)

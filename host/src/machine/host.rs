@@ -1,14 +1,17 @@
 //! The host's side of a store: what the functions that a guest imports read and write.
 
 use std::fmt;
+use std::sync::Arc;
 
 use spelunk_instrumenter::TABLE_ELEMENTS_MAX;
 use wasmtime::{Memory, ResourceLimiter, Trap};
 
 use super::keyed::Hasher;
+use super::system::System;
 use super::tally::Tally;
 use crate::budget::Budget;
-use crate::choice::Chooser;
+use crate::choice::{Chooser, Value};
+use crate::file::Environment;
 use crate::outcome::Failure;
 
 /// The host's side of a store.
@@ -20,6 +23,11 @@ pub(crate) struct Host {
     pub(crate) step: Step,
     pub(crate) tally: Tally,
     pub(crate) limits: Limiter,
+    /// What a guest that imports a system is given of one.
+    pub(crate) environment: Arc<Environment>,
+    pub(crate) system: Option<System>,
+    /// Bytes that standard input is given, at most, where it is drawn.
+    pub(crate) input_bytes_max: u32,
 }
 
 /// The guest and what of its state the host keeps.
@@ -66,7 +74,14 @@ pub(crate) struct Step {
     pub(crate) told: Told,
     /// Bytes of what it said.
     pub(crate) told_bytes: usize,
+    /// The end of what it wrote to standard error, which may say why it failed.
+    pub(crate) stderr: Vec<u8>,
+    /// The last line of what is reported is one of standard error, or else of standard output, that has not ended.
+    unended: Option<bool>,
 }
+
+/// Bytes of standard error that are kept of a step.
+const STDERR_MAX: usize = 16 << 10;
 
 impl Step {
     /// Begins the next one.
@@ -74,6 +89,53 @@ impl Step {
         self.may_choose = true;
         self.drawn_bytes = 0;
         self.scores.clear();
+        self.stderr.clear();
+    }
+
+    /// It writes to standard error, or else to standard output.
+    pub(crate) fn say(&mut self, bytes: &[u8], is_error: bool) {
+        if is_error {
+            let bytes = &bytes[bytes.len().saturating_sub(STDERR_MAX)..];
+            let beyond = (self.stderr.len() + bytes.len()).saturating_sub(STDERR_MAX);
+            self.stderr.drain(..beyond);
+            self.stderr.extend_from_slice(bytes);
+        }
+        if !self.is_verbose {
+            return;
+        }
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if self.told_bytes >= TOLD_BYTES_MAX || self.told.notes.len() >= TOLD_MAX {
+                return;
+            }
+            let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line));
+            self.told_bytes += text.len();
+            match self.told.notes.last_mut().filter(|_| self.unended == Some(is_error)) {
+                Some(last) => last.push_str(&text),
+                None => {
+                    self.told.notes.push(format!("{}{text}", if is_error { "stderr: " } else { "stdout: " }))
+                }
+            }
+            self.unended = (!line.ends_with(b"\n")).then_some(is_error);
+        }
+    }
+
+    /// What it reported, which is forgotten.
+    pub(crate) fn take_told(&mut self) -> Told {
+        (self.told_bytes, self.unended) = (0, None);
+        std::mem::take(&mut self.told)
+    }
+
+    /// The host drew something for it.
+    pub(crate) fn drew(&mut self, name: &str, value: &Value) {
+        if self.is_verbose && self.told.args.len() < TOLD_MAX {
+            self.told.args.push((name.to_string(), value.to_string()));
+        }
+    }
+
+    /// It notes a line.
+    pub(crate) fn note(&mut self, text: String) {
+        self.unended = None;
+        self.told.notes.push(text);
     }
 }
 
@@ -91,13 +153,20 @@ pub struct Told {
 pub(crate) enum Stop {
     Reject,
     Fail(Failure),
+    /// The program ended itself, with this code.
+    Exit(u32),
 }
+
+/// Arguments, and notes, that are reported of a step, and bytes of all of them; the others are left out.
+pub(crate) const TOLD_MAX: usize = 1000;
+pub(crate) const TOLD_BYTES_MAX: usize = 1 << 20;
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Stop::Reject => f.write_str("reject"),
             Stop::Fail(failure) => failure.fmt(f),
+            Stop::Exit(code) => write!(f, "the program ended itself with code {code}"),
         }
     }
 }

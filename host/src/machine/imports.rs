@@ -4,7 +4,7 @@ use wasmtime::{AsContextMut, Caller, Error, Linker, Memory, Trap};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::PAGE;
-use super::host::{Host, Private, Stop, pay};
+use super::host::{Host, Private, Stop, TOLD_BYTES_MAX, TOLD_MAX, pay};
 use crate::choice::{Kind, Value};
 use crate::outcome::{Failure, FailureKind};
 use crate::property::PropertyKind;
@@ -22,9 +22,6 @@ const BYTES_MAX: usize = 1 << 20;
 const SCORES_MAX: usize = 1000;
 /// Looking at one name among many counts as reading so many bytes.
 const SEARCH_BYTES: usize = 4;
-/// Arguments, and notes, that are reported of a step, and bytes of all of them; the others are left out.
-const TOLD_MAX: usize = 1000;
-const TOLD_BYTES_MAX: usize = 1 << 20;
 /// Bytes of a text that are kept; it says how long it was.
 const TEXT_MAX: usize = 64 << 10;
 
@@ -67,8 +64,10 @@ fn define_story(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap(MODULE, "note", |mut caller: Caller<'_, Host>, t: u32, t_len: u32| {
         let note = told(&mut caller, t, t_len)?;
         let step = &mut caller.data_mut().step;
-        if step.told.notes.len() < TOLD_MAX {
-            step.told.notes.extend(note);
+        if let Some(note) = note
+            && step.told.notes.len() < TOLD_MAX
+        {
+            step.note(note);
         }
         Answer::Ok(())
     })?;
@@ -136,7 +135,8 @@ fn define_choices(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-fn choose<'a>(caller: &'a mut Caller<'_, Host>, kind: Kind) -> Answer<&'a Value> {
+/// Asks for an answer.
+pub(super) fn choose<'a>(caller: &'a mut Caller<'_, Host>, kind: Kind) -> Answer<&'a Value> {
     let step = &caller.data().step;
     if !step.may_choose {
         let message =
@@ -197,13 +197,19 @@ pub(super) fn write(store: &mut impl AsContextMut<Data = Host>, pointer: u32, by
     let place = memory.data_mut(&mut store).get_mut(pointer as usize..);
     let place = place.and_then(|place| place.get_mut(..bytes.len())).ok_or(Trap::MemoryOutOfBounds)?;
     place.copy_from_slice(bytes);
+    mark(&mut store, pointer, bytes.len() as u32);
+    Ok(())
+}
+
+/// Marks the pages of `len` bytes of memory 0 that were written, which are there.
+pub(super) fn mark(store: &mut impl AsContextMut<Data = Host>, pointer: u32, len: u32) {
+    let mut store = store.as_context_mut();
     if let Some(Private { memory: private, marks, .. }) = store.data().guest.private
-        && !bytes.is_empty()
+        && len > 0
     {
-        let (first, last) = (pointer / PAGE as u32, (pointer + (bytes.len() as u32 - 1)) / PAGE as u32);
+        let (first, last) = (pointer / PAGE as u32, (pointer + (len - 1)) / PAGE as u32);
         private.data_mut(&mut store)[(marks + first) as usize..=(marks + last) as usize].fill(1);
     }
-    Ok(())
 }
 
 fn define_spans(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
@@ -328,7 +334,7 @@ fn state(mut caller: Caller<'_, Host>, pointer: u32, len: u32) -> Answer<()> {
 }
 
 /// Memory 0. While a module is instantiated it is known by its export only.
-fn memory_of(caller: &mut Caller<'_, Host>) -> Answer<Memory> {
+pub(super) fn memory_of(caller: &mut Caller<'_, Host>) -> Answer<Memory> {
     if let Some(memory) = caller.data().guest.memory {
         return Ok(memory);
     }
@@ -348,7 +354,7 @@ fn named<'a>(caller: &'a mut Caller<'_, Host>, pointer: u32, len: u32) -> Answer
     Ok((slice(data, pointer, len)?, host))
 }
 
-fn slice(data: &[u8], pointer: u32, len: u32) -> Answer<&[u8]> {
+pub(super) fn slice(data: &[u8], pointer: u32, len: u32) -> Answer<&[u8]> {
     let from = data.get(pointer as usize..).and_then(|data| data.get(..len as usize));
     from.ok_or_else(|| Trap::MemoryOutOfBounds.into())
 }

@@ -5,6 +5,7 @@ use wasmtime::{Error, ExternType, FuncType, ImportType, Instance, Linker, Module
 
 use super::host::Host;
 use super::imports::{MODULE, define};
+use super::preview1;
 
 /// Makes every import of `module` available, or says which cannot be.
 ///
@@ -16,27 +17,28 @@ pub(crate) fn link(
     module: &Module,
     stub_imports: bool,
 ) -> Result<()> {
-    define(linker).map_err(|e| anyhow::anyhow!("{e:#}"))?;
+    define(linker).and_then(|()| preview1::define(linker)).map_err(|e| anyhow::anyhow!("{e:#}"))?;
     let mut unknown = Vec::new();
     for import in module.imports() {
         if is_provided(linker, store, &import) {
             continue;
         }
         let name = import.name();
-        if import.module() != MODULE {
-            unknown.push(format!("`{name}` from `{}`", import.module()));
+        let module = import.module();
+        if ![MODULE, preview1::MODULE].contains(&module) {
+            unknown.push(format!("`{name}` from `{module}`"));
             continue;
         }
-        match (known_type(linker, store, name), import.ty()) {
+        match (known_type(linker, store, (module, name)), import.ty()) {
             (Some(known), ExternType::Func(ty)) => {
                 bail!(
-                    "the module imports `{name}` from `{MODULE}` as {}; it is {}",
+                    "the module imports `{name}` from `{module}` as {}; it is {}",
                     shown(&ty),
                     shown(&known)
                 )
             }
-            (Some(known), _) => bail!("`{name}` from `{MODULE}` is a function, {}", shown(&known)),
-            (None, _) => bail!("the module imports `{name}` from `{MODULE}`, which has nothing of that name"),
+            (Some(known), _) => bail!("`{name}` from `{module}` is a function, {}", shown(&known)),
+            (None, _) => bail!("the module imports `{name}` from `{module}`, which has nothing of that name"),
         }
     }
     if unknown.is_empty() {
@@ -83,9 +85,13 @@ fn is_provided(linker: &Linker<Host>, store: &mut Store<Host>, import: &ImportTy
     }
 }
 
-/// The type that the ABI gives the import `name`, where it has one.
-fn known_type(linker: &Linker<Host>, store: &mut Store<Host>, name: &str) -> Option<FuncType> {
-    let func = linker.get(&mut *store, MODULE, name).ok()?.into_func()?;
+/// The type that an import has, where there is one of that name.
+fn known_type(
+    linker: &Linker<Host>,
+    store: &mut Store<Host>,
+    (module, name): (&str, &str),
+) -> Option<FuncType> {
+    let func = linker.get(&mut *store, module, name).ok()?.into_func()?;
     Some(func.ty(&*store))
 }
 

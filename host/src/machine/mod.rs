@@ -19,12 +19,15 @@ mod link;
 mod memory;
 mod pages;
 mod portable;
+mod preview1;
 mod program;
+mod said;
 mod saved;
 mod scan;
 mod sections;
 mod stack;
 mod state;
+mod system;
 mod tally;
 mod watchdog;
 
@@ -149,13 +152,14 @@ impl Machine {
         self.store.data_mut().step.is_verbose = true;
         self.step(action, chooser);
         let step = &mut self.store.data_mut().step;
-        (step.is_verbose, step.told_bytes) = (false, 0);
-        let mut told = std::mem::take(&mut step.told);
+        step.is_verbose = false;
+        let mut told = step.take_told();
         if let Action::Rule(rule) = action {
             // What the host drew for parameters, it tells itself.
             let params = self.program.exports.rules[usize::from(rule)].params.len();
             let drawn = chooser.choices.iter().take(params).enumerate();
-            let name = |i| if self.program.takes_input() { "data".to_string() } else { format!("arg{i}") };
+            let name =
+                |i| if self.program.exports.takes_input { "data".to_string() } else { format!("arg{i}") };
             let drawn = drawn.map(|(i, choice)| (name(i), choice.value.to_string()));
             told.args.splice(0..0, drawn);
         }
@@ -260,7 +264,7 @@ impl Machine {
     }
 
     fn failed(&mut self, error: wasmtime::Error, phase: Phase) -> Outcome {
-        failure::outcome(&self.program, &mut self.state, error, phase)
+        failure::outcome(&self.program, &mut self.state, &self.store.data().step.stderr, error, phase)
     }
 
     /// Runs `f` where a guest has all the stack it may use.
@@ -279,7 +283,15 @@ fn new_store(program: &Program) -> Store<Host> {
         ..Guest::default()
     };
     let limits = Limiter { memory_bytes_max: program.memory_bytes_max(), ..Limiter::default() };
-    let host = Host { budget: program.budget.clone(), guest, limits, ..Host::default() };
+    let host = Host {
+        budget: program.budget.clone(),
+        guest,
+        limits,
+        environment: program.world.environment.clone(),
+        system: program.world.system.clone(),
+        input_bytes_max: program.limits.input_bytes_max,
+        ..Host::default()
+    };
     let mut store = Store::new(&program.engine, host);
     store.limiter(|host| &mut host.limits);
     store

@@ -15,13 +15,17 @@ use super::Fresh;
 use super::pages::{Held, LEAF, Leaf, NAMES, PAGE, Page, PageTable};
 use super::program::Program;
 use super::saved::{GlobalValue, Reference, Saved, SavedTable, Snapshot};
+use super::system::{Part, System};
 
-/// The form of the records that this version writes and reads.
+/// The forms of the records that this version writes and reads: of a guest without a virtual system, and of one with it.
 const VERSION: u32 = 1;
+const VERSION_OF_SYSTEM: u32 = 2;
 /// Bytes of a WebAssembly page.
 const WASM_PAGE: u64 = 65536;
 /// The most that a machine reserves for a memory.
 const MEMORY_MAX: u64 = 1 << 32;
+/// Where the files stand after the memories, among what was read.
+const FILES: usize = 1 << 32;
 /// Stands for null among the indices of functions.
 const NULL: u32 = u32::MAX;
 
@@ -56,9 +60,21 @@ impl Snapshot {
         let saved = &*self.0;
         let mut out = Vec::new();
         let number = |out: &mut Vec<u8>, number: usize| out.extend((number as u64).to_le_bytes());
-        out.extend(VERSION.to_le_bytes());
+        let version = if saved.system.is_some() { VERSION_OF_SYSTEM } else { VERSION };
+        out.extend(version.to_le_bytes());
         out.extend((PAGE as u32).to_le_bytes());
         out.extend((LEAF as u32).to_le_bytes());
+        if let Some(system) = &saved.system {
+            let (len, parts) = system.parts();
+            out.extend(len.to_le_bytes());
+            number(&mut out, parts.len());
+            for part in parts {
+                write_leaf(&part.leaf, blobs)?;
+                out.extend(part.ino.to_le_bytes());
+                out.extend(part.index.to_le_bytes());
+                out.extend(part.leaf.name().to_le_bytes());
+            }
+        }
         number(&mut out, saved.memories.len());
         for memory in &saved.memories {
             number(&mut out, memory.size);
@@ -106,8 +122,15 @@ impl Snapshot {
 /// The hashes of the parts that a record refers to, of its leaves.
 pub(crate) fn leaves_of(record: &[u8]) -> Result<Vec<u128>> {
     let mut rest = Bytes(record);
-    rest.version()?;
     let mut leaves = Vec::new();
+    if rest.version()? == VERSION_OF_SYSTEM {
+        rest.number()?;
+        for _ in 0..rest.number()? {
+            rest.u32()?;
+            rest.number()?;
+            leaves.push(u128::from_le_bytes(rest.take()?));
+        }
+    }
     for _ in 0..rest.number()? {
         rest.number()?;
         for _ in 0..rest.number()? {
@@ -145,6 +168,7 @@ struct Shape {
     dropped: usize,
     faults: usize,
     is_function: bool,
+    has_system: bool,
 }
 
 enum GlobalShape {
@@ -208,6 +232,7 @@ impl Shape {
             dropped: layout.dropped.len(),
             faults: program.exports.faults.len(),
             is_function: program.exports.is_function,
+            has_system: program.world.system.is_some(),
         })
     }
 }
@@ -261,7 +286,13 @@ impl<'b, B: Blobs> Reader<'b, B> {
     /// One that is damaged, or of another program; a part that is missing or is not what its hash says.
     pub fn read(&mut self, bytes: &[u8]) -> Result<Snapshot> {
         let mut rest = Bytes(bytes);
-        rest.version()?;
+        let has_system = rest.version()? == VERSION_OF_SYSTEM;
+        ensure!(
+            has_system == self.shape.has_system,
+            "the program has a virtual system, or the snapshot, and not both"
+        );
+        let system =
+            if has_system { Some(self.system(&mut rest).context("its virtual system")?) } else { None };
         rest.count("memories", self.shape.memories.len())?;
         let mut memories = Vec::new();
         for memory in 0..self.shape.memories.len() {
@@ -291,8 +322,21 @@ impl<'b, B: Blobs> Reader<'b, B> {
         ensure!(!has_run || self.shape.is_function, "it says that the guest is one function, and it is not");
         ensure!(rest.0.is_empty(), "{} bytes follow the record", rest.0.len());
         let held = Held::new(0);
-        let saved = Saved { memories, globals, tables, dropped, faults, has_run, held };
+        let saved = Saved { memories, globals, tables, dropped, faults, has_run, system, held };
         Ok(Snapshot(Arc::new(saved.counted())))
+    }
+
+    fn system(&mut self, rest: &mut Bytes<'_>) -> Result<System> {
+        let len = rest.number()?;
+        let mut parts = Vec::new();
+        for _ in 0..rest.number()? {
+            let (ino, index) = (rest.u32()?, rest.number()?);
+            let name = u128::from_le_bytes(rest.take()?);
+            // Of a file the leaf stands nowhere else; of the data it is read, and let go.
+            let leaf = self.leaf(FILES + ino as usize, index as usize, name)?;
+            parts.push(Part { ino, index, leaf });
+        }
+        System::of_parts(len, parts)
     }
 
     fn memory(&mut self, rest: &mut Bytes<'_>, memory: usize) -> Result<PageTable> {
@@ -327,7 +371,8 @@ impl<'b, B: Blobs> Reader<'b, B> {
         for (slot, page) in names.as_chunks().0.iter().enumerate() {
             let page = u128::from_le_bytes(*page);
             if page != 0 {
-                leaf.pages[slot] = Some(self.page(memory, index * LEAF + slot, page)?);
+                leaf.pages[slot] =
+                    Some(self.page(memory, index.wrapping_mul(LEAF).wrapping_add(slot), page)?);
             }
         }
         ensure!(leaf.pages.iter().any(Option::is_some), "the part {name:032x} refers to nothing");
@@ -378,15 +423,18 @@ impl Bytes<'_> {
         Ok(byte == 1)
     }
 
-    fn version(&mut self) -> Result<()> {
+    fn version(&mut self) -> Result<u32> {
         let version = self.u32()?;
-        ensure!(version == VERSION, "the snapshot has version {version}; this Spelunk reads {VERSION}");
+        ensure!(
+            (VERSION..=VERSION_OF_SYSTEM).contains(&version),
+            "the snapshot has version {version}; this Spelunk reads up to {VERSION_OF_SYSTEM}"
+        );
         let (page, leaf) = (self.u32()?, self.u32()?);
         ensure!(
             (page, leaf) == (PAGE as u32, LEAF as u32),
             "the snapshot is in {leaf} pages of {page} bytes a part; this Spelunk reads {LEAF} of {PAGE}"
         );
-        Ok(())
+        Ok(version)
     }
 
     fn count(&mut self, what: &str, expected: usize) -> Result<()> {

@@ -16,12 +16,14 @@ use super::exports::Exports;
 use super::host::Host;
 use super::link::link;
 use super::memory::{GUARD, Memories};
+use super::preview1;
 use super::sections::{bodies_of, collected_heap, custom_section, independent_of};
 use super::stack::ShadowStack;
+use super::system::System;
 use super::watchdog::{CALL_MAX, Place};
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
 use crate::budget::Budget;
-use crate::file::{Limits, Names, Selection};
+use crate::file::{Conditions, Environment, Image, Limits, Names, Selection};
 use crate::property::{Counts, Properties};
 use crate::target::Rule;
 
@@ -43,8 +45,24 @@ pub struct Program {
     /// The counters that each mark of functions that were entered stands for; none in a module that is not large.
     pub(super) entered: Vec<Range<u32>>,
     pub(super) limits: Limits,
-    pub(super) selection: Selection,
+    conditions: Conditions,
+    pub(super) world: World,
     pub(super) hash: u128,
+}
+
+/// What surrounds a guest.
+pub(super) struct World {
+    pub(super) environment: Arc<Environment>,
+    /// The virtual system that a run begins with, of a guest that imports one.
+    pub(super) system: Option<System>,
+}
+
+impl World {
+    fn of(module: &Module, environment: &Environment, image: &Image, is_command: bool) -> Result<World> {
+        let imports_system = module.imports().any(|import| import.module() == preview1::MODULE);
+        let system = imports_system.then(|| System::new(environment, image, is_command)).transpose()?;
+        Ok(World { environment: Arc::new(environment.clone()), system })
+    }
 }
 
 /// The slots of the functions that each mark stands for, so many together.
@@ -70,12 +88,10 @@ impl Program {
         Program::load_with(wasm, limits, selection, None, &Budget::unlimited())
     }
 
-    /// As [`Program::load`]; what was compiled is kept in the cache, and taken from there the next time. The budget ends
-    /// compiling, and then whatever machines of this program do.
+    /// As [`Program::load_in`], with the default environment.
     ///
     /// # Errors
-    /// As [`Program::load`]; compiling that does not end within the budget. It goes on then on a thread of its own, which
-    /// does not keep the process from ending.
+    /// As there.
     pub fn load_with(
         wasm: &[u8],
         limits: Limits,
@@ -83,10 +99,30 @@ impl Program {
         cache: Option<&Cache>,
         budget: &Budget,
     ) -> Result<Program> {
+        let conditions = Conditions { limits, selection, environment: Environment::default() };
+        Program::load_in(wasm, conditions, cache, budget)
+    }
+
+    /// As [`Program::load`], for a guest in an environment. What was compiled is kept in the cache, and taken from
+    /// there the next time. The budget ends compiling, and then whatever machines of this program do.
+    ///
+    /// # Errors
+    /// As [`Program::load`]; compiling that does not end within the budget. It goes on then on a thread of its own, which
+    /// does not keep the process from ending.
+    pub fn load_in(
+        wasm: &[u8],
+        conditions: Conditions,
+        cache: Option<&Cache>,
+        budget: &Budget,
+    ) -> Result<Program> {
+        let (limits, selection) = (conditions.limits, conditions.selection.clone());
         let hash = xxh3_128(wasm);
+        let (image, code) = Image::take_from(wasm)?;
+        // With other files it is the same code.
+        let (wasm, of_code) = (&*code, xxh3_128(&code));
         let memories = Arc::new(Memories::new(budget.clone()));
         let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
-        let kept = cache.and_then(|cache| Some((cache, Key::new(hash, &limits, &selection, &engine)?)));
+        let kept = cache.and_then(|cache| Some((cache, Key::new(of_code, &limits, &selection, &engine)?)));
         let (instrumented, module) = match kept.and_then(|(cache, key)| cache.load(key, &engine)) {
             Some(loaded) => loaded,
             None => {
@@ -98,7 +134,8 @@ impl Program {
                 compiled
             }
         };
-        let exports = Exports::of(&module, limits.input_bytes_max)?;
+        let exports = Exports::of(&module, limits.input_bytes_max, conditions.environment.entry.as_deref())?;
+        let world = World::of(&module, &conditions.environment, &image, exports.is_command)?;
         let properties = Properties::parse(&custom_section(wasm, "spelunk:properties"));
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
         let stack = ShadowStack::of(wasm);
@@ -120,7 +157,8 @@ impl Program {
             independent,
             bodies: bodies_of(wasm),
             limits,
-            selection,
+            conditions,
+            world,
             hash,
         })
     }
@@ -191,9 +229,10 @@ impl Program {
         self.exports.is_function
     }
 
-    /// Whether that function takes bytes, as the targets of other fuzzers do.
+    /// Whether that function takes bytes, as the targets of other fuzzers do, or is a program that reads drawn bytes.
     pub fn takes_input(&self) -> bool {
-        self.exports.takes_input
+        let is_drawn = || self.world.system.as_ref().is_some_and(|system| system.get().stdin.is_none());
+        self.exports.takes_input || self.exports.is_command && is_drawn()
     }
 
     /// Whether the guest says itself what its state is, for a check to compare.
@@ -206,9 +245,14 @@ impl Program {
         !self.independent.is_empty()
     }
 
-    /// The selection that it was loaded with.
-    pub fn selection(&self) -> &Selection {
-        &self.selection
+    /// Whether it is a failure that the guest ends itself with a code other than 0.
+    pub(super) fn fails_on_exit(&self) -> bool {
+        self.world.environment.fails_on_exit.unwrap_or(!self.exports.is_command)
+    }
+
+    /// What it was loaded with.
+    pub fn conditions(&self) -> &Conditions {
+        &self.conditions
     }
 
     /// The limits that it was loaded with.

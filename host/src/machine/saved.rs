@@ -6,6 +6,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::keyed;
 use super::pages::{Hashing, Held, PageTable};
+use super::system::System;
 
 /// A saved state. Cloning is cheap, and so is saving one: it shares all pages that did not change with the
 /// state that it came from.
@@ -21,6 +22,8 @@ pub(super) struct Saved {
     pub(super) faults: Vec<bool>,
     /// The guest is one function, and it was called.
     pub(super) has_run: bool,
+    /// The virtual system of a guest that imports one.
+    pub(super) system: Option<System>,
     /// What it holds beside the pages and the tables, which are counted by themselves.
     pub(super) held: Held,
 }
@@ -31,6 +34,9 @@ impl Saved {
         let lists =
             size_of_val(&*self.globals) + size_of_val(&*self.tables) + self.dropped.len() + self.faults.len();
         self.held = Held::new(SAVED_BYTES + lists);
+        if let Some(system) = &self.system {
+            system.count();
+        }
         self
     }
 
@@ -43,6 +49,7 @@ impl Saved {
             dropped: Vec::new(),
             faults: Vec::new(),
             has_run: false,
+            system: None,
             held: Held::new(0),
         }
     }
@@ -94,6 +101,9 @@ impl Snapshot {
         let mut parts = Vec::new();
         for (index, memory) in saved.memories.iter().enumerate() {
             parts.extend(memory.hash(index, &(0..0)).to_le_bytes());
+        }
+        if let Some(system) = &saved.system {
+            parts.extend(system.hash(Hashing::Portable).to_le_bytes());
         }
         let flags = (&*saved.dropped, &*saved.faults, saved.has_run);
         digest(&mut parts, &saved.globals, &saved.tables, flags, Hashing::Portable)

@@ -234,6 +234,9 @@ impl State {
         let dropped = self.private.as_mut().map(|private| &private.bytes()[range(&self.layout.dropped)]);
         let guest = &store.data().guest;
         let flags = (dropped.unwrap_or_default(), &guest.faults[..], guest.has_run);
+        if let Some(system) = &store.data().system {
+            self.parts.extend(system.hash(hashing).to_le_bytes());
+        }
         digest(&mut self.parts, &self.values, &self.resident.tables, flags, hashing)
     }
 
@@ -337,6 +340,7 @@ impl State {
             dropped: dropped.unwrap_or_default(),
             faults: store.data().guest.faults.clone(),
             has_run: store.data().guest.has_run,
+            system: store.data().system.clone(),
             held: Held::new(0),
         };
         Snapshot(Arc::new(saved.counted()))
@@ -391,9 +395,14 @@ impl State {
         {
             private.bytes()[range(&self.layout.dropped)].copy_from_slice(&saved.dropped);
         }
-        let guest = &mut store.data_mut().guest;
-        guest.faults.copy_from_slice(&saved.faults);
-        guest.has_run = saved.has_run;
+        let host = store.data_mut();
+        host.guest.faults.copy_from_slice(&saved.faults);
+        host.guest.has_run = saved.has_run;
+        if let (Some(system), Some(to)) = (&mut host.system, &saved.system)
+            && !system.is(to)
+        {
+            *system = to.clone();
+        }
     }
 
     fn load_tables(&mut self, store: &mut Store<Host>, saved: &[Arc<SavedTable>]) {

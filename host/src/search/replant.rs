@@ -67,7 +67,9 @@ impl<S: Clone> Knowledge<S> {
                 self.findings.push(Arc::new(Found { failure: *failure, run, trace: followed.steps }));
                 return Planted::Found;
             }
-            Outcome::Pass => {}
+            // Nothing can follow, but of a function its input is kept.
+            Outcome::Exit if !target.is_function() => return Planted::Known,
+            Outcome::Pass | Outcome::Exit => {}
         }
         let ends = followed.steps.steps().last().is_some_and(|step| step.action == Action::Teardown);
         let is_function = target.is_function();

@@ -376,20 +376,22 @@ impl<'t, T: Target> Runner<'t, T> {
                 self.is_rejected = true;
                 return Flow::End;
             }
-            Outcome::Pass | Outcome::Stopped => {}
+            Outcome::Pass | Outcome::Exit | Outcome::Stopped => {}
         }
+        let has_ended = outcome == Outcome::Exit;
         if new_edges > 0 && known.options.strategy != Strategy::Random {
             self.remember(known, action);
             // Of a function an input is kept, which setup has none of.
             let is_start = match action {
                 Action::Teardown => false,
                 Action::Setup => !self.target.is_function(),
-                Action::Rule(_) | Action::Fault(..) => true,
+                // Nothing can follow, but of a function its input is kept.
+                Action::Rule(_) | Action::Fault(..) => !has_ended || self.target.is_function(),
             };
             if is_start {
                 self.save(known, new_edges);
             }
         }
-        Flow::GoOn
+        if has_ended { Flow::End } else { Flow::GoOn }
     }
 }

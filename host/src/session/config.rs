@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::campaign::Settings;
 use crate::check;
-use crate::file::{Limits, Selection};
+use crate::file::{Conditions, Environment, Limits, Selection};
+use crate::load::Folder;
 use crate::machine::Cache;
 
 /// What a session is to do, and with how much.
@@ -26,6 +27,10 @@ pub struct Config {
     pub limits: Limits,
     /// Which edges are counted, in an exploration.
     pub selection: Selection,
+    /// Arguments, variables and standard input.
+    pub environment: Environment,
+    /// Folders that the guest finds.
+    pub folders: Vec<Folder>,
     /// Runs, at most; of an exploration those of the campaign so far counted. `None` is no bound.
     pub runs: Option<u64>,
     /// Time, at most, from when the target is built.
@@ -65,6 +70,7 @@ pub const FINDINGS_MAX: usize = 10_000;
 /// What to do with a target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[expect(clippy::large_enum_variant, reason = "there is one of it")]
 pub enum Job {
     /// Search for failures.
     Explore(Settings),
@@ -128,6 +134,8 @@ impl Config {
             guest_profile: None,
             limits: Limits::default(),
             selection: Selection::default(),
+            environment: Environment::default(),
+            folders: Vec::new(),
             runs: None,
             time: None,
             findings_max,
@@ -144,6 +152,13 @@ impl Config {
             report: None,
             program: "spelunk".to_string(),
         }
+    }
+
+    /// What the guest is run with.
+    pub(super) fn conditions(&self) -> Conditions {
+        let (limits, selection, environment) =
+            (self.limits, self.selection.clone(), self.environment.clone());
+        Conditions { limits, selection, environment }
     }
 
     /// Different failures after which to stop.

@@ -13,6 +13,7 @@ use super::{Begin, Event, Finding, JobResult, Pace, Summary, Verdict, Work};
 use crate::budget::Over;
 use crate::campaign::{Campaign, Settings};
 use crate::disk;
+use crate::file::Conditions;
 use crate::machine::{Edges, Machine};
 use crate::outcome;
 use crate::property::Property;
@@ -94,8 +95,8 @@ struct Search<'w, 's, 'm> {
 impl Work<'_> {
     pub(super) fn explore(&self, mut machines: Vec<Machine>, settings: &Settings) -> Result<Summary> {
         let config = self.guest.config;
-        let (limits, selection) = (config.limits, config.selection.clone());
-        let settings = &Settings { limits, selection, ..settings.clone() };
+        let Conditions { limits, selection, environment } = config.conditions();
+        let settings = &Settings { limits, selection, environment, ..settings.clone() };
         self.begin_exploring(&machines[0], settings)?;
         if let Some(path) = &config.report {
             write_report(path, "")?;
@@ -153,7 +154,7 @@ impl Work<'_> {
             seed: self.seed(),
             check: None,
         }))?;
-        let is_counted = edges > 0 || machine.program().selection().edges == Edges::Hashed;
+        let is_counted = edges > 0 || machine.program().conditions().selection.edges == Edges::Hashed;
         if !is_counted && settings.strategy != Strategy::Random {
             let text = "no edge is counted, so nothing guides the search: see --include and --exclude";
             self.observer.warning(text.to_string());

@@ -9,7 +9,7 @@ use super::place::Place;
 use super::{Config, Event, Job, Pace, Work};
 use crate::choice::{Choice, Value};
 use crate::disk;
-use crate::file::{self, Hex, Shrinking, TraceFile};
+use crate::file::{self, Conditions, Hex, Shrinking, TraceFile};
 use crate::machine::Machine;
 use crate::outcome::Failure;
 use crate::outcome::Found;
@@ -149,11 +149,13 @@ pub fn write_trace(
     (failure, shrinking): (Option<&Failure>, Option<Shrinking>),
     path: &Path,
 ) -> Result<()> {
+    let Conditions { limits, selection, environment } = machine.program().conditions().clone();
     let file = TraceFile {
         spelunk: file::VERSION,
         module: Hex(machine.program().hash()),
-        limits: *machine.program().limits(),
-        selection: machine.program().selection().clone(),
+        limits,
+        selection,
+        environment,
         failure: failure.cloned(),
         shrinking,
         steps: file::lines_of(machine, trace),

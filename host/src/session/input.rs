@@ -20,7 +20,8 @@ impl Work<'_> {
         let program = explorer.target().program().clone();
         ensure!(
             program.takes_input(),
-            "--seeds are inputs of a function LLVMFuzzerTestOneInput, which the module does not export"
+            "--seeds are inputs of a function LLVMFuzzerTestOneInput, or of a program that reads drawn standard input, and \
+             the module is neither"
         );
         let max = program.limits().input_bytes_max;
         let has_setup = explorer.target().has_setup();

@@ -34,8 +34,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 
 use crate::budget::{Budget, Over};
+use crate::file::Conditions;
 use crate::load;
-use crate::machine::{Cache, Edges, Limits, Machine, Program, Selection};
+use crate::machine::{Cache, Edges, Machine, Program, Selection};
 
 pub use check::CheckedTarget;
 pub use config::{Caching, Config, FINDINGS_MAX, Job, Keep};
@@ -179,10 +180,11 @@ impl Session {
     }
 
     fn load(&self, observer: &Told<'_>) -> anyhow::Result<Vec<u8>> {
-        let Config { guest_features, guest_profile, .. } = &self.config;
+        let Config { guest_features, guest_profile, folders, environment, .. } = &self.config;
         let build = load::Build {
             features: guest_features,
             profile: guest_profile.as_deref(),
+            folders: (folders, environment.files_bytes_max),
             budget: self.budget.clone(),
         };
         load::load(&self.target, &build, &mut |verb, text| observer.status(verb, text))
@@ -190,15 +192,18 @@ impl Session {
 
     /// A machine for each worker, and for a check one more, which reports what paths noted.
     fn machines(&self, wasm: &[u8], observer: &Told<'_>) -> anyhow::Result<Vec<Machine>> {
-        let Config { job, limits, selection, workers, .. } = &self.config;
-        let workers = workers.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get);
+        let workers =
+            self.config.workers.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZero::get);
         // No edge counts in a check.
-        let (count, selection) = match job {
-            Job::Explore(_) => (workers, selection.clone()),
-            Job::Check(_) => (workers + 1, Selection { edges: Edges::None, ..Selection::default() }),
+        let (count, conditions) = match self.config.job {
+            Job::Explore(_) => (workers, self.config.conditions()),
+            Job::Check(_) => {
+                let selection = Selection { edges: Edges::None, ..Selection::default() };
+                (workers + 1, Conditions { selection, ..self.config.conditions() })
+            }
         };
         let cache = self.cache(observer);
-        let program = program(&self.target, wasm, (*limits, selection), cache.as_ref(), &self.budget)?;
+        let program = program(&self.target, wasm, conditions, cache.as_ref(), &self.budget)?;
         let context = || format!("cannot explore `{}`", self.target.display());
         let mut machines = Vec::new();
         for _ in 0..count {
@@ -228,11 +233,11 @@ impl Session {
 pub fn program(
     target: &Path,
     wasm: &[u8],
-    (limits, selection): (Limits, Selection),
+    conditions: Conditions,
     cache: Option<&Cache>,
     budget: &Budget,
 ) -> anyhow::Result<Arc<Program>> {
-    let program = Program::load_with(wasm, limits, selection, cache, budget);
+    let program = Program::load_in(wasm, conditions, cache, budget);
     Ok(Arc::new(program.with_context(|| format!("cannot explore `{}`", target.display()))?))
 }
 

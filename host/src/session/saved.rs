@@ -134,7 +134,7 @@ fn replayed(machine: &mut Machine, path: PathBuf) -> Saved {
         }
         Err(error) => return stale(path, format!("{error:#}")),
     };
-    let is_same = file.is_of(program.hash(), program.limits(), program.selection());
+    let is_same = file.is_of(program.hash(), program.conditions());
     let fate = match replay(machine, &trace, is_same).0 {
         Replayed::Failed(failure) => Fate::StillFails(*failure),
         Replayed::Passed => Fate::Fixed,

@@ -252,7 +252,7 @@ impl<'a, T: Target> Gate<'a, T> {
             let end = match &outcome {
                 Outcome::Pass => End::Passed,
                 Outcome::Reject(Reject::Precondition) => End::Skipped,
-                Outcome::Fail(_) | Outcome::Reject(_) => End::Stopped,
+                Outcome::Fail(_) | Outcome::Reject(_) | Outcome::Exit => End::Stopped,
                 Outcome::Stopped => {
                     self.is_stopped = true;
                     return None;
@@ -276,7 +276,7 @@ impl<'a, T: Target> Gate<'a, T> {
                     return None;
                 }
                 Outcome::Reject(Reject::Precondition) => skipped = true,
-                Outcome::Reject(_) | Outcome::Stopped => return None,
+                Outcome::Reject(_) | Outcome::Exit | Outcome::Stopped => return None,
             }
         }
         None

@@ -411,7 +411,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         self.led.census.depth = self.led.census.depth.max(job.depth + u32::from(is_step(action)));
         let end = match visit {
             Visit::Passed if action != Action::Teardown => return self.arrive(job, start, action),
-            Visit::Passed => End::Leaf,
+            Visit::Passed | Visit::Exited => End::Leaf,
             Visit::Rejected => End::Rejected,
             Visit::Failed(failure) => End::Failed(failure),
             Visit::Asks(_) => unreachable!("it was performed to its end"),

@@ -176,6 +176,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
         census.steps += u64::from(is_step(action));
         census.depth = census.depth.max(depth);
         match visit {
+            Visit::Exited => self.ended(End::Leaf, None),
             Visit::Passed if action == Action::Teardown => self.ended(End::Leaf, None),
             Visit::Passed => {
                 let sleep = match action {

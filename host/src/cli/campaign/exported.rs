@@ -226,7 +226,7 @@ fn imported(explorer: &mut Explorer<'_, Machine>, path: &Path) -> Result<Importe
         .trace(explorer.target())
         .with_context(|| format!("the trace `{}` does not fit the module", path.display()))?;
     let program = explorer.target().program().clone();
-    if file.is_of(program.hash(), program.limits(), program.selection()) {
+    if file.is_of(program.hash(), program.conditions()) {
         let replayed = replay(explorer.target(), &trace, true).0;
         if let Replayed::Diverged { .. } = replayed {
             return Ok(Imported::Diverged(describe(explorer.target(), &trace, &replayed)));

@@ -54,7 +54,7 @@ impl Leaf {
     }
 
     /// A leaf that can be changed, in the place of `leaf`.
-    pub(super) fn own(leaf: &mut Arc<Leaf>) -> &mut Leaf {
+    pub(in crate::machine) fn own(leaf: &mut Arc<Leaf>) -> &mut Leaf {
         if Arc::get_mut(leaf).is_none() {
             let mut copy = Leaf::again();
             let fresh = Arc::get_mut(&mut copy).expect("nothing refers to a leaf that was let go");
@@ -67,7 +67,7 @@ impl Leaf {
     }
 
     /// As [`Leaf::zeros`], in the place of one that was let go where there is one.
-    pub(super) fn again() -> Arc<Leaf> {
+    pub(in crate::machine) fn again() -> Arc<Leaf> {
         let leaf = spare(|spare| spare.leaves.pop()).flatten();
         leaf.unwrap_or_else(|| Arc::new(Leaf::zeros()))
     }
@@ -102,8 +102,8 @@ impl Leaf {
         self.name.get_or_init(|| if is_zero() { 0 } else { xxh3_128(&self.names()) })
     }
 
-    /// See [`PageTable::hash`].
-    pub(super) fn hash(&self, memory: usize, leaf: usize, hashing: Hashing) -> u128 {
+    /// The sum of the hashes of its pages, see [`PageTable::hash`](super::PageTable::hash).
+    pub(in crate::machine) fn hash(&self, memory: usize, leaf: usize, hashing: Hashing) -> u128 {
         let page = |(slot, page): (usize, &Option<Arc<Page>>)| {
             page.as_ref().map_or(0, |page| page.hash(memory, leaf * LEAF + slot, hashing))
         };
@@ -134,6 +134,21 @@ impl Page {
         (fresh.hash, fresh.name) = Default::default();
         fresh.bytes = *bytes;
         page
+    }
+
+    /// The bytes of a page that can be changed, in the place of `page`.
+    pub(in crate::machine) fn own(page: &mut Option<Arc<Page>>) -> &mut [u8; PAGE] {
+        let own = match page.take() {
+            Some(mut shared) => match Arc::get_mut(&mut shared) {
+                Some(alone) => {
+                    (alone.hash, alone.name) = Default::default();
+                    shared
+                }
+                None => Page::again(&shared.bytes),
+            },
+            None => Page::again(&[0; PAGE]),
+        };
+        &mut Arc::get_mut(page.insert(own)).expect("nothing else refers to it").bytes
     }
 
     /// Keeps a page for [`Page::again`] that nothing else refers to.

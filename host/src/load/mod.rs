@@ -1,4 +1,7 @@
-//! From what the user names to the bytes of a module: a `.wasm`, a `.wat`, or a folder with a `Cargo.toml`.
+//! From what the user names to the bytes of a module: a `.wasm`, a `.wat`, or a folder with a `Cargo.toml`; and the folders
+//! that it is given.
+
+mod folders;
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Read as _};
@@ -11,6 +14,7 @@ use serde::Deserialize;
 
 use crate::budget::Budget;
 use crate::disk;
+pub use folders::Folder;
 
 /// The target that folders are built for.
 const RUST_TARGET: &str = "wasm32-unknown-unknown";
@@ -22,6 +26,8 @@ pub struct Build<'b> {
     pub features: &'b [String],
     /// The profile, as it is; by default `release` with checks.
     pub profile: Option<&'b str>,
+    /// Folders that the guest is given, and bytes that its files may have.
+    pub folders: (&'b [Folder], u64),
     /// Ends the build.
     pub budget: Budget,
 }
@@ -33,6 +39,15 @@ pub struct Build<'b> {
 /// # Errors
 /// A path that does not exist or is none of the three kinds; text that is not WAT; a build that fails or is stopped.
 pub fn load(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {
+    let wasm = module(path, build, status)?;
+    let (folders, bytes_max) = build.folders;
+    if folders.is_empty() {
+        return Ok(wasm);
+    }
+    folders::image_of(folders, bytes_max, &build.budget)?.put_into(&wasm)
+}
+
+fn module(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {
     let shown = path.display();
     if path.is_dir() {
         let module = build.folder(path, status)?;

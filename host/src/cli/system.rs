@@ -1,0 +1,68 @@
+//! What a guest finds around it: folders, arguments, variables, standard input.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use spelunk::disk;
+use spelunk::file::{Environment, Stdin};
+
+/// Bytes of standard input: a trace records them.
+const STDIN_MAX: u64 = 4 << 20;
+
+#[derive(Args)]
+pub(super) struct System {
+    /// A variable of the guest's environment.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "System")]
+    env: Vec<String>,
+    /// The file that the guest reads as standard input. [default: drawn for a program that is called by _start, and else
+    /// empty]
+    #[arg(long, value_name = "FILE", conflicts_with = "draw_stdin", help_heading = "System")]
+    stdin: Option<PathBuf>,
+    /// Draw standard input, at most --input-max bytes.
+    #[arg(long, help_heading = "System")]
+    draw_stdin: bool,
+    /// Call this export once in a run, and no other.
+    #[arg(long, value_name = "NAME", help_heading = "System")]
+    entry: Option<String>,
+    /// Whether it is a failure that the guest exits with a code other than 0. [default: false for a program that is called
+    /// by _start, and else true]
+    #[arg(long, value_name = "BOOL", help_heading = "System")]
+    fail_on_exit: Option<bool>,
+    /// Arguments of the guest.
+    #[arg(last = true)]
+    args: Vec<String>,
+}
+
+impl System {
+    /// What the guest is given.
+    ///
+    /// # Errors
+    /// The file of standard input cannot be read.
+    pub(super) fn environment(&self, files_bytes_max: u64) -> Result<Environment> {
+        let read = |path: &PathBuf| {
+            let bytes = disk::read_at_most(path, STDIN_MAX);
+            bytes.with_context(|| format!("cannot read `{}`, which --stdin names", path.display()))
+        };
+        let stdin = match &self.stdin {
+            Some(path) => Some(Stdin::Bytes(Arc::from(read(path)?))),
+            None => self.draw_stdin.then_some(Stdin::Drawn),
+        };
+        Ok(Environment {
+            args: self.args.clone(),
+            vars: self.env.clone(),
+            files_bytes_max,
+            stdin,
+            entry: self.entry.clone(),
+            fails_on_exit: self.fail_on_exit,
+        })
+    }
+}
+
+fn variable(text: &str) -> Result<String, String> {
+    match text.split_once('=') {
+        Some((name, _)) if !name.is_empty() && !text.contains('\0') => Ok(text.to_string()),
+        _ => Err("it must be NAME=VALUE".to_string()),
+    }
+}

@@ -1,0 +1,77 @@
+//! What a guest is given of a system around it, beside its files. A run depends on it, so a trace records it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// Arguments, variables and standard input of a guest, and how it is called.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Environment {
+    /// Arguments, after the name of the program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<String>,
+    /// Variables, each `NAME=VALUE`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub vars: Vec<String>,
+    /// Bytes that all files may have together.
+    pub files_bytes_max: u64,
+    /// What standard input holds. By default it is drawn for a program that is called by `_start`, and else empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<Stdin>,
+    /// The export that is called once in a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// Whether it is a failure that the guest ends itself with a code other than 0. By default it is, but for a program that
+    /// is called by `_start`, which may say so that its input is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fails_on_exit: Option<bool>,
+}
+
+/// What standard input holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stdin {
+    /// These bytes.
+    #[serde(with = "hex")]
+    Bytes(Arc<[u8]>),
+    /// Bytes that are drawn when they are first read.
+    Drawn,
+}
+
+impl Default for Environment {
+    fn default() -> Environment {
+        Environment {
+            args: Vec::new(),
+            vars: Vec::new(),
+            files_bytes_max: 64 << 20,
+            stdin: None,
+            entry: None,
+            fails_on_exit: None,
+        }
+    }
+}
+
+impl Environment {
+    /// Whether a trace need not record it.
+    pub(crate) fn is_default(&self) -> bool {
+        *self == Environment::default()
+    }
+}
+
+/// Bytes as pairs of hexadecimal digits.
+mod hex {
+    use super::*;
+    use serde::{Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Arc<[u8]>, to: S) -> Result<S::Ok, S::Error> {
+        let mut text = String::new();
+        bytes.iter().for_each(|byte| write!(text, "{byte:02x}").expect("writing to a string works"));
+        to.serialize_str(&text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[u8]>, D::Error> {
+        super::super::line::bytes_of(&String::deserialize(from)?).map_err(de::Error::custom)
+    }
+}

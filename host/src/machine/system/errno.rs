@@ -1,0 +1,29 @@
+//! Why a call on the virtual system fails, as WASI numbers it.
+
+/// An error number of WASI preview 1. Preview 2 names the same errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+#[allow(missing_docs)]
+pub(crate) enum Errno {
+    Badf = 8,
+    Exist = 20,
+    Fbig = 22,
+    Ilseq = 25,
+    Inval = 28,
+    Isdir = 31,
+    Loop = 32,
+    Mfile = 33,
+    Mlink = 34,
+    Nametoolong = 37,
+    Noent = 44,
+    Nospc = 51,
+    Notdir = 54,
+    Notempty = 55,
+    Notsock = 57,
+    Perm = 63,
+    Spipe = 70,
+    Notcapable = 76,
+}
+
+/// The result of a call on the virtual system.
+pub(crate) type Answer<T> = Result<T, Errno>;

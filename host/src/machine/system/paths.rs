@@ -1,0 +1,202 @@
+//! From a path below an open directory to what it names. Nothing above that directory is reachable.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::errno::{Answer, Errno};
+use super::files::{Files, Ino, Node};
+
+/// Links that a path may lead through.
+const LINKS_MAX: u32 = 40;
+/// Bytes of a path.
+const PATH_MAX: usize = 4096;
+/// Parts of a path, with those of the links it leads through.
+const PARTS_MAX: usize = 4096;
+
+/// What a path names.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Place {
+    /// The directory that holds the entry.
+    pub(crate) directory: Ino,
+    /// The name of the entry; `None` where the path names that directory itself.
+    pub(crate) name: Option<Arc<str>>,
+    /// What the entry refers to, where it is there.
+    pub(crate) ino: Option<Ino>,
+    /// The path ends in a way that only a directory may: `a/`, `a/.`.
+    pub(crate) must_be_directory: bool,
+}
+
+impl Place {
+    /// What it refers to.
+    pub(crate) fn existing(&self, files: &Files) -> Answer<Ino> {
+        let ino = self.ino.ok_or(Errno::Noent)?;
+        if self.must_be_directory && !files.is_directory(ino) { Err(Errno::Notdir) } else { Ok(ino) }
+    }
+
+    /// The entry's name, to be made, replaced or removed.
+    pub(crate) fn entry(&self) -> Answer<&str> {
+        self.name.as_deref().ok_or(Errno::Inval)
+    }
+}
+
+/// Resolves a path below the directory `base`. A link at its end is followed where `follows` says so. The parts that were
+/// looked at are added to `work`.
+pub(crate) fn resolve(
+    files: &Files,
+    base: Ino,
+    path: &str,
+    follows: bool,
+    work: &mut usize,
+) -> Answer<Place> {
+    check_path(path)?;
+    let mut rest: VecDeque<Arc<str>> = VecDeque::new();
+    let mut must_be_directory = ends_as_directory(path);
+    push_front(&mut rest, path)?;
+    let mut above = vec![base];
+    let mut links = 0;
+    while let Some(part) = rest.pop_front() {
+        *work += 1;
+        let directory = *above.last().expect("the base is never left");
+        if !files.is_directory(directory) {
+            return Err(Errno::Notdir);
+        }
+        if &*part == ".." {
+            above.pop();
+            if above.is_empty() {
+                return Err(Errno::Perm);
+            }
+            continue;
+        }
+        let ino = files.lookup(directory, &part)?;
+        let is_last = rest.is_empty();
+        if let Some(ino) = ino
+            && let Node::Link(target) = &files.get(ino).node
+            && (!is_last || follows || must_be_directory)
+        {
+            links += 1;
+            if links > LINKS_MAX {
+                return Err(Errno::Loop);
+            }
+            must_be_directory |= is_last && ends_as_directory(target);
+            push_front(&mut rest, target)?;
+            if rest.len() > PARTS_MAX {
+                return Err(Errno::Nametoolong);
+            }
+            continue;
+        }
+        if is_last {
+            return Ok(Place { directory, name: Some(part), ino, must_be_directory });
+        }
+        above.push(ino.ok_or(Errno::Noent)?);
+    }
+    let directory = *above.last().expect("the base is never left");
+    if !files.is_directory(directory) {
+        return Err(Errno::Notdir);
+    }
+    Ok(Place { directory, name: None, ino: Some(directory), must_be_directory: true })
+}
+
+fn check_path(path: &str) -> Answer<()> {
+    match path {
+        "" => Err(Errno::Noent),
+        path if path.len() > PATH_MAX => Err(Errno::Nametoolong),
+        path if path.contains('\0') => Err(Errno::Inval),
+        _ => Ok(()),
+    }
+}
+
+fn ends_as_directory(path: &str) -> bool {
+    path.ends_with('/') || path.ends_with("/.") || path.ends_with("/..")
+}
+
+/// Puts the parts of a path before those that are left.
+fn push_front(rest: &mut VecDeque<Arc<str>>, path: &str) -> Answer<()> {
+    if path.starts_with('/') {
+        return Err(Errno::Perm);
+    }
+    for part in path.rsplit('/').filter(|part| !part.is_empty() && *part != ".") {
+        rest.push_front(part.into());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::content::Content;
+    use super::super::files::ROOT;
+    use super::*;
+
+    /// `/d/e/f`, a file, with links beside it.
+    fn tree() -> Files {
+        let mut files = Files::new(1 << 20, 0);
+        let directory = |parent| Node::Directory { entries: BTreeMap::new(), parent };
+        let d = files.create(ROOT, "d", directory(ROOT), 0).unwrap();
+        let e = files.create(d, "e", directory(d), 0).unwrap();
+        files.create(e, "f", Node::File(Content::default()), 0).unwrap();
+        for (at, name, target) in [
+            (ROOT, "to-f", "d/e/f"),
+            (ROOT, "to-d", "d/"),
+            (e, "up", "../.."),
+            (ROOT, "out", "../d"),
+            (ROOT, "root", "/d"),
+            (ROOT, "loop", "loop"),
+            (ROOT, "nowhere", "d/none"),
+        ] {
+            files.create(at, name, Node::Link(target.into()), 0).unwrap();
+        }
+        files
+    }
+
+    fn check(path: &str, expected: &str) {
+        let files = tree();
+        let shown = |follows| match resolve(&files, ROOT, path, follows, &mut 0) {
+            Err(errno) => format!("{errno:?}"),
+            Ok(place) => {
+                let name = place.name.as_deref().unwrap_or("itself");
+                let ino = place.ino.map_or("none".to_string(), |ino| ino.to_string());
+                format!("{name} {ino}{}", if place.must_be_directory { "/" } else { "" })
+            }
+        };
+        let (followed, not) = (shown(true), shown(false));
+        let found = if followed == not { followed } else { format!("{followed} or {not}") };
+        assert_eq!(found, expected, "{path}");
+    }
+
+    #[test]
+    fn paths_stay_below_the_base() {
+        check("d/e/f", "f 4");
+        check("d//./e/f", "f 4");
+        check("d/e/../e/f", "f 4");
+        check("d/e/..", "itself 2/");
+        check(".", "itself 1/");
+        check("d/e/f/", "f 4/");
+        check("d/e/f/.", "f 4/");
+        check("d/e/f/g", "Notdir");
+        check("d/e/f/..", "Notdir");
+        check("d/new", "new none");
+        check("new/d", "Noent");
+        check("..", "Perm");
+        check("d/../..", "Perm");
+        check("/d", "Perm");
+        check("", "Noent");
+        check("d\0", "Inval");
+        check(&"a".repeat(5000), "Nametoolong");
+    }
+
+    #[test]
+    fn links_are_followed_and_lead_nowhere_else() {
+        check("to-f", "f 4 or to-f 5");
+        check("to-f/", "f 4/");
+        check("to-d/e/f", "f 4");
+        check("to-d", "d 2/ or to-d 6");
+        check("d/e/up", "itself 1/ or up 7");
+        check("d/e/up/to-d/e/up/d/e/f", "f 4");
+        check("d/e/up/..", "Perm");
+        check("out", "Perm or out 8");
+        check("root/e", "Perm");
+        check("loop", "Loop or loop 10");
+        check("nowhere", "none none or nowhere 11");
+    }
+}
