@@ -217,7 +217,73 @@ pub(crate) fn waker(task: usize) -> Waker {
     unsafe { Waker::from_raw(raw(ptr::without_provenance(task))) }
 }
 
-#[cfg(feature = "allocator")]
+/// Makes a guest for WASI a reactor. Without this export, the linker lets each call of the host begin and end the program.
+#[cfg(target_os = "wasi")]
+#[unsafe(export_name = "_initialize")]
+extern "C" fn initialize() {
+    unsafe extern "C" {
+        fn __wasm_call_ctors();
+    }
+    // SAFETY: the host calls this once, before anything else.
+    unsafe { __wasm_call_ctors() }
+}
+
+/// The allocator of the libc, since its functions allocate too, and would take the memory of one beside it. What is freed is
+/// wiped.
+#[cfg(all(feature = "allocator", target_os = "wasi"))]
+mod allocator {
+    use std::alloc::{GlobalAlloc, Layout, System};
+    use std::hint::black_box;
+    use std::ptr;
+
+    use crate::memory;
+
+    #[global_allocator]
+    static ALLOCATOR: Allocator = Allocator;
+
+    struct Allocator;
+
+    // SAFETY: blocks are those of `System`.
+    unsafe impl GlobalAlloc for Allocator {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            if memory::fails(layout.size()) {
+                return ptr::null_mut();
+            }
+            // SAFETY: the caller promises what `System` asks for.
+            unsafe { System.alloc(layout) }
+        }
+
+        unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+            // SAFETY: the block is live. The compiler must not leave out the stores, although nothing reads them.
+            unsafe {
+                at.write_bytes(0, layout.size());
+                System.dealloc(black_box(at), layout);
+            }
+        }
+
+        unsafe fn realloc(&self, at: *mut u8, layout: Layout, new_len: usize) -> *mut u8 {
+            // To shrink does not fail with other allocators either, and wipes what is cut off.
+            if new_len <= layout.size() {
+                // SAFETY: the end lies in the block, which is live.
+                return unsafe {
+                    at.add(new_len).write_bytes(0, layout.size() - new_len);
+                    System.realloc(black_box(at), layout, new_len)
+                };
+            }
+            // SAFETY: the caller promises that both layouts are valid, and the new block is longer than the old one.
+            unsafe {
+                let new = self.alloc(Layout::from_size_align_unchecked(new_len, layout.align()));
+                if !new.is_null() {
+                    ptr::copy_nonoverlapping(at, new, layout.size());
+                    self.dealloc(at, layout);
+                }
+                new
+            }
+        }
+    }
+}
+
+#[cfg(all(feature = "allocator", not(target_os = "wasi")))]
 mod allocator {
     use std::alloc::{GlobalAlloc, Layout};
     use std::arch::wasm32::{memory_grow, memory_size};

@@ -92,6 +92,12 @@
 //!
 //! `allocator`, on by default, makes the allocator of this crate that of the guest. A guest that brings
 //! its own, or links a C library with a `malloc`, turns it off (`default-features = false`). `alloc_can_fail` goes with it.
+//! In a build for WASI, it is the allocator of WASI's libc, with what is freed wiped.
+//!
+//! # WASI
+//!
+//! Code that needs a clock, files or random numbers of the system is built for `wasm32-wasip1` instead, and Spelunk gets the
+//! `.wasm`. A harness stays as it is.
 //!
 //! # Native builds
 //!
@@ -127,7 +133,7 @@ mod fault;
 mod float;
 mod guidance;
 mod harness;
-#[cfg(any(all(feature = "allocator", target_family = "wasm"), test))]
+#[cfg(any(all(feature = "allocator", target_family = "wasm", not(target_os = "wasi")), test))]
 mod heap;
 mod matching;
 #[cfg(any(feature = "allocator", test))]
