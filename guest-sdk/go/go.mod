@@ -1,0 +1,3 @@
+module spelunk
+
+go 1.24
