@@ -2,6 +2,7 @@
 
 pub mod modules;
 pub mod ratios;
+pub mod tools;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -68,6 +69,18 @@ pub fn check_replays(program: &Arc<Program>, trace: &Trace, failure: &Failure) {
         (Replayed::Failed(found), _) if found.is_same(failure) => {}
         (other, _) => panic!("{failure}: the replay came to {other:?}"),
     }
+}
+
+/// The first finding of this seed, shrunk, and its story. Before and after, it replays.
+pub fn first_story(program: &Arc<Program>, seed: u64) -> (Failure, String) {
+    let mut machine = machine(program);
+    let (finding, _) = explore(&mut machine, seeded(seed), 100_000);
+    let finding = finding.expect("there is a bug");
+    check_replays(program, &finding.trace, &finding.failure);
+    let shrunk = shrunk(&mut machine, &finding);
+    check_replays(program, &shrunk.trace, &shrunk.failure);
+    let story = story(&mut machine, &shrunk.trace);
+    (shrunk.failure, story)
 }
 
 /// What a trace does, a line a step: `transfer from="a" to="b" amount=10`. Setup and teardown are left out.

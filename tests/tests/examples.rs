@@ -14,7 +14,8 @@ use spelunk::search::{Explorer, Options, Progress};
 use spelunk::target::{Target, attempt};
 use spelunk::trace::{Action, Trace};
 use spelunk_tests::{
-    check_replays, explore, machine, median, on_guest_stack, program, seeded, shrunk, steps_of, story, wasm,
+    check_replays, explore, first_story, machine, median, on_guest_stack, program, seeded, shrunk, steps_of,
+    wasm,
 };
 
 const COUNTER: &str = "counter/counter.wat";
@@ -22,14 +23,8 @@ const COUNTER: &str = "counter/counter.wat";
 /// The story that the first finding of this seed shrinks to. Before and after, it replays.
 fn check_story(path: &str, features: &[&str], seed: u64, expected: &str) {
     on_guest_stack(|| {
-        let program = program(path, features);
-        let mut machine = machine(&program);
-        let (finding, _) = explore(&mut machine, seeded(seed), 100_000);
-        let finding = finding.expect("there is a bug");
-        check_replays(&program, &finding.trace, &finding.failure);
-        let shrunk = shrunk(&mut machine, &finding);
-        check_replays(&program, &shrunk.trace, &shrunk.failure);
-        assert_eq!(format!("{}\n{}", shrunk.failure, story(&mut machine, &shrunk.trace)), expected);
+        let (failure, story) = first_story(&program(path, features), seed);
+        assert_eq!(format!("{failure}\n{story}"), expected);
     })
 }
 

@@ -1,0 +1,279 @@
+//! The examples in languages other than Rust, and the compilers that they need.
+//!
+//! `tests/tools` says which versions. They are installed below the target folder of the build when a test first needs them, and
+//! keep their caches there. A test whose tool cannot be had says so on stderr and passes; where `CI` is `true` it fails.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// What the build commands of examples begin with, but for variables.
+const TOOLS: [&str; 4] = ["zig", "go", "asc", "cargo"];
+
+const WASI: &str = "wasm32-wasip1";
+
+/// A tool cannot be installed.
+#[derive(Debug)]
+pub struct Missing {
+    tool: &'static str,
+    reason: String,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot be had: {}", self.tool, self.reason)
+    }
+}
+
+impl Missing {
+    /// Says that a test is not run.
+    ///
+    /// # Panics
+    /// Where `CI` is `true`.
+    pub fn report(&self) {
+        assert!(env::var_os("CI").is_none_or(|ci| ci != "true"), "{self}");
+        eprintln!("not run: {self}");
+    }
+}
+
+/// Zig, which compiles C and C++ too.
+///
+/// # Errors
+/// It cannot be installed.
+pub fn zig() -> Result<Command, Missing> {
+    command("zig", "zig")
+}
+
+/// Go.
+///
+/// # Errors
+/// It cannot be installed.
+pub fn go() -> Result<Command, Missing> {
+    command("go", "go")
+}
+
+/// The compiler of AssemblyScript.
+///
+/// # Errors
+/// It cannot be installed.
+pub fn asc() -> Result<Command, Missing> {
+    command("asc", "asc")
+}
+
+/// Builds an example as its README says; the path of the module. `None` if a tool is missing, which is reported.
+///
+/// The command is the first block of `sh` in the README, and runs in the root of the repository. The module is what the README
+/// says to explore. Until this process ends, no other one builds the example.
+///
+/// # Panics
+/// If the command fails.
+pub fn build(example: &str) -> Option<PathBuf> {
+    type Built = BTreeMap<String, (Option<PathBuf>, File)>;
+    static BUILT: Mutex<Built> = Mutex::new(Built::new());
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let build = || {
+        let lock = locked(example).unwrap_or_else(|error| panic!("{example}: {error}"));
+        (run_documented(example).inspect_err(Missing::report).ok(), lock)
+    };
+    built.entry(example.to_string()).or_insert_with(build).0.clone()
+}
+
+fn run_documented(example: &str) -> Result<PathBuf, Missing> {
+    let readme = root().join("examples").join(example).join("README.md");
+    let readme = fs::read_to_string(&readme).unwrap_or_else(|error| panic!("{}: {error}", readme.display()));
+    let (line, module) =
+        documented(&readme).unwrap_or_else(|| panic!("{example}: the README does not say how to build it"));
+    let tool = TOOLS.into_iter().find(|tool| line.split_whitespace().any(|word| word == *tool));
+    let mut shell = command(tool.unwrap_or_else(|| panic!("`{line}` names none of {TOOLS:?}")), "sh")?;
+    fs::create_dir_all(root().join("target")).expect("a folder can be created");
+    let output = shell.args(["-ec", line]).current_dir(root()).output().expect("there is a shell");
+    assert!(
+        output.status.success(),
+        "{example}: `{line}` failed:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Ok(root().join(module))
+}
+
+/// The build command of a README, and the path of the module that it makes.
+fn documented(readme: &str) -> Option<(&str, &str)> {
+    let (_, rest) = readme.split_once("```sh\n")?;
+    let (line, rest) = rest.split_once("\n```")?;
+    let (_, rest) = rest.split_once("`spelunk explore ")?;
+    let (words, _) = rest.split_once('`')?;
+    Some((line, words.split_whitespace().next()?))
+}
+
+/// A command that finds this tool on its `PATH`, and writes nothing outside of the target folder.
+fn command(tool: &'static str, program: &str) -> Result<Command, Missing> {
+    let folder = folder(tool).map_err(|reason| Missing { tool, reason })?;
+    let mut command = Command::new(program);
+    let inherited = env::var_os("PATH").unwrap_or_default();
+    let path = folder.into_iter().chain(env::split_paths(&inherited));
+    command.env("PATH", env::join_paths(path).expect("the target folder has no `:` in its name"));
+    let cache = tools().join("cache");
+    for variable in
+        ["ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR", "GOCACHE", "GOMODCACHE", "GOPATH", "XDG_CONFIG_HOME"]
+    {
+        command.env(variable, cache.join(variable.to_lowercase()));
+    }
+    for (variable, value) in [("GOENV", "off"), ("GOFLAGS", ""), ("GOTOOLCHAIN", "local"), ("GOWORK", "off")]
+    {
+        command.env(variable, value);
+    }
+    // Where the README says that the module is.
+    command.env("CARGO_TARGET_DIR", root().join("target")).stdin(Stdio::null());
+    Ok(command)
+}
+
+/// The folder in which this tool is, once it is installed; cargo is where it is.
+fn folder(tool: &str) -> Result<Option<PathBuf>, String> {
+    Ok(match tool {
+        "zig" => Some(python()?.join("ziglang")),
+        "go" => Some(python()?.join("go/bin")),
+        "asc" => Some(npm()?.join("node_modules/.bin")),
+        _ => {
+            install_rust_target()?;
+            None
+        }
+    })
+}
+
+/// The folder with the packages of `requirements.txt`.
+fn python() -> Result<PathBuf, String> {
+    let requirements = root().join("tests/tools/requirements.txt");
+    let folder = installed("python", &read(&requirements)?, |folder| {
+        run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+        run(Command::new(folder.join("bin/python"))
+            .args(["-m", "pip", "install", "--disable-pip-version-check", "--no-cache-dir", "--retries", "1"])
+            .arg("--requirement")
+            .arg(&requirements))
+    })?;
+    let versions = fs::read_dir(folder.join("lib")).map_err(|error| error.to_string())?.flatten();
+    versions
+        .map(|version| version.path().join("site-packages"))
+        .find(|packages| packages.is_dir())
+        .ok_or_else(|| "the virtual environment of Python has no `site-packages`".to_string())
+}
+
+/// The folder with the packages of `npm/package-lock.json`.
+fn npm() -> Result<PathBuf, String> {
+    let names = ["package.json", "package-lock.json"];
+    let files = names.map(|name| root().join("tests/tools/npm").join(name));
+    installed("npm", &read(&files[1])?, |folder| {
+        for (name, file) in names.iter().zip(&files) {
+            fs::copy(file, folder.join(name)).map_err(|error| error.to_string())?;
+        }
+        run(Command::new("npm")
+            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1", "--logs-max=0"])
+            .arg("--cache")
+            .arg(tools().join("cache/npm"))
+            .current_dir(folder))
+    })
+}
+
+fn install_rust_target() -> Result<(), String> {
+    let mut rustc = Command::new("rustc");
+    let output = rustc.args(["--print", "target-libdir", "--target", WASI]).output();
+    match output {
+        Ok(output) if Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir() => Ok(()),
+        _ => run(Command::new("rustup").args(["target", "add", WASI]))
+            .map_err(|error| format!("its target {WASI} is missing: {error}")),
+    }
+}
+
+/// The folder of this name, into which `install` has put what `pins` asks for. Several processes may want it at once.
+fn installed(
+    name: &str,
+    pins: &str,
+    install: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<PathBuf, String> {
+    let _lock = locked(name)?;
+    let folder = tools().join(name);
+    // Written last, so an installation that was interrupted has none.
+    let stamp = folder.join("installed");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == pins) {
+        return Ok(folder);
+    }
+    if folder.exists() {
+        fs::remove_dir_all(&folder).map_err(|error| error.to_string())?;
+    }
+    fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    install(&folder)?;
+    fs::write(stamp, pins).map_err(|error| error.to_string())?;
+    Ok(folder)
+}
+
+/// What no other process has until the file is closed.
+fn locked(name: &str) -> Result<File, String> {
+    let lock = || {
+        fs::create_dir_all(tools())?;
+        let file = File::create(tools().join(format!("{name}.lock")))?;
+        file.lock()?;
+        Ok(file)
+    };
+    lock().map_err(|error: std::io::Error| format!("{}: {error}", tools().display()))
+}
+
+/// Runs what installs something; the reason if it fails.
+fn run(command: &mut Command) -> Result<(), String> {
+    let program: OsString = command.get_program().into();
+    let said = match command.stdin(Stdio::null()).output() {
+        Ok(output) if output.status.success() => return Ok(()),
+        Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+        Err(error) => error.to_string(),
+    };
+    let error = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it failed and says nothing");
+    Err(format!("{}: {error}", program.display()))
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace")
+}
+
+/// In the target folder of the build that this test is from.
+fn tools() -> PathBuf {
+    let test = env::current_exe().expect("a test knows its path");
+    let target = test.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());
+    target.expect("cargo marks its target folder").join("tools")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_readme_says_how_to_build() {
+        let readme =
+            "# x\n\n```sh\nzig cc x.c \\\n    -o x.wasm\n```\n\nRun `spelunk explore x.wasm --seed 1`:\n";
+        assert_eq!(documented(readme), Some(("zig cc x.c \\\n    -o x.wasm", "x.wasm")));
+        assert_eq!(documented("Run `spelunk explore examples/bank`."), None);
+    }
+
+    #[test]
+    fn what_is_installed_is_installed_once() {
+        let installs = std::cell::Cell::new(0);
+        let install = |pins| {
+            installed("once", pins, |folder| {
+                installs.set(installs.get() + 1);
+                fs::write(folder.join("pins"), pins).map_err(|error| error.to_string())
+            })
+        };
+        let _ = fs::remove_dir_all(tools().join("once"));
+        for pins in ["a", "a", "b", "b"] {
+            assert_eq!(read(&install(pins).unwrap().join("pins")).unwrap(), pins);
+        }
+        assert_eq!(installs.get(), 2);
+        assert_eq!(installed("once", "c", |_| Err("no".into())), Err("no".to_string()));
+        assert!(!tools().join("once/installed").exists());
+    }
+}
