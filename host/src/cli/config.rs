@@ -157,7 +157,7 @@ mod tests {
         );
         check(
             "[explore]\nno-snapshots = true\nstub-imports = false\n",
-            "explore --no-snapshots x.wat --seed 4",
+            "explore --no-snapshots --stub-imports=false x.wat --seed 4",
         );
         check("[replay]\ntimes = 2\n", "explore x.wat --seed 4");
     }

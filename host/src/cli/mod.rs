@@ -19,7 +19,7 @@ use spelunk::budget::{Budget, COMPILING_MAX, Over};
 use spelunk::console::Console;
 use spelunk::file::{Environment, TraceFile};
 use spelunk::load::{self, Build, Folder};
-use spelunk::machine::{Limits, Machine, Selection};
+use spelunk::machine::{Limits, Machine, Selection, StubImports};
 use spelunk::outcome::Failure;
 use spelunk::report::Report;
 use spelunk::session::{self, Caching, Config, Event, Finding, Observer, Place, Session};
@@ -177,9 +177,10 @@ struct GuestLimits {
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().input_bytes_max,
         value_parser = clap::value_parser!(u32).range(..=1 << 20), help_heading = "Limits")]
     input_max: u32,
-    /// Let every import that Spelunk does not provide return zero.
-    #[arg(long, help_heading = "Target")]
-    stub_imports: bool,
+    /// Let every function that Spelunk does not provide return zero, or a value that is drawn.
+    #[arg(long, value_name = "zero|drawn", num_args = 0..=1, require_equals = true, default_missing_value = "zero",
+        value_parser = stubs, help_heading = "Target")]
+    stub_imports: Option<StubImports>,
 }
 
 const PASSED: u8 = 0;
@@ -194,7 +195,7 @@ impl From<&GuestLimits> for Limits {
             step_budget: u32::try_from(args.step_budget / 256).unwrap_or(u32::MAX).clamp(1, i32::MAX as u32),
             depth_max: args.depth_max,
             memory_bytes_max: args.memory_max << 20,
-            stub_imports: args.stub_imports,
+            stub_imports: args.stub_imports.unwrap_or(StubImports::None),
             input_bytes_max: args.input_max,
         }
     }
@@ -207,6 +208,16 @@ impl From<&Edges> for Selection {
             EdgeMode::Hashed => spelunk::machine::Edges::Hashed,
         };
         Selection { edges, include: args.include.clone(), exclude: args.exclude.clone() }
+    }
+}
+
+/// A settings file and the environment may also say whether there are to be any.
+fn stubs(text: &str) -> Result<StubImports, String> {
+    match text {
+        "zero" | "true" | "1" => Ok(StubImports::Zero),
+        "drawn" => Ok(StubImports::Drawn),
+        "false" | "0" => Ok(StubImports::None),
+        _ => Err("it must be zero or drawn".to_string()),
     }
 }
 

@@ -17,8 +17,8 @@ pub struct Limits {
     pub depth_max: u32,
     /// Bytes that each memory may grow to.
     pub memory_bytes_max: u64,
-    /// Imports that Spelunk does not provide return zero.
-    pub stub_imports: bool,
+    /// What imports do that Spelunk does not provide.
+    pub stub_imports: StubImports,
     /// Bytes that a function which takes bytes is given, at most.
     #[serde(default = "input_bytes_max")]
     pub input_bytes_max: u32,
@@ -37,8 +37,54 @@ impl Default for Limits {
             step_budget: 1 << 16,
             depth_max: 10_000,
             memory_bytes_max: 1 << 30,
-            stub_imports: false,
+            stub_imports: StubImports::None,
             input_bytes_max: input_bytes_max(),
+        }
+    }
+}
+
+/// What imports do that Spelunk does not provide. In files `false`, `true` and `"drawn"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Stubs", into = "Stubs")]
+pub enum StubImports {
+    /// They are refused.
+    None,
+    /// Functions return zero.
+    Zero,
+    /// Functions return values that are drawn.
+    Drawn,
+}
+
+/// [`StubImports`] in a file.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Stubs {
+    Are(bool),
+    How(How),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum How {
+    Drawn,
+}
+
+impl From<Stubs> for StubImports {
+    fn from(stubs: Stubs) -> StubImports {
+        match stubs {
+            Stubs::Are(false) => StubImports::None,
+            Stubs::Are(true) => StubImports::Zero,
+            Stubs::How(How::Drawn) => StubImports::Drawn,
+        }
+    }
+}
+
+impl From<StubImports> for Stubs {
+    fn from(stubs: StubImports) -> Stubs {
+        match stubs {
+            StubImports::None => Stubs::Are(false),
+            StubImports::Zero => Stubs::Are(true),
+            StubImports::Drawn => Stubs::How(How::Drawn),
         }
     }
 }

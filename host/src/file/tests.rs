@@ -36,8 +36,13 @@ fn example() -> (TraceFile, Trace) {
         message: "unreachable".into(),
         place: Some("f+0x1".into()),
     };
-    let limits =
-        Limits { step_budget: 1, depth_max: 2, memory_bytes_max: 3, stub_imports: false, input_bytes_max: 4 };
+    let limits = Limits {
+        step_budget: 1,
+        depth_max: 2,
+        memory_bytes_max: 3,
+        stub_imports: StubImports::Drawn,
+        input_bytes_max: 4,
+    };
     let steps = lines_of(&model(), &trace);
     let selection = Selection { edges: Edges::Static, include: vec!["a*".into()], exclude: Vec::new() };
     let failure = Some(failure);

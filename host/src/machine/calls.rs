@@ -6,6 +6,7 @@ use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 use super::exports::{Exports, INITIALIZE, INPUT, START};
 use super::host::{Host, Stop};
 use super::imports::{stop, write};
+use super::link::{drawn, drawn_kind};
 use super::program::engine_error;
 use crate::choice::{Kind, Value};
 use crate::outcome::FailureKind;
@@ -198,20 +199,8 @@ impl Call {
 
 /// Draws one argument of a rule by its type.
 fn draw_argument(arg: &mut Val, store: &mut Store<Host>) -> wasmtime::Result<()> {
-    let integer = |min, max| Kind::Integer { min, max, simplest: 0 };
-    let float = Kind::Float { min: f64::NEG_INFINITY, max: f64::INFINITY, nan: true, infinite: true };
-    let chooser = &mut store.data_mut().step.chooser;
-    let kind = match arg {
-        Val::I32(_) => integer(i32::MIN.into(), i32::MAX.into()),
-        Val::I64(_) => integer(i64::MIN, i64::MAX),
-        _ => float,
-    };
-    *arg = match (&*arg, chooser.ask(kind).ok_or(Stop::Reject)?) {
-        (Val::I32(_), Value::Integer(v)) => Val::I32(*v as i32),
-        (Val::I64(_), Value::Integer(v)) => Val::I64(*v),
-        (Val::F32(_), Value::Float(v)) => Val::F32((*v as f32).to_bits()),
-        (Val::F64(_), Value::Float(v)) => Val::F64(v.to_bits()),
-        (arg, value) => unreachable!("{value:?} answers {arg:?}"),
-    };
+    let kind = drawn_kind(&arg.ty(&*store)?).expect("a rule has numeric parameters");
+    let value = store.data_mut().step.chooser.ask(kind).ok_or(Stop::Reject)?;
+    *arg = drawn(arg, value);
     Ok(())
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use wasmtime::{ExternType, FuncType, Module, ValType};
 
 use super::imports::MODULE;
-use super::link::shown;
+use super::link::{drawn_kind, shown};
 use crate::choice::Kind;
 use crate::target::Rule;
 
@@ -171,7 +171,7 @@ impl Exports {
     }
 
     fn add_rule(&mut self, name: &str, export: &str, ty: &FuncType) {
-        let params = ty.params().filter_map(|param| kind_of(&param)).collect();
+        let params = ty.params().filter_map(|param| drawn_kind(&param)).collect();
         self.rules.push(Rule { name: name.to_string(), params });
         self.rule_exports.push(export.to_string());
     }
@@ -262,7 +262,7 @@ fn has_type_of(kind: &str, ty: &FuncType) -> bool {
 
 /// What is drawn for the parameters of the function that a guest is to be.
 fn params_of(name: &str, ty: &FuncType) -> Result<Vec<Kind>> {
-    let params: Option<Vec<Kind>> = ty.params().map(|param| kind_of(&param)).collect();
+    let params: Option<Vec<Kind>> = ty.params().map(|param| drawn_kind(&param)).collect();
     params
         .with_context(|| format!("`{name}` has the type {}; --entry names a function of numbers", shown(ty)))
 }
@@ -276,18 +276,7 @@ fn takes_two_words(ty: &FuncType) -> bool {
 }
 
 fn is_numeric(ty: &FuncType) -> bool {
-    ty.params().all(|param| kind_of(&param).is_some())
-}
-
-/// What is drawn for a parameter of this type.
-fn kind_of(ty: &ValType) -> Option<Kind> {
-    Some(match ty {
-        ValType::I32 => Kind::Integer { min: i32::MIN.into(), max: i32::MAX.into(), simplest: 0 },
-        ValType::I64 => Kind::Integer { min: i64::MIN, max: i64::MAX, simplest: 0 },
-        ValType::F32 => Kind::Float { min: f64::NEG_INFINITY, max: f64::INFINITY, nan: true, infinite: true },
-        ValType::F64 => Kind::Float { min: f64::NEG_INFINITY, max: f64::INFINITY, nan: true, infinite: true },
-        ValType::V128 | ValType::Ref(_) => return None,
-    })
+    ty.params().all(|param| drawn_kind(&param).is_some())
 }
 
 #[cfg(test)]

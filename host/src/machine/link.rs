@@ -1,21 +1,25 @@
-//! Gives a module what it imports.
+//! Gives a module what it imports: from Spelunk, from WASI, what its toolchain expects, or stubs.
 
 use anyhow::{Result, bail};
-use wasmtime::{Error, ExternType, FuncType, ImportType, Instance, Linker, Module, Store};
+use wasmtime::{
+    Caller, Error, ExternType, Func, FuncType, ImportType, Instance, Linker, Module, Store, Val, ValType,
+};
 
 use super::host::Host;
-use super::imports::{MODULE, define};
-use super::preview1;
+use super::imports::{MODULE, choose, define};
+use super::{preview1, toolchains};
+use crate::choice::{Kind, Value};
+use crate::file::StubImports;
 
 /// Makes every import of `module` available, or says which cannot be.
 ///
 /// # Errors
-/// Imports that are not of this ABI, unless they are to be stubbed.
+/// Imports that nobody provides, unless they are to be stubbed.
 pub(crate) fn link(
     linker: &mut Linker<Host>,
     store: &mut Store<Host>,
     module: &Module,
-    stub_imports: bool,
+    stubs: StubImports,
 ) -> Result<()> {
     define(linker).and_then(|()| preview1::define(linker)).map_err(|e| anyhow::anyhow!("{e:#}"))?;
     let mut unknown = Vec::new();
@@ -23,10 +27,12 @@ pub(crate) fn link(
         if is_provided(linker, store, &import) {
             continue;
         }
-        let name = import.name();
-        let module = import.module();
+        let (name, module) = (import.name(), import.module());
         if ![MODULE, preview1::MODULE].contains(&module) {
-            unknown.push(format!("`{name}` from `{module}`"));
+            match toolchains::provided(store, &import) {
+                Some(func) => define_one(linker, store, &import, func)?,
+                None => unknown.push(import),
+            }
             continue;
         }
         match (known_type(linker, store, (module, name)), import.ty()) {
@@ -44,16 +50,96 @@ pub(crate) fn link(
     if unknown.is_empty() {
         return Ok(());
     }
-    if !stub_imports {
-        bail!(
-            "the module imports what Spelunk does not provide: {}; build it without them, or pass \
-             --stub-imports to have every such function return zero",
-            unknown.join(", ")
-        );
+    if stubs == StubImports::None {
+        bail!("{}", refusal(&unknown));
+    }
+    if stubs == StubImports::Drawn {
+        unknown.iter().try_for_each(|import| draw_results(linker, store, import))?;
     }
     stub_memories(linker, store, module)
         .and_then(|()| linker.define_unknown_imports_as_default_values(store, module))
         .map_err(|e| anyhow::anyhow!("an import cannot be stubbed: {e:#}"))
+}
+
+fn define_one(
+    linker: &mut Linker<Host>,
+    store: &Store<Host>,
+    import: &ImportType<'_>,
+    func: Func,
+) -> Result<()> {
+    let (module, name) = (import.module(), import.name());
+    // A module may import one thing twice.
+    linker.allow_shadowing(true);
+    linker.define(store, module, name, func).map_err(|e| anyhow::anyhow!("{e:#}"))?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+/// What to say of imports that nobody provides, a line each.
+fn refusal(unknown: &[ImportType<'_>]) -> String {
+    let line = |import: &ImportType<'_>| {
+        let what = match import.ty() {
+            ExternType::Func(ty) => format!("a function {}", shown(&ty)),
+            ExternType::Global(ty) => format!("a global {}", ty.content()),
+            ExternType::Memory(_) => "a memory".to_string(),
+            ExternType::Table(_) => "a table".to_string(),
+            ExternType::Tag(_) => "a tag".to_string(),
+        };
+        format!("\n  `{}` from `{}`, {what}", import.name(), import.module())
+    };
+    let lines: String = unknown.iter().map(line).collect();
+    let is_old = unknown.iter().any(|import| import.module() == "wasi_unstable");
+    let advice = match is_old {
+        true => "build it for WASI preview 1 (`wasi_snapshot_preview1`)",
+        false => "build it without them",
+    };
+    format!(
+        "the module imports what Spelunk does not provide:{lines}\n{advice}, or pass --stub-imports to have such functions \
+         return zero, or --stub-imports=drawn to have them return drawn values"
+    )
+}
+
+/// Has a function return values that are drawn; zero where nothing may be.
+fn draw_results(linker: &mut Linker<Host>, store: &mut Store<Host>, import: &ImportType<'_>) -> Result<()> {
+    let ExternType::Func(ty) = import.ty() else { return Ok(()) };
+    let types: Option<Vec<Val>> = ty.results().map(|ty| Val::default_for_ty(&ty)).collect();
+    let Some(defaults) = types.filter(|types| !types.is_empty()) else { return Ok(()) };
+    let kinds: Vec<Option<Kind>> = ty.results().map(|ty| drawn_kind(&ty)).collect();
+    let name = import.name().to_string();
+    let func = Func::new(&mut *store, ty, move |mut caller: Caller<'_, Host>, _, results| {
+        results.copy_from_slice(&defaults);
+        for (result, kind) in results.iter_mut().zip(&kinds) {
+            let Some(kind) = kind.filter(|_| caller.data().step.may_choose) else { continue };
+            let value = choose(&mut caller, kind)?.clone();
+            caller.data_mut().step.drew(&name, &value);
+            *result = drawn(result, &value);
+        }
+        Ok(())
+    });
+    define_one(linker, store, import, func)
+}
+
+/// What was drawn, as a value of the type that `like` has.
+pub(super) fn drawn(like: &Val, value: &Value) -> Val {
+    match (like, value) {
+        (Val::I32(_), Value::Integer(v)) => Val::I32(*v as i32),
+        (Val::I64(_), Value::Integer(v)) => Val::I64(*v),
+        (Val::F32(_), Value::Float(v)) => Val::F32((*v as f32).to_bits()),
+        (Val::F64(_), Value::Float(v)) => Val::F64(v.to_bits()),
+        (like, value) => unreachable!("{value:?} answers {like:?}"),
+    }
+}
+
+/// What is drawn for a value of this type.
+pub(super) fn drawn_kind(ty: &ValType) -> Option<Kind> {
+    Some(match ty {
+        ValType::I32 => Kind::Integer { min: i32::MIN.into(), max: i32::MAX.into(), simplest: 0 },
+        ValType::I64 => Kind::Integer { min: i64::MIN, max: i64::MAX, simplest: 0 },
+        ValType::F32 | ValType::F64 => {
+            Kind::Float { min: f64::NEG_INFINITY, max: f64::INFINITY, nan: true, infinite: true }
+        }
+        ValType::V128 | ValType::Ref(_) => return None,
+    })
 }
 
 /// Imported memories are those of a module made for them, since only a module's own memories can be saved.

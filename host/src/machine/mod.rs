@@ -29,6 +29,7 @@ mod stack;
 mod state;
 mod system;
 mod tally;
+mod toolchains;
 mod watchdog;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,7 +52,7 @@ use state::State;
 use tally::Tally;
 use watchdog::Watched;
 
-pub use crate::file::{Edges, Limits, Selection};
+pub use crate::file::{Edges, Limits, Selection, StubImports};
 pub use cache::Cache;
 pub use host::Told;
 pub use memory::ignore_file_size_signal;

@@ -16,14 +16,13 @@ use super::exports::Exports;
 use super::host::Host;
 use super::link::link;
 use super::memory::{GUARD, Memories};
-use super::preview1;
 use super::sections::{bodies_of, collected_heap, custom_section, independent_of};
 use super::stack::ShadowStack;
 use super::system::System;
 use super::watchdog::{CALL_MAX, Place};
-use super::{PAGE, STACK_BYTES, STACK_MARGIN};
+use super::{PAGE, STACK_BYTES, STACK_MARGIN, preview1, toolchains};
 use crate::budget::Budget;
-use crate::file::{Conditions, Environment, Image, Limits, Names, Selection};
+use crate::file::{Conditions, Environment, Image, Limits, Names, Selection, StubImports};
 use crate::property::{Counts, Properties};
 use crate::target::Rule;
 
@@ -59,7 +58,8 @@ pub(super) struct World {
 
 impl World {
     fn of(module: &Module, environment: &Environment, image: &Image, is_command: bool) -> Result<World> {
-        let imports_system = module.imports().any(|import| import.module() == preview1::MODULE);
+        let of_system = [preview1::MODULE, toolchains::MODULE];
+        let imports_system = module.imports().any(|import| of_system.contains(&import.module()));
         let system = imports_system.then(|| System::new(environment, image, is_command)).transpose()?;
         Ok(World { environment: Arc::new(environment.clone()), system })
     }
@@ -312,7 +312,7 @@ pub fn engine() -> Result<Engine> {
 
 /// Refuses imports that nobody provides, of a module that may take long to compile: of one that has its types and imports
 /// alone.
-fn refuse_imports(wasm: &[u8], engine: &Engine, stub_imports: bool) -> Result<()> {
+fn refuse_imports(wasm: &[u8], engine: &Engine, stub_imports: StubImports) -> Result<()> {
     let mut head = b"\0asm\x01\0\0\0".to_vec();
     for payload in wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok) {
         use wasmparser::Payload::{ImportSection, TypeSection};
