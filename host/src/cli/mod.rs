@@ -113,11 +113,15 @@ enum Verb {
 
 #[derive(Args)]
 struct Guest {
-    /// A .wasm, a .wat, or a folder with a Cargo.toml, which is built for wasm32-unknown-unknown.
+    /// A .wasm, a .wat, or a folder with a Cargo.toml, which is built for WebAssembly.
     target: PathBuf,
     /// Cargo features of a target that is a folder, separated by commas.
     #[arg(long, value_delimiter = ',')]
     guest_features: Vec<String>,
+    /// The Rust target that a folder is built for: wasm32-unknown-unknown, or wasm32-wasip1. [default: `target` under
+    /// [package.metadata.spelunk] in its Cargo.toml, or else the first]
+    #[arg(long, value_name = "TRIPLE", help_heading = "Target")]
+    guest_target: Option<String>,
     /// The Cargo profile that a folder is built with, as it is. [default: release, with overflow checks and debug
     /// assertions]
     #[arg(long, value_name = "NAME", help_heading = "Target")]
@@ -307,6 +311,7 @@ impl Guest {
     fn load(&self, console: &Console, budget: &Budget) -> Result<Vec<u8>> {
         let build = Build {
             features: &self.guest_features,
+            target: self.guest_target.as_deref(),
             profile: self.guest_profile.as_deref(),
             folders: (&self.dir, self.files_bytes_max()),
             budget: budget.clone(),
@@ -322,6 +327,7 @@ impl Guest {
     fn config(&self, config: Config) -> Config {
         Config {
             guest_features: self.guest_features.clone(),
+            guest_target: self.guest_target.clone(),
             guest_profile: self.guest_profile.clone(),
             folders: self.dir.clone(),
             program: std::env::args().next().unwrap_or_else(|| "spelunk".to_string()),

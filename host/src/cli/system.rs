@@ -1,12 +1,13 @@
 //! What a guest finds around it: folders, arguments, variables, standard input.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use spelunk::disk;
-use spelunk::file::{Environment, Stdin};
+use spelunk::file::{Environment, HostFault, Stdin};
 
 /// Bytes of standard input: a trace records them.
 const STDIN_MAX: u64 = 4 << 20;
@@ -23,6 +24,10 @@ pub(super) struct System {
     /// Draw standard input, at most --input-max bytes.
     #[arg(long, help_heading = "System")]
     draw_stdin: bool,
+    /// Faults that may strike the guest's calls to its system while a rule runs: fs, memory, clock, random, or single ones
+    /// such as eio.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = faults, help_heading = "System")]
+    faults: Vec<Faults>,
     /// Call this export once in a run, and no other.
     #[arg(long, value_name = "NAME", help_heading = "System")]
     entry: Option<String>,
@@ -54,10 +59,25 @@ impl System {
             vars: self.env.clone(),
             files_bytes_max,
             stdin,
+            faults: self
+                .faults
+                .iter()
+                .flat_map(|Faults(named)| named.clone())
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect(),
             entry: self.entry.clone(),
             fails_on_exit: self.fail_on_exit,
         })
     }
+}
+
+/// The faults that a name stands for.
+#[derive(Clone)]
+struct Faults(Vec<HostFault>);
+
+fn faults(name: &str) -> Result<Faults, String> {
+    HostFault::named(name).map(Faults)
 }
 
 fn variable(text: &str) -> Result<String, String> {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::HostFault;
+
 /// Arguments, variables and standard input of a guest, and how it is called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -20,6 +22,9 @@ pub struct Environment {
     /// What standard input holds. By default it is drawn for a program that is called by `_start`, and else empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stdin: Option<Stdin>,
+    /// Faults that may strike calls to the system, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<HostFault>,
     /// The export that is called once in a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
@@ -47,6 +52,7 @@ impl Default for Environment {
             vars: Vec::new(),
             files_bytes_max: 64 << 20,
             stdin: None,
+            faults: Vec::new(),
             entry: None,
             fails_on_exit: None,
         }

@@ -1,6 +1,7 @@
 //! Trace files: a finding on disk. JSON, one step a line, so that two of them can be compared with `diff`.
 
 mod environment;
+mod faults;
 mod image;
 mod limits;
 mod line;
@@ -16,6 +17,7 @@ use crate::outcome::Failure;
 use crate::trace::Trace;
 
 pub use environment::{Environment, Stdin};
+pub use faults::HostFault;
 pub use image::{Entry, Image};
 pub use limits::{Edges, Limits, MEMORY_BYTES_MAX, STEP_BUDGET_MAX, Selection, StubImports};
 pub use line::{ChoiceEntry, FloatBits, Hex, Names, StepLine, lines_of, name_of};

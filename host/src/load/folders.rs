@@ -38,6 +38,12 @@ impl std::str::FromStr for Folder {
     }
 }
 
+impl std::fmt::Display for Folder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}::{}", self.host.display(), self.guest)
+    }
+}
+
 /// The files in these folders.
 ///
 /// # Errors

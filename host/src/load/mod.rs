@@ -16,14 +16,17 @@ use crate::budget::Budget;
 use crate::disk;
 pub use folders::Folder;
 
-/// The target that folders are built for.
-const RUST_TARGET: &str = "wasm32-unknown-unknown";
+/// The targets that folders are built for: the first, unless the package or the user names another.
+const RUST_TARGETS: [&str; 2] = ["wasm32-unknown-unknown", "wasm32-wasip1"];
 
 /// How a folder is built; by default with no features, and as long as it takes.
 #[derive(Default)]
 pub struct Build<'b> {
     /// Features of the package.
     pub features: &'b [String],
+    /// The Rust target; by default what the package says under `[package.metadata.spelunk]`, or else
+    /// `wasm32-unknown-unknown`.
+    pub target: Option<&'b str>,
     /// The profile, as it is; by default `release` with checks.
     pub profile: Option<&'b str>,
     /// Folders that the guest is given, and bytes that its files may have.
@@ -56,8 +59,9 @@ fn module(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) ->
             .with_context(|| format!("cannot read `{}`, which was just built", module.display()));
     }
     ensure!(
-        build.features.is_empty() && build.profile.is_none(),
-        "--guest-features and --guest-profile are those of a package, and `{shown}` is not a folder with a Cargo.toml"
+        build.features.is_empty() && build.profile.is_none() && build.target.is_none(),
+        "--guest-features, --guest-profile and --guest-target are those of a package, and `{shown}` is not a folder with \
+         a Cargo.toml"
     );
     let bytes = build.read(path).with_context(|| format!("cannot read the target `{shown}`"))?;
     let is_named_text = path.extension().is_some_and(|extension| extension == "wat");
@@ -80,6 +84,22 @@ struct Metadata {
 struct Package {
     name: String,
     manifest_path: PathBuf,
+    #[serde(default)]
+    metadata: Option<PackageMetadata>,
+}
+
+/// What a package says of itself to tools.
+#[derive(Default, Deserialize)]
+struct PackageMetadata {
+    #[serde(default)]
+    spelunk: Own,
+}
+
+/// `[package.metadata.spelunk]`.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Own {
+    target: Option<String>,
 }
 
 impl Build<'_> {
@@ -110,9 +130,16 @@ impl Build<'_> {
         let package = metadata.packages.iter().find(|package| package.manifest_path == manifest);
         let package = package
             .with_context(|| format!("`{shown}` is a workspace; name the folder of one package in it"))?;
-        install_target(status)?;
-        status("Building", &format!("{} ({shown}) for {RUST_TARGET}{}", package.name, self.how()));
-        let output = self.run(self.command(&manifest, &metadata.target_directory))?;
+        let of_package = package.metadata.as_ref().and_then(|metadata| metadata.spelunk.target.as_deref());
+        let target = self.target.or(of_package).unwrap_or(RUST_TARGETS[0]);
+        ensure!(
+            RUST_TARGETS.contains(&target),
+            "`{shown}` is to be built for `{target}`; there are {}",
+            RUST_TARGETS.join(" and ")
+        );
+        install_target(target, status)?;
+        status("Building", &format!("{} ({shown}) for {target}{}", package.name, self.how()));
+        let output = self.run(self.command(&manifest, &metadata.target_directory, target))?;
         ensure!(output.is_success, "cargo could not build `{shown}`; its messages are above");
         let module = artifact(&output.messages, &manifest);
         module.with_context(|| {
@@ -129,7 +156,7 @@ impl Build<'_> {
         }
     }
 
-    fn command(&self, manifest: &Path, target_dir: &Path) -> Command {
+    fn command(&self, manifest: &Path, target_dir: &Path, target: &str) -> Command {
         // Apart from the user's own builds, since the profile differs, and from builds with other features, which
         // would end in the same file.
         let mut target_dir = target_dir.join("spelunk");
@@ -138,7 +165,7 @@ impl Build<'_> {
         }
         let mut command = Command::new(cargo());
         command
-            .args(["build", "--lib", "--target", RUST_TARGET, "--message-format=json-render-diagnostics"])
+            .args(["build", "--lib", "--target", target, "--message-format=json-render-diagnostics"])
             .args(["--profile", self.profile.unwrap_or("release")])
             .arg("--manifest-path")
             .arg(manifest)
@@ -216,21 +243,21 @@ fn metadata(manifest: &Path) -> Result<Metadata> {
 }
 
 /// Installs the Rust target where it is missing.
-fn install_target(status: &mut dyn FnMut(&str, &str)) -> Result<()> {
+fn install_target(target: &str, status: &mut dyn FnMut(&str, &str)) -> Result<()> {
     let installed =
-        Command::new("rustc").args(["--print", "target-libdir", "--target", RUST_TARGET]).output().is_ok_and(
+        Command::new("rustc").args(["--print", "target-libdir", "--target", target]).output().is_ok_and(
             |out| out.status.success() && Path::new(String::from_utf8_lossy(&out.stdout).trim()).is_dir(),
         );
     if installed {
         return Ok(());
     }
-    status("Installing", &format!("the Rust target {RUST_TARGET} (rustup target add {RUST_TARGET})"));
-    let added = Command::new("rustup").args(["target", "add", RUST_TARGET]).stdout(Stdio::null()).status();
+    status("Installing", &format!("the Rust target {target} (rustup target add {target})"));
+    let added = Command::new("rustup").args(["target", "add", target]).stdout(Stdio::null()).status();
     match added {
         Ok(status) if status.success() => Ok(()),
-        _ => bail!(
-            "the Rust target {RUST_TARGET} is missing, and rustup could not add it; see its messages above"
-        ),
+        _ => {
+            bail!("the Rust target {target} is missing, and rustup could not add it; see its messages above")
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::system::System;
 use super::tally::Tally;
 use crate::budget::Budget;
 use crate::choice::{Chooser, Value};
-use crate::file::Environment;
+use crate::file::{Environment, HostFault};
 use crate::outcome::Failure;
 
 /// The host's side of a store.
@@ -67,6 +67,10 @@ pub(crate) struct Step {
     pub(crate) drawn_bytes: usize,
     /// The highest score of each label: the hash of the label, and the score.
     pub(crate) scores: Vec<(u64, f64)>,
+    /// A rule runs, in whose calls to the system faults may strike.
+    pub(crate) faults_strike: bool,
+    /// Calls that they might have struck.
+    pub(crate) fault_calls: u32,
     /// What the guest says its state is, while it is asked.
     pub(crate) state: Option<Hasher>,
     /// It is being reported.
@@ -88,6 +92,7 @@ impl Step {
     pub(crate) fn begin(&mut self) {
         self.may_choose = true;
         self.drawn_bytes = 0;
+        self.fault_calls = 0;
         self.scores.clear();
         self.stderr.clear();
     }
@@ -184,17 +189,21 @@ pub(crate) struct Limiter {
     pub(crate) table_elements: usize,
 }
 
-impl ResourceLimiter for Limiter {
+impl ResourceLimiter for Host {
     fn memory_growing(
         &mut self,
         current: usize,
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let bytes = (self.memory_bytes - current.min(self.memory_bytes)).saturating_add(desired);
-        let fits = bytes <= self.memory_bytes_max && maximum.is_none_or(|maximum| desired <= maximum);
+        if desired > current && self.struck("memory.grow", &[HostFault::MemoryGrow])?.is_some() {
+            return Ok(false);
+        }
+        let limits = &mut self.limits;
+        let bytes = (limits.memory_bytes - current.min(limits.memory_bytes)).saturating_add(desired);
+        let fits = bytes <= limits.memory_bytes_max && maximum.is_none_or(|maximum| desired <= maximum);
         if fits {
-            self.memory_bytes = bytes;
+            limits.memory_bytes = bytes;
         }
         Ok(fits)
     }
@@ -205,10 +214,11 @@ impl ResourceLimiter for Limiter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let elements = (self.table_elements - current.min(self.table_elements)).saturating_add(desired);
+        let limits = &mut self.limits;
+        let elements = (limits.table_elements - current.min(limits.table_elements)).saturating_add(desired);
         let fits = elements as u64 <= TABLE_ELEMENTS_MAX && maximum.is_none_or(|maximum| desired <= maximum);
         if fits {
-            self.table_elements = elements;
+            limits.table_elements = elements;
         }
         Ok(fits)
     }

@@ -11,6 +11,7 @@ mod calls;
 mod data;
 mod exports;
 mod failure;
+mod faults;
 mod functions;
 mod host;
 mod imports;
@@ -181,7 +182,10 @@ impl Machine {
             Action::Setup => self.calls.setup.iter_mut().try_for_each(|call| call.call(store).map(drop)),
             Action::Rule(rule) => {
                 store.data_mut().guest.has_run = self.program.exports.is_function;
-                self.calls.rules[usize::from(rule)].call(store).map(drop)
+                store.data_mut().step.faults_strike = true;
+                let ended = self.calls.rules[usize::from(rule)].call(store).map(drop);
+                store.data_mut().step.faults_strike = false;
+                ended
             }
             Action::Fault(fault, on) => {
                 store.data_mut().guest.faults[usize::from(fault)] = on;
@@ -294,7 +298,7 @@ fn new_store(program: &Program) -> Store<Host> {
         ..Host::default()
     };
     let mut store = Store::new(&program.engine, host);
-    store.limiter(|host| &mut host.limits);
+    store.limiter(|host| host);
     store
 }
 

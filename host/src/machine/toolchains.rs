@@ -60,6 +60,7 @@ fn assemblyscript(store: &mut Store<Host>, name: &str) -> Option<Func> {
 }
 
 /// A message, how many numbers belong to it, and up to five numbers.
+#[expect(clippy::too_many_arguments, reason = "AssemblyScript passes them")]
 fn trace(mut call: Call<'_>, text: u32, count: u32, a: f64, b: f64, c: f64, d: f64, e: f64) -> Answer<()> {
     let mut line = format!("trace: {}", utf16(&mut call, text)?);
     for number in [a, b, c, d, e].iter().take(count as usize) {

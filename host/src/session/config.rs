@@ -21,6 +21,8 @@ pub struct Config {
     pub job: Job,
     /// Cargo features of a target that is a folder.
     pub guest_features: Vec<String>,
+    /// The Rust target that a folder is built for, where the package does not say it.
+    pub guest_target: Option<String>,
     /// The Cargo profile that a folder is built with, as it is. By default `release`, with overflow checks and debug assertions.
     pub guest_profile: Option<String>,
     /// What the guest may use.
@@ -131,6 +133,7 @@ impl Config {
         Config {
             job,
             guest_features: Vec::new(),
+            guest_target: None,
             guest_profile: None,
             limits: Limits::default(),
             selection: Selection::default(),

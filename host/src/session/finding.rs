@@ -9,7 +9,8 @@ use super::place::Place;
 use super::{Config, Event, Job, Pace, Work};
 use crate::choice::{Choice, Value};
 use crate::disk;
-use crate::file::{self, Conditions, Hex, Shrinking, TraceFile};
+use crate::file::{self, Conditions, Environment, Hex, Shrinking, TraceFile};
+use crate::load::Folder;
 use crate::machine::Machine;
 use crate::outcome::Failure;
 use crate::outcome::Found;
@@ -76,15 +77,23 @@ pub struct Guest<'s> {
 impl Guest<'_> {
     /// The command that replays a trace.
     pub fn replay_command(&self, trace: &Path) -> String {
-        let Config { program, guest_features, guest_profile, .. } = self.config;
+        let Config { program, guest_features, guest_target, guest_profile, folders, environment, .. } =
+            self.config;
         let (target, trace) = (argument(self.target), argument(trace));
         let features = guest_features.join(",");
         let mut words = vec![program.as_str(), "replay", &target, &trace];
         if !features.is_empty() {
             words.extend(["--guest-features", &features]);
         }
-        if let Some(profile) = guest_profile {
-            words.extend(["--guest-profile", profile]);
+        let options = [("--guest-target", guest_target), ("--guest-profile", guest_profile)];
+        for (flag, value) in options.into_iter().filter_map(|(flag, value)| Some((flag, value.as_ref()?))) {
+            words.extend([flag, value]);
+        }
+        let folders: Vec<String> = folders.iter().map(Folder::to_string).collect();
+        folders.iter().for_each(|folder| words.extend(["--dir", folder]));
+        let files_max = (environment.files_bytes_max >> 20).to_string();
+        if !folders.is_empty() && environment.files_bytes_max != Environment::default().files_bytes_max {
+            words.extend(["--files-max", &files_max]);
         }
         report::command_line(words)
     }

@@ -180,9 +180,10 @@ impl Session {
     }
 
     fn load(&self, observer: &Told<'_>) -> anyhow::Result<Vec<u8>> {
-        let Config { guest_features, guest_profile, folders, environment, .. } = &self.config;
+        let Config { guest_features, guest_target, guest_profile, folders, environment, .. } = &self.config;
         let build = load::Build {
             features: guest_features,
+            target: guest_target.as_deref(),
             profile: guest_profile.as_deref(),
             folders: (folders, environment.files_bytes_max),
             budget: self.budget.clone(),

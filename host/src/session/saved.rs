@@ -134,6 +134,9 @@ fn replayed(machine: &mut Machine, path: PathBuf) -> Saved {
         }
         Err(error) => return stale(path, format!("{error:#}")),
     };
+    if file.environment != program.conditions().environment {
+        return stale(path, "it was found with other arguments, standard input or faults".to_string());
+    }
     let is_same = file.is_of(program.hash(), program.conditions());
     let fate = match replay(machine, &trace, is_same).0 {
         Replayed::Failed(failure) => Fate::StillFails(*failure),

@@ -5,8 +5,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::super::host::{Host, pay};
 use super::super::imports::choose;
 use super::super::system::{APPEND, Answer, Errno, FLAGS, Inode, Node, Open, State, Times, rights};
-use super::Done;
 use super::memory::{Call, change, fill, parts, put, put_u32, put_u64, system, take};
+use super::{Done, GROW, READ, TOUCH, WRITE, may_fail, struck};
 use crate::choice::{Kind, Value};
 
 /// Types of files.
@@ -28,6 +28,7 @@ pub(super) fn fd_allocate(call: &mut Call<'_>, fd: u32, offset: u64, len: u64) -
     if len == 0 {
         return Err(Errno::Inval.into());
     }
+    may_fail(call, "fd_allocate", &GROW)?;
     let end = offset.checked_add(len).ok_or(Errno::Fbig)?;
     let size = system(call).files.content(ino)?.size();
     if end > size {
@@ -52,13 +53,11 @@ pub(super) fn fd_sync(call: &mut Call<'_>, fd: u32) -> Done {
 
 fn synced(call: &mut Call<'_>, fd: u32, needed: u64) -> Done {
     match system(call).descriptor(fd)?.open {
-        Open::Directory { .. } => Ok(()),
-        Open::File { .. } => {
-            system(call).with_rights(fd, needed)?;
-            Ok(())
-        }
-        _ => Err(Errno::Inval.into()),
+        Open::Directory { .. } => {}
+        Open::File { .. } => drop(system(call).with_rights(fd, needed)?),
+        _ => return Err(Errno::Inval.into()),
     }
+    may_fail(call, "fd_sync", &TOUCH)
 }
 
 pub(super) fn fd_fdstat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Done {
@@ -128,6 +127,7 @@ pub(super) fn fd_filestat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Done {
 
 pub(super) fn fd_filestat_set_size(call: &mut Call<'_>, fd: u32, size: u64) -> Done {
     let (ino, _) = system(call).file(fd, rights::FD_FILESTAT_SET_SIZE)?;
+    may_fail(call, "fd_filestat_set_size", &GROW)?;
     let system = change(call);
     Ok(system.files.resize(ino, size, system.now())?)
 }
@@ -190,7 +190,10 @@ pub(super) fn fd_pread(call: &mut Call<'_>, fd: u32, list: u32, count: u32, offs
 }
 
 fn read_file(call: &mut Call<'_>, ino: u32, (list, count): (u32, u32), offset: u64) -> Done<u32> {
-    let (parts, _) = parts(call, list, count)?;
+    let (mut parts, len) = parts(call, list, count)?;
+    let left = system(call).files.content(ino)?.size().saturating_sub(offset).min(len.into());
+    let len = struck(call, "fd_read", &READ, left as u32)?;
+    shorten(&mut parts, len);
     fill(call, &parts, |system, done, room| system.files.read(ino, offset.saturating_add(done), room))
 }
 
@@ -212,6 +215,15 @@ pub(super) fn fd_read(call: &mut Call<'_>, fd: u32, list: u32, count: u32, out: 
     put_u32(call, out, read)
 }
 
+/// Leaves so many bytes of parts of memory.
+fn shorten(parts: &mut Vec<(u32, u32)>, mut len: u32) {
+    for (_, part) in parts.iter_mut() {
+        *part = (*part).min(len);
+        len -= *part;
+    }
+    parts.retain(|(_, part)| *part > 0);
+}
+
 /// Bytes of standard input that are left. What it holds is drawn where nothing says it.
 pub(super) fn stdin_left(call: &mut Call<'_>) -> Done<u64> {
     if system(call).stdin.is_none() {
@@ -229,8 +241,10 @@ pub(super) fn stdin_left(call: &mut Call<'_>) -> Done<u64> {
 }
 
 fn read_stdin(call: &mut Call<'_>, (list, count): (u32, u32)) -> Done<u32> {
-    stdin_left(call)?;
-    let (parts, _) = parts(call, list, count)?;
+    let left = stdin_left(call)?;
+    let (mut parts, len) = parts(call, list, count)?;
+    let len = struck(call, "fd_read", &READ, left.min(len.into()) as u32)?;
+    shorten(&mut parts, len);
     let read = fill(call, &parts, |system, done, room| {
         let bytes = system.stdin.as_deref().unwrap_or_default();
         let left =
@@ -252,7 +266,9 @@ pub(super) fn fd_pwrite(call: &mut Call<'_>, fd: u32, list: u32, count: u32, off
 }
 
 fn write_file(call: &mut Call<'_>, ino: u32, (list, count): (u32, u32), offset: u64) -> Done<u32> {
-    let (parts, _) = parts(call, list, count)?;
+    let (mut parts, len) = parts(call, list, count)?;
+    let len = struck(call, "fd_write", &WRITE, len)?;
+    shorten(&mut parts, len);
     take(call, &parts, |host, done, bytes| {
         if bytes.is_empty() {
             return Ok(());
@@ -292,6 +308,7 @@ fn say(call: &mut Call<'_>, (list, count): (u32, u32), is_error: bool) -> Done<u
 
 pub(super) fn fd_readdir(call: &mut Call<'_>, fd: u32, at: u32, len: u32, cookie: u64, out: u32) -> Done {
     let ino = system(call).directory(fd, rights::FD_READDIR)?;
+    may_fail(call, "fd_readdir", &TOUCH)?;
     let count = system(call).files.entries(ino)?.len();
     pay(call, count * ENTRY_BYTES)?;
     let entries = listing(system(call), ino)?;

@@ -20,6 +20,8 @@ use wasmtime::{Caller, Error, Linker};
 
 use super::host::Host;
 use super::system::Errno;
+use crate::file::HostFault;
+use memory::Call;
 
 /// The module name that guests import from.
 pub(super) const MODULE: &str = "wasi_snapshot_preview1";
@@ -45,6 +47,37 @@ impl From<Error> for Fail {
 }
 
 type Done<T = ()> = Result<T, Fail>;
+
+/// Faults that can strike reads, writes, and calls that need room or do not.
+const READ: [HostFault; 4] = [HostFault::ShortRead, HostFault::Eio, HostFault::Eintr, HostFault::Eagain];
+const WRITE: [HostFault; 5] =
+    [HostFault::ShortWrite, HostFault::Eio, HostFault::Enospc, HostFault::Eintr, HostFault::Eagain];
+const GROW: [HostFault; 2] = [HostFault::Eio, HostFault::Enospc];
+const TOUCH: [HostFault; 1] = [HostFault::Eio];
+const WAIT: [HostFault; 1] = [HostFault::Eintr];
+
+/// Has a fault strike a call, if one does. Of a read or write that is short, the bytes that are left of `len`.
+fn struck(call: &mut Call<'_>, name: &str, possible: &[HostFault], len: u32) -> Done<u32> {
+    // Of one byte none can be missing.
+    let possible = if len < 2 { &possible[possible.len().min(1)..] } else { possible };
+    let host = call.data_mut();
+    Err(Fail::Errno(match host.struck(name, possible)? {
+        None => return Ok(len),
+        Some(HostFault::ShortRead | HostFault::ShortWrite) => {
+            let lens = if len < 4 { vec![1] } else { vec![1, len / 2, len - 1] };
+            return Ok(lens[host.ask_index(lens.len())?]);
+        }
+        Some(HostFault::Enospc) => Errno::Nospc,
+        Some(HostFault::Eintr) => Errno::Intr,
+        Some(HostFault::Eagain) => Errno::Again,
+        Some(_) => Errno::Io,
+    }))
+}
+
+/// As [`struck`], of a call that moves no bytes.
+fn may_fail(call: &mut Call<'_>, name: &str, possible: &[HostFault]) -> Done {
+    struck(call, name, possible, 2).map(drop)
+}
 
 /// What a guest is told.
 fn told(done: Done) -> wasmtime::Result<u32> {

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use super::super::system::{
     Answer, Content, Descriptor, Errno, FLAGS, Node, Open, Place, State, TARGET_MAX, rights,
 };
-use super::Done;
 use super::descriptors::{filestat, times};
 use super::memory::{Call, change, place, put, put_u32, system, text};
+use super::{Done, GROW, TOUCH, may_fail};
 
 /// A link at the end of a path is followed.
 const FOLLOW: u32 = 1;
@@ -25,6 +25,7 @@ fn follows(flags: u32) -> Result<bool, Errno> {
 
 pub(super) fn path_create_directory(call: &mut Call<'_>, fd: u32, path: u32, len: u32) -> Done {
     let place = place(call, (fd, rights::PATH_CREATE_DIRECTORY), (path, len), false)?;
+    may_fail(call, "path_create_directory", &GROW)?;
     if place.ino.is_some() {
         return Err(Errno::Exist.into());
     }
@@ -79,6 +80,7 @@ pub(super) fn path_link(
 ) -> Done {
     let from = place(call, (old_fd, rights::PATH_LINK_SOURCE), (old, old_len), follows(flags)?)?;
     let to = place(call, (fd, rights::PATH_LINK_TARGET), (path, len), false)?;
+    may_fail(call, "path_link", &GROW)?;
     let ino = from.existing(&system(call).files)?;
     if to.ino.is_some() {
         return Err(Errno::Exist.into());
@@ -115,6 +117,7 @@ pub(super) fn path_open(
         return Err(Errno::Inval.into());
     }
     let place = place(call, (fd, needed), (path, len), follows(flags)? && !is_new)?;
+    may_fail(call, "path_open", if place.ino.is_none() && how & CREATE != 0 { &GROW } else { &TOUCH })?;
     let above = system(call).descriptor(fd)?;
     let (base, inheriting) = (base & above.inheriting, inheriting & above.inheriting);
     system(call).may_open()?;
@@ -177,6 +180,7 @@ pub(super) fn path_readlink(
 
 pub(super) fn path_remove_directory(call: &mut Call<'_>, fd: u32, path: u32, len: u32) -> Done {
     let place = place(call, (fd, rights::PATH_REMOVE_DIRECTORY), (path, len), false)?;
+    may_fail(call, "path_remove_directory", &TOUCH)?;
     place.existing(&system(call).files)?;
     let system = change(call);
     let ino = system.files.remove_directory(place.directory, place.entry()?, system.now())?;
@@ -195,6 +199,7 @@ pub(super) fn path_rename(
 ) -> Done {
     let from = place(call, (fd, rights::PATH_RENAME_SOURCE), (old, old_len), false)?;
     let to = place(call, (new_fd, rights::PATH_RENAME_TARGET), (new, new_len), false)?;
+    may_fail(call, "path_rename", &GROW)?;
     let files = &system(call).files;
     let ino = from.existing(files)?;
     if to.must_be_directory && !files.is_directory(ino) {
@@ -218,6 +223,7 @@ pub(super) fn path_symlink(
 ) -> Done {
     let target = text(call, target, target_len)?;
     let place = place(call, (fd, rights::PATH_SYMLINK), (path, len), false)?;
+    may_fail(call, "path_symlink", &GROW)?;
     if place.ino.is_some() {
         return Err(Errno::Exist.into());
     }
@@ -240,6 +246,7 @@ pub(super) fn path_symlink(
 
 pub(super) fn path_unlink_file(call: &mut Call<'_>, fd: u32, path: u32, len: u32) -> Done {
     let place = place(call, (fd, rights::PATH_UNLINK_FILE), (path, len), false)?;
+    may_fail(call, "path_unlink_file", &TOUCH)?;
     place.existing(&system(call).files)?;
     let system = change(call);
     let ino = system.files.unlink(place.directory, place.entry()?, system.now())?;

@@ -1,13 +1,20 @@
 //! Arguments, variables, clocks, randomness, waiting, and the end of a program.
 
+use std::sync::Arc;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{Rng, SeedableRng};
+use wasmtime::{Caller, Trap};
+
 use super::super::host::{Host, Stop, pay};
-use super::super::imports::{mark, memory_of, stop};
+use super::super::imports::{choose, mark, memory_of, stop};
 use super::super::system::{Errno, Open, TICK};
 use super::descriptors::stdin_left;
 use super::memory::{Call, change, get, put, put_u32, put_u64, system};
-use super::{Done, Fail};
+use super::{Done, Fail, WAIT, may_fail};
+use crate::choice::{Kind, Value};
+use crate::file::HostFault;
 use crate::outcome::FailureKind;
-use wasmtime::{Caller, Trap};
 
 /// The name that a program is called by.
 const PROGRAM: &str = "guest";
@@ -76,17 +83,58 @@ pub(super) fn clock_time_get(call: &mut Call<'_>, clock: u32, _precision: u64, o
     if clock >= CLOCKS {
         return Err(Errno::Inval.into());
     }
+    jump(call, clock == 0)?;
     let (real, monotonic) = change(call).read_clock();
     put_u64(call, out, if clock == 0 { real } else { monotonic })
 }
 
+/// The clock may jump when it is read: that of real time to and fro, others ahead.
+fn jump(call: &mut Call<'_>, is_real: bool) -> Done {
+    if call.data_mut().struck("clock_time_get", &[HostFault::ClockJump])?.is_none() {
+        return Ok(());
+    }
+    const SECOND: i64 = 1_000_000_000;
+    let jumps = [SECOND, 3600 * SECOND, -SECOND, -3600 * SECOND];
+    let index = call.data_mut().ask_index(if is_real { 4 } else { 2 })?;
+    match is_real {
+        true => change(call).set_ahead(jumps[index]),
+        false => change(call).pass(jumps[index].unsigned_abs()),
+    }
+    Ok(())
+}
+
+/// Bytes of randomness that are drawn at once; of more the seed is.
+const DRAWN_MAX: u32 = 64;
+
+/// Bytes that are drawn, where randomness is to be.
+fn drawn_random(call: &mut Call<'_>, len: u32) -> Done<Option<Arc<[u8]>>> {
+    let host = call.data();
+    if !host.environment.faults.contains(&HostFault::Random) || !host.step.may_choose || len == 0 {
+        return Ok(None);
+    }
+    let drawn = if len > DRAWN_MAX { 8 } else { len };
+    let Value::Bytes(bytes) = choose(call, Kind::Bytes { min: drawn, max: drawn })?.clone() else {
+        unreachable!("bytes are answered by bytes")
+    };
+    call.data_mut().step.drew("random", &Value::Bytes(bytes.clone()));
+    Ok(Some(bytes))
+}
+
 pub(super) fn random_get(call: &mut Call<'_>, out: u32, len: u32) -> Done {
     pay(call, len as usize)?;
+    let drawn = drawn_random(call, len)?;
     let memory = memory_of(call)?;
     let (data, host) = memory.data_and_store_mut(&mut *call);
     let room = data.get_mut(out as usize..).and_then(|data| data.get_mut(..len as usize));
     let room = room.ok_or_else(|| wasmtime::Error::from(Trap::MemoryOutOfBounds))?;
-    host.system.as_mut().expect("a guest that imports it has one").change().fill_random(room);
+    match drawn {
+        Some(bytes) if bytes.len() == room.len() => room.copy_from_slice(&bytes),
+        Some(seed) => {
+            let seed = u64::from_le_bytes(*seed.first_chunk().expect("eight bytes"));
+            Xoshiro256PlusPlus::seed_from_u64(seed).fill_bytes(room);
+        }
+        None => host.system.as_mut().expect("a guest that imports it has one").change().fill_random(room),
+    }
     mark(call, out, len);
     Ok(())
 }
@@ -138,6 +186,7 @@ pub(super) fn poll_oneoff(call: &mut Call<'_>, list: u32, events: u32, count: u3
         return Err(Errno::Inval.into());
     }
     pay(call, count as usize * SUBSCRIPTION as usize)?;
+    may_fail(call, "poll_oneoff", &WAIT)?;
     let mut awaited = Vec::new();
     for index in 0..count {
         let at = list

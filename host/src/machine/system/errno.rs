@@ -5,11 +5,14 @@
 #[repr(u16)]
 #[allow(missing_docs)]
 pub(crate) enum Errno {
+    Again = 6,
     Badf = 8,
     Exist = 20,
     Fbig = 22,
     Ilseq = 25,
+    Intr = 27,
     Inval = 28,
+    Io = 29,
     Isdir = 31,
     Loop = 32,
     Mfile = 33,

@@ -79,6 +79,8 @@ pub(crate) struct State {
     pub(crate) descriptors: BTreeMap<u32, Descriptor>,
     /// Nanoseconds since the start.
     clock: u64,
+    /// Nanoseconds by which the clock of real time was set ahead.
+    offset: i64,
     /// How often randomness was asked for.
     random: u64,
     /// What standard input holds, once that is known.
@@ -98,6 +100,7 @@ impl System {
             files: image::files_of(image, environment.files_bytes_max, EPOCH)?,
             descriptors: BTreeMap::new(),
             clock: STARTED,
+            offset: 0,
             random: 0,
             stdin: match &environment.stdin {
                 Some(Stdin::Bytes(bytes)) => Some(bytes.clone()),
@@ -148,7 +151,7 @@ impl System {
 impl State {
     /// Nanoseconds since 1970; the clock does not move.
     pub(crate) fn now(&self) -> u64 {
-        EPOCH + (self.clock - STARTED)
+        (EPOCH + (self.clock - STARTED)).saturating_add_signed(self.offset)
     }
 
     /// Reads the clock, which moves it: nanoseconds since 1970, and since a point before the start.
@@ -156,6 +159,11 @@ impl State {
         let read = (self.now(), self.clock);
         self.pass(TICK);
         read
+    }
+
+    /// Sets the clock of real time ahead, or back.
+    pub(crate) fn set_ahead(&mut self, nanoseconds: i64) {
+        self.offset = self.offset.saturating_add(nanoseconds);
     }
 
     /// Nanoseconds since a point before the start; the clock does not move.

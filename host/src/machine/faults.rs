@@ -1,0 +1,51 @@
+//! Whether a fault strikes a call to the system: a choice as any other, so it is drawn, enumerated, recorded and shrunk.
+
+use super::host::{Host, Stop};
+use crate::choice::{Kind, Value};
+use crate::file::HostFault;
+
+/// How often a fault strikes where it may.
+const PROBABILITY: f64 = 0.05;
+/// Calls of a step that a fault may strike; it strikes none after them.
+const CALLS_MAX: u32 = 4096;
+
+type Answer<T> = wasmtime::Result<T>;
+
+impl Host {
+    /// The fault that strikes this call, of those that can.
+    pub(super) fn struck(&mut self, call: &str, possible: &[HostFault]) -> Answer<Option<HostFault>> {
+        if !self.step.faults_strike || self.environment.faults.is_empty() {
+            return Ok(None);
+        }
+        let faults = possible.iter().filter(|fault| self.environment.faults.contains(fault));
+        let faults: Vec<HostFault> = faults.copied().collect();
+        if faults.is_empty() || self.step.fault_calls >= CALLS_MAX {
+            return Ok(None);
+        }
+        self.step.fault_calls += 1;
+        if *self.ask(Kind::Boolean { probability: PROBABILITY })? != Value::Boolean(true) {
+            return Ok(None);
+        }
+        let fault = faults[self.ask_index(faults.len())?];
+        if self.step.is_verbose {
+            self.step.note(format!("fault: {} in {call}", fault.name()));
+        }
+        Ok(Some(fault))
+    }
+
+    /// One of so many.
+    pub(super) fn ask_index(&mut self, count: usize) -> Answer<usize> {
+        if count == 1 {
+            return Ok(0);
+        }
+        match self.ask(Kind::Index { n: count as u32 })? {
+            Value::Index(index) => Ok(*index as usize),
+            other => unreachable!("{other:?} answers an index"),
+        }
+    }
+
+    /// The answer to a question; the chooser remembers why there is none.
+    pub(super) fn ask(&mut self, kind: Kind) -> Answer<&Value> {
+        self.step.chooser.ask(kind).ok_or_else(|| Stop::Reject.into())
+    }
+}

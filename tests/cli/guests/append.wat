@@ -1,0 +1,23 @@
+;; Appends four bytes to a file, and does not look how many were written.
+(module
+  (import "wasi_snapshot_preview1" "path_open"
+    (func $path_open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_filestat_get" (func $filestat (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (global $fd (mut i32) (i32.const 0))
+  (global $expected (mut i64) (i64.const 0))
+  (data (i32.const 0) "log")
+  (data (i32.const 8) "\10\00\00\00\04\00\00\00")
+  (data (i32.const 16) "abcd")
+  (func (export "setup")
+    (call $path_open (i32.const 3) (i32.const 0) (i32.const 0) (i32.const 3) (i32.const 1) (i64.const -1)
+      (i64.const -1) (i32.const 0) (i32.const 100))
+    (if (then (unreachable)))
+    (global.set $fd (i32.load (i32.const 100))))
+  (func (export "rule:append")
+    (drop (call $fd_write (global.get $fd) (i32.const 8) (i32.const 1) (i32.const 104)))
+    (global.set $expected (i64.add (global.get $expected) (i64.const 4))))
+  (func (export "invariant:size") (result i32)
+    (if (call $filestat (global.get $fd) (i32.const 128)) (then (unreachable)))
+    (i64.eq (i64.load (i32.const 160)) (global.get $expected))))
