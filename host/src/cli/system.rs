@@ -24,7 +24,7 @@ pub(super) struct System {
     /// Draw standard input, at most --input-max bytes.
     #[arg(long, help_heading = "System")]
     draw_stdin: bool,
-    /// Faults that may strike the guest's calls to its system while a rule runs: fs, memory, clock, random, or single ones
+    /// Faults that may strike the guest's calls to its system while a rule runs: fs, memory, clock, random, crash, or single ones
     /// such as eio.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = faults, help_heading = "System")]
     faults: Vec<Faults>,

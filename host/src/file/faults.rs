@@ -24,10 +24,12 @@ pub enum HostFault {
     ClockJump,
     /// What is random is drawn.
     Random,
+    /// The program ends at a call that changes files, loses what it had not synced, or a part of it, and is started again.
+    Crash,
 }
 
 /// All of them, by their names in flags and files.
-const NAMES: [(&str, HostFault); 9] = [
+const NAMES: [(&str, HostFault); 10] = [
     ("short-read", HostFault::ShortRead),
     ("short-write", HostFault::ShortWrite),
     ("eio", HostFault::Eio),
@@ -37,6 +39,7 @@ const NAMES: [(&str, HostFault); 9] = [
     ("memory-grow", HostFault::MemoryGrow),
     ("clock-jump", HostFault::ClockJump),
     ("random", HostFault::Random),
+    ("crash", HostFault::Crash),
 ];
 
 impl HostFault {
@@ -78,12 +81,12 @@ mod tests {
         }
         assert_eq!(HostFault::named("clock"), Ok(vec![HostFault::ClockJump]));
         let groups: Vec<_> =
-            ["fs", "memory", "clock", "random"].map(|name| HostFault::named(name).unwrap()).concat();
+            ["fs", "memory", "clock", "random", "crash"].map(|name| HostFault::named(name).unwrap()).concat();
         assert_eq!(groups, NAMES.map(|(_, fault)| fault));
         assert_eq!(
             HostFault::named("disk").unwrap_err(),
             "there are fs, memory, clock, and short-read, short-write, eio, enospc, eintr, eagain, memory-grow, \
-             clock-jump, random"
+             clock-jump, random, crash"
         );
     }
 }

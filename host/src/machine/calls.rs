@@ -99,6 +99,8 @@ fn memory_size(store: &Store<Host>) -> u64 {
 pub(super) struct Calls {
     pub(super) setup: Vec<Call>,
     pub(super) teardown: Option<Call>,
+    /// What readies the guest after a crash.
+    pub(super) recovery: Vec<Call>,
     pub(super) state: Option<Call>,
     pub(super) rules: Vec<Call>,
     pub(super) faults: Vec<TypedFunc<i32, ()>>,
@@ -124,6 +126,7 @@ impl Calls {
         }
         Ok(Calls {
             setup: exports.setup.iter().map(&mut call).collect::<Result<_>>()?,
+            recovery: exports.recovery().map(&mut call).collect::<Result<_>>()?,
             teardown: exports.teardown.iter().map(&mut call).next().transpose()?,
             state: exports.state.iter().map(&mut call).next().transpose()?,
             rules: exports.rule_exports.iter().map(&mut call).collect::<Result<_>>()?,

@@ -26,6 +26,8 @@ pub(crate) struct Exports {
     /// `_initialize` and `setup`, in this order, where they exist.
     pub(crate) setup: Vec<String>,
     pub(crate) teardown: Option<String>,
+    /// What readies the guest after a crash, in the place of `setup`.
+    pub(crate) recover: Option<String>,
     /// Says what the state is that a check compares.
     pub(crate) state: Option<String>,
     /// The guest is one function: its only rule is called once.
@@ -135,6 +137,7 @@ impl Exports {
                 self.fault_exports.push(export.clone());
             }
             "teardown" => self.teardown = Some(export.clone()),
+            "recover" => self.recover = Some(export.clone()),
             "state" => self.state = Some(export.clone()),
             "start" => sorting.start = Some(export),
             "check" => sorting.alone.push((export, Vec::new())),
@@ -163,6 +166,12 @@ impl Exports {
     /// Whether a run starts with a setup step: where something is to be called, or held of the state that runs start from.
     pub(crate) fn has_setup(&self) -> bool {
         !self.setup.is_empty() || self.implies_setup()
+    }
+
+    /// What readies the guest after a crash: as [`Exports::setup`], but `recover` in the place of `setup`, where there is that.
+    pub(crate) fn recovery(&self) -> impl Iterator<Item = &String> {
+        let setup = self.setup.iter().filter(|name| self.recover.is_none() || *name != "setup");
+        setup.chain(&self.recover)
     }
 
     /// Whether there is a setup step only for the invariants to be checked in.
@@ -215,6 +224,7 @@ fn classify<'a>(
         "setup" | "teardown" | "_initialize" | START if !nullary => {
             bail!("the export `{export}` has the type {}; it must take and return nothing", shown(ty))
         }
+        "recover" if nullary => return Ok(Some(("recover", ""))),
         "setup" => return Ok(Some(("setup", ""))),
         "teardown" => return Ok(Some(("teardown", ""))),
         "_initialize" => return Ok(Some(("initialize", ""))),

@@ -80,6 +80,7 @@ pub(super) fn outcome(
     }
     let failure = match error.downcast_ref::<Stop>() {
         Some(Stop::Reject) => return Outcome::Reject(Reject::Assume),
+        Some(Stop::Crash) => unreachable!("faults strike rules, which are started again"),
         Some(Stop::Exit(code)) => match exited(program, stderr, *code, phase) {
             Some(failure) => failure,
             None => return Outcome::Exit,

@@ -1,6 +1,7 @@
 //! Whether a fault strikes a call to the system: a choice as any other, so it is drawn, enumerated, recorded and shrunk.
 
 use super::host::{Host, Stop};
+use super::system::Kept;
 use crate::choice::{Kind, Value};
 use crate::file::HostFault;
 
@@ -31,6 +32,17 @@ impl Host {
             self.step.note(format!("fault: {} in {call}", fault.name()));
         }
         Ok(Some(fault))
+    }
+
+    /// Leaves of the files what a crash does: how much of what was not synced is drawn.
+    pub(super) fn crash(&mut self) -> Answer<()> {
+        let Some(mut system) = self.system.take() else { return Ok(()) };
+        let crashed = system.change().crash(|kept| match kept {
+            Kept::Entries(count) => self.ask_index(count + 1),
+            Kept::Block => self.ask_index(2),
+        });
+        self.system = Some(system);
+        crashed
     }
 
     /// One of so many.

@@ -160,6 +160,8 @@ pub(crate) enum Stop {
     Fail(Failure),
     /// The program ended itself, with this code.
     Exit(u32),
+    /// It crashed, and is to be started again.
+    Crash,
 }
 
 /// Arguments, and notes, that are reported of a step, and bytes of all of them; the others are left out.
@@ -171,6 +173,7 @@ impl fmt::Display for Stop {
         match self {
             Stop::Reject => f.write_str("reject"),
             Stop::Fail(failure) => failure.fmt(f),
+            Stop::Crash => f.write_str("crash"),
             Stop::Exit(code) => write!(f, "the program ended itself with code {code}"),
         }
     }

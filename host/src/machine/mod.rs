@@ -28,6 +28,7 @@ mod scan;
 mod sections;
 mod stack;
 mod state;
+mod step;
 mod system;
 mod tally;
 mod toolchains;
@@ -173,52 +174,6 @@ impl Machine {
         let bytes = self.store.data().guest.memory?.data(&self.store);
         let bytes = bytes.get(pointer as usize..(pointer as usize).checked_add(len as usize)?)?;
         Some(String::from_utf8_lossy(bytes).into_owned())
-    }
-
-    fn perform(&mut self, action: Action) -> Outcome {
-        self.state.begin(&self.program.limits);
-        let store = &mut self.store;
-        let result = match action {
-            Action::Setup => self.calls.setup.iter_mut().try_for_each(|call| call.call(store).map(drop)),
-            Action::Rule(rule) => {
-                store.data_mut().guest.has_run = self.program.exports.is_function;
-                store.data_mut().step.faults_strike = true;
-                let ended = self.calls.rules[usize::from(rule)].call(store).map(drop);
-                store.data_mut().step.faults_strike = false;
-                ended
-            }
-            Action::Fault(fault, on) => {
-                store.data_mut().guest.faults[usize::from(fault)] = on;
-                self.calls.faults[usize::from(fault)].call(store, on.into())
-            }
-            Action::Teardown => match &mut self.calls.teardown {
-                Some(call) => call.call(store).map(drop),
-                None => Ok(()),
-            },
-        };
-        if let Err(error) = result {
-            return self.failed(error, Phase::Step(action));
-        }
-        // After teardown there may be nothing left to hold invariants of.
-        if action == Action::Teardown { self.passed() } else { self.check_invariants() }
-    }
-
-    /// A step passed, unless the host failed the guest.
-    fn passed(&self) -> Outcome {
-        if self.program.budget.is_exhausted() { Outcome::Stopped } else { Outcome::Pass }
-    }
-
-    fn check_invariants(&mut self) -> Outcome {
-        for index in 0..self.calls.invariants.len() {
-            match self.calls.invariants[index].call(&mut self.store) {
-                Ok(Some(0)) if !self.program.budget.is_exhausted() => {
-                    return Outcome::Fail(Box::new(failure::invariant_is_false(&self.program, index)));
-                }
-                Ok(_) => {}
-                Err(error) => return self.failed(error, Phase::Invariant(index)),
-            }
-        }
-        self.passed()
     }
 
     /// The hash of what the guest says its state is, of the faults and of whether it ran; the state stays as it is.

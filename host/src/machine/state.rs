@@ -405,6 +405,12 @@ impl State {
         }
     }
 
+    /// As [`State::load`], in a step that goes on there.
+    pub(super) fn load_within_step(&mut self, store: &mut Store<Host>, snapshot: &Snapshot) {
+        self.load(store, snapshot);
+        self.is_stale = true;
+    }
+
     fn load_tables(&mut self, store: &mut Store<Host>, saved: &[Arc<SavedTable>]) {
         for (index, (table, to)) in self.tables.iter().zip(saved).enumerate() {
             let Some(private) = &mut self.private else { return };

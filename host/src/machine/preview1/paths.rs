@@ -9,7 +9,8 @@ use super::super::system::{
 };
 use super::descriptors::{filestat, times};
 use super::memory::{Call, change, place, put, put_u32, system, text};
-use super::{Done, GROW, TOUCH, may_fail};
+use super::{CHANGE, Done, GROW, LOOK, may_fail};
+use crate::file::HostFault;
 
 /// A link at the end of a path is followed.
 const FOLLOW: u32 = 1;
@@ -25,13 +26,12 @@ fn follows(flags: u32) -> Result<bool, Errno> {
 
 pub(super) fn path_create_directory(call: &mut Call<'_>, fd: u32, path: u32, len: u32) -> Done {
     let place = place(call, (fd, rights::PATH_CREATE_DIRECTORY), (path, len), false)?;
-    may_fail(call, "path_create_directory", &GROW)?;
+    may_fail(call, "path_create_directory", &GROW, place.directory)?;
     if place.ino.is_some() {
         return Err(Errno::Exist.into());
     }
     let node = Node::Directory { entries: BTreeMap::new(), parent: place.directory };
-    let system = change(call);
-    system.files.create(place.directory, place.entry()?, node, system.now())?;
+    change(call).create(place.directory, place.entry()?, node)?;
     Ok(())
 }
 
@@ -80,7 +80,7 @@ pub(super) fn path_link(
 ) -> Done {
     let from = place(call, (old_fd, rights::PATH_LINK_SOURCE), (old, old_len), follows(flags)?)?;
     let to = place(call, (fd, rights::PATH_LINK_TARGET), (path, len), false)?;
-    may_fail(call, "path_link", &GROW)?;
+    may_fail(call, "path_link", &GROW, to.directory)?;
     let ino = from.existing(&system(call).files)?;
     if to.ino.is_some() {
         return Err(Errno::Exist.into());
@@ -88,8 +88,7 @@ pub(super) fn path_link(
     if to.must_be_directory {
         return Err(Errno::Noent.into());
     }
-    let system = change(call);
-    Ok(system.files.link(to.directory, to.entry()?, ino, system.now())?)
+    Ok(change(call).link(to.directory, to.entry()?, ino)?)
 }
 
 pub(super) fn path_open(
@@ -117,7 +116,12 @@ pub(super) fn path_open(
         return Err(Errno::Inval.into());
     }
     let place = place(call, (fd, needed), (path, len), follows(flags)? && !is_new)?;
-    may_fail(call, "path_open", if place.ino.is_none() && how & CREATE != 0 { &GROW } else { &TOUCH })?;
+    let faults: &[HostFault] = match how {
+        _ if place.ino.is_none() && how & CREATE != 0 => &GROW,
+        _ if how & TRUNCATE != 0 => &CHANGE,
+        _ => &LOOK,
+    };
+    may_fail(call, "path_open", faults, place.directory)?;
     let above = system(call).descriptor(fd)?;
     let (base, inheriting) = (base & above.inheriting, inheriting & above.inheriting);
     system(call).may_open()?;
@@ -127,17 +131,15 @@ pub(super) fn path_open(
         None if how & CREATE == 0 => return Err(Errno::Noent.into()),
         None if place.must_be_directory => return Err(Errno::Isdir.into()),
         None => {
-            let system = change(call);
             let node = Node::File(Content::default());
-            let ino = system.files.create(place.directory, place.entry()?, node, system.now())?;
+            let ino = change(call).create(place.directory, place.entry()?, node)?;
             Open::File { ino, at: 0 }
         }
     };
     if let Open::File { ino, .. } = open
         && how & TRUNCATE != 0
     {
-        let system = change(call);
-        system.files.resize(ino, 0, system.now())?;
+        change(call).resize(ino, 0)?;
     }
     let (rights, inheriting) = match open {
         Open::Directory { .. } => (base & rights::DIRECTORY, inheriting),
@@ -180,12 +182,9 @@ pub(super) fn path_readlink(
 
 pub(super) fn path_remove_directory(call: &mut Call<'_>, fd: u32, path: u32, len: u32) -> Done {
     let place = place(call, (fd, rights::PATH_REMOVE_DIRECTORY), (path, len), false)?;
-    may_fail(call, "path_remove_directory", &TOUCH)?;
+    may_fail(call, "path_remove_directory", &CHANGE, place.directory)?;
     place.existing(&system(call).files)?;
-    let system = change(call);
-    let ino = system.files.remove_directory(place.directory, place.entry()?, system.now())?;
-    system.let_go(ino);
-    Ok(())
+    Ok(change(call).remove_directory(place.directory, place.entry()?)?)
 }
 
 pub(super) fn path_rename(
@@ -199,18 +198,13 @@ pub(super) fn path_rename(
 ) -> Done {
     let from = place(call, (fd, rights::PATH_RENAME_SOURCE), (old, old_len), false)?;
     let to = place(call, (new_fd, rights::PATH_RENAME_TARGET), (new, new_len), false)?;
-    may_fail(call, "path_rename", &GROW)?;
+    may_fail(call, "path_rename", &GROW, to.directory)?;
     let files = &system(call).files;
     let ino = from.existing(files)?;
     if to.must_be_directory && !files.is_directory(ino) {
         return Err(Errno::Notdir.into());
     }
-    let system = change(call);
-    let ends = ((from.directory, from.entry()?), (to.directory, to.entry()?));
-    if let Some(replaced) = system.files.rename(ends.0, ends.1, system.now())? {
-        system.let_go(replaced);
-    }
-    Ok(())
+    Ok(change(call).rename((from.directory, from.entry()?), (to.directory, to.entry()?))?)
 }
 
 pub(super) fn path_symlink(
@@ -223,7 +217,7 @@ pub(super) fn path_symlink(
 ) -> Done {
     let target = text(call, target, target_len)?;
     let place = place(call, (fd, rights::PATH_SYMLINK), (path, len), false)?;
-    may_fail(call, "path_symlink", &GROW)?;
+    may_fail(call, "path_symlink", &GROW, place.directory)?;
     if place.ino.is_some() {
         return Err(Errno::Exist.into());
     }
@@ -239,17 +233,13 @@ pub(super) fn path_symlink(
     if target.contains('\0') {
         return Err(Errno::Inval.into());
     }
-    let system = change(call);
-    system.files.create(place.directory, place.entry()?, Node::Link(target.into()), system.now())?;
+    change(call).create(place.directory, place.entry()?, Node::Link(target.into()))?;
     Ok(())
 }
 
 pub(super) fn path_unlink_file(call: &mut Call<'_>, fd: u32, path: u32, len: u32) -> Done {
     let place = place(call, (fd, rights::PATH_UNLINK_FILE), (path, len), false)?;
-    may_fail(call, "path_unlink_file", &TOUCH)?;
+    may_fail(call, "path_unlink_file", &CHANGE, place.directory)?;
     place.existing(&system(call).files)?;
-    let system = change(call);
-    let ino = system.files.unlink(place.directory, place.entry()?, system.now())?;
-    system.let_go(ino);
-    Ok(())
+    Ok(change(call).unlink(place.directory, place.entry()?)?)
 }

@@ -11,7 +11,7 @@ use super::super::imports::{choose, mark, memory_of, stop};
 use super::super::system::{Errno, Open, TICK};
 use super::descriptors::stdin_left;
 use super::memory::{Call, change, get, put, put_u32, put_u64, system};
-use super::{Done, Fail, WAIT, may_fail};
+use super::{Done, Fail, WAIT, struck};
 use crate::choice::{Kind, Value};
 use crate::file::HostFault;
 use crate::outcome::FailureKind;
@@ -186,7 +186,7 @@ pub(super) fn poll_oneoff(call: &mut Call<'_>, list: u32, events: u32, count: u3
         return Err(Errno::Inval.into());
     }
     pay(call, count as usize * SUBSCRIPTION as usize)?;
-    may_fail(call, "poll_oneoff", &WAIT)?;
+    struck(call, "poll_oneoff", &WAIT, 2)?;
     let mut awaited = Vec::new();
     for index in 0..count {
         let at = list

@@ -81,8 +81,8 @@ impl Content {
 
     /// The sum of the hashes of its pages, each of which covers its place in the file with this number.
     pub(super) fn hash(&self, ino: u32, hashing: Hashing) -> u128 {
-        let leaf =
-            |(index, leaf): (&u64, &Arc<Leaf>)| leaf.hash(MEMORY | ino as usize, *index as usize, hashing);
+        let place = (ino as usize) << LEAVES_BITS;
+        let leaf = |(index, leaf): (&u64, &Arc<Leaf>)| leaf.hash(MEMORY, place | *index as usize, hashing);
         self.leaves.iter().map(leaf).fold(0, u128::wrapping_add)
     }
 
@@ -125,6 +125,9 @@ impl Content {
 
 /// Stands where a memory's number does in the hash of a page: no memory has such a one.
 const MEMORY: usize = 0x8000;
+/// Bits of the index of a leaf; above them stands the number of the file, in 15 bits. A leaf remembers its hash, so wherever
+/// it is shared it must stand in a file of the same number.
+const LEAVES_BITS: u32 = (SIZE_MAX / LEAF_BYTES).ilog2();
 
 /// The pages that `len` bytes at an offset lie on: the page, where on it, and which of the bytes.
 fn parts(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {

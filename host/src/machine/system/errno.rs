@@ -25,6 +25,7 @@ pub(crate) enum Errno {
     Notsock = 57,
     Perm = 63,
     Spipe = 70,
+    Xdev = 75,
     Notcapable = 76,
 }
 

@@ -15,6 +15,8 @@ pub(crate) type Ino = u32;
 pub(crate) const ROOT: Ino = 1;
 /// Files, directories and links that there may be.
 const INODES_MAX: usize = 16 << 10;
+/// Numbers that inodes may have are below this.
+const INO_MAX: Ino = 1 << 15;
 /// Bytes of the name of an entry.
 const NAME_MAX: usize = 255;
 /// Bytes that a link's target may have.
@@ -138,21 +140,50 @@ impl Files {
         Ok(())
     }
 
-    /// Makes a new entry.
-    pub(crate) fn create(&mut self, directory: Ino, name: &str, node: Node, now: u64) -> Answer<Ino> {
+    pub(super) fn is_file(&self, ino: Ino) -> bool {
+        self.inodes.get(&ino).is_some_and(|inode| matches!(inode.node, Node::File(_)))
+    }
+
+    pub(super) fn has_directory(&self, ino: Ino) -> bool {
+        self.contains(ino) && self.is_directory(ino)
+    }
+
+    /// Makes a new entry, of an inode whose number is not `taken`.
+    pub(super) fn create(
+        &mut self,
+        directory: Ino,
+        name: &str,
+        node: Node,
+        now: u64,
+        taken: impl Fn(Ino) -> bool,
+    ) -> Answer<Ino> {
+        let is_free = |ino: &Ino| !self.inodes.contains_key(ino) && !taken(*ino);
+        let ino = (self.free..INO_MAX).find(is_free).ok_or(Errno::Nospc)?;
+        self.create_as(ino, directory, name, node, now)?;
+        Ok(ino)
+    }
+
+    /// Makes a new entry, of an inode with this number.
+    pub(super) fn create_as(
+        &mut self,
+        ino: Ino,
+        directory: Ino,
+        name: &str,
+        node: Node,
+        now: u64,
+    ) -> Answer<()> {
         self.may_enter(directory, name)?;
-        if self.inodes.len() >= INODES_MAX {
+        if self.inodes.len() >= INODES_MAX || self.contains(ino) {
             return Err(Errno::Nospc);
         }
         let target = if let Node::Link(target) = &node { target.len() as u64 } else { 0 };
         self.charge(INODE_BYTES + ENTRY_BYTES + name.len() as u64 + target)?;
-        let ino = self.free;
-        while self.inodes.contains_key(&self.free) || self.free == ino {
+        self.inodes.insert(ino, Arc::new(Inode { node, times: Times::at(now), links: 1 }));
+        while self.inodes.contains_key(&self.free) {
             self.free += 1;
         }
-        self.inodes.insert(ino, Arc::new(Inode { node, times: Times::at(now), links: 1 }));
         self.entries_mut(directory, now).insert(name.into(), ino);
-        Ok(ino)
+        Ok(())
     }
 
     /// Whether a name that is not there yet can be put into a directory.
@@ -194,6 +225,16 @@ impl Files {
         if let Node::Directory { parent, .. } = &mut inode.node {
             *parent = ROOT;
         }
+    }
+
+    /// Removes an entry that is there, and what it refers to where nothing else does; nothing of a directory that is not empty.
+    pub(super) fn remove_any(&mut self, directory: Ino, name: &str, now: u64) -> Answer<()> {
+        let ino = match self.unlink(directory, name, now) {
+            Err(Errno::Isdir) => self.remove_directory(directory, name, now)?,
+            removed => removed?,
+        };
+        self.drop_unused(ino);
+        Ok(())
     }
 
     /// Removes the entry of a file or link; the inode.
@@ -374,7 +415,7 @@ impl Files {
         };
         let is_lowest = (ROOT..self.free).all(|ino| self.inodes.contains_key(&ino));
         let is_free = !self.inodes.contains_key(&self.free);
-        let numbers = self.inodes.len() <= INODES_MAX && self.inodes.keys().all(|ino| *ino < 1 << 15);
+        let numbers = self.inodes.len() <= INODES_MAX && self.inodes.keys().all(|ino| *ino < INO_MAX);
         numbers
             && is_lowest
             && is_free

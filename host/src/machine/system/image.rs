@@ -30,7 +30,7 @@ fn add(files: &mut Files, path: &str, entry: &Entry, now: u64) -> Result<()> {
         Entry::Link(target) => Node::Link(target.as_str().into()),
     };
     let above = directory(files, above, now)?;
-    let ino = files.create(above, name, node, now).map_err(refused)?;
+    let ino = files.create(above, name, node, now, |_| false).map_err(refused)?;
     if let Entry::File(bytes) = entry {
         files.write(ino, 0, bytes, now).map_err(refused)?;
     }
@@ -46,7 +46,7 @@ pub(super) fn directory(files: &mut Files, path: &str, now: u64) -> Result<Ino> 
             Some(_) => bail!("`{part}` in `{path}` is no folder"),
             None => {
                 let node = Node::Directory { entries: BTreeMap::new(), parent: at };
-                files.create(at, part, node, now).map_err(refused)?
+                files.create(at, part, node, now, |_| false).map_err(refused)?
             }
         };
     }

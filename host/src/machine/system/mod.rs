@@ -7,13 +7,16 @@
 //! | file | what |
 //! |---|---|
 //! | `files`, `content` | files by number, and what they hold |
+//! | `changes`, `disk` | changes of files, and what a crash leaves of them |
 //! | `paths` | from a path to a file |
 //! | `descriptors`, `rights` | what is open, and what may be done with it |
 //! | `image` | the files that a run begins with |
 //! | `record` | hashes, and the form in which a snapshot is stored |
 
+mod changes;
 mod content;
 mod descriptors;
+mod disk;
 mod errno;
 mod files;
 mod image;
@@ -29,16 +32,20 @@ use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::pages::Held;
-use crate::file::{Environment, Image, Stdin};
+use crate::file::{Environment, HostFault, Image, Stdin};
+use disk::Disk;
 use files::Files;
 
 pub(crate) use content::Content;
 pub(crate) use descriptors::{APPEND, Descriptor, FLAGS, Open};
+pub(crate) use disk::Kept;
 pub(crate) use errno::{Answer, Errno};
 pub(crate) use files::{Inode, Node, TARGET_MAX, Times};
 pub(crate) use paths::{Place, resolve};
 pub(crate) use record::Part;
 
+/// The directory that no crash strikes.
+const WITNESS: &str = "witness";
 /// When a run begins: 2025-01-01, in nanoseconds since 1970.
 const EPOCH: u64 = 1_735_689_600_000_000_000;
 /// Nanoseconds that have passed then on the clock that counts from the start.
@@ -83,6 +90,8 @@ pub(crate) struct State {
     offset: i64,
     /// How often randomness was asked for.
     random: u64,
+    /// What a crash leaves of the files, where one may come.
+    disk: Option<Disk>,
     /// What standard input holds, once that is known.
     pub(crate) stdin: Option<Arc<[u8]>>,
     /// How much of it was read.
@@ -102,6 +111,7 @@ impl System {
             clock: STARTED,
             offset: 0,
             random: 0,
+            disk: None,
             stdin: match &environment.stdin {
                 Some(Stdin::Bytes(bytes)) => Some(bytes.clone()),
                 Some(Stdin::Drawn) => None,
@@ -116,6 +126,10 @@ impl System {
             (Open::Stderr, rights::OUTPUT),
         ]) {
             state.descriptors.insert(fd, Descriptor { open, flags: 0, rights, inheriting: 0 });
+        }
+        if environment.faults.contains(&HostFault::Crash) {
+            let witness = image::directory(&mut state.files, WITNESS, EPOCH)?;
+            state.disk = Some(Disk::new(state.files.clone(), witness));
         }
         for path in image.preopens() {
             let ino = image::directory(&mut state.files, path, EPOCH)?;
@@ -140,6 +154,17 @@ impl System {
         let shared = Arc::get_mut(&mut self.0).expect("nothing else refers to it");
         (shared.hashes, shared.held) = Default::default();
         &mut shared.state
+    }
+
+    /// The system that a program finds when it is started again after a crash: this one, as it began, with the files,
+    /// the clock and the randomness of `crashed`.
+    pub(crate) fn restarted(&self, crashed: &System) -> System {
+        let mut system = self.clone();
+        let (state, crashed) = (system.change(), crashed.get().clone());
+        let State { files, clock, offset, random, disk, .. } = crashed;
+        (state.files, state.clock, state.offset, state.random, state.disk) =
+            (files, clock, offset, random, disk);
+        system
     }
 
     /// Whether this is a clone of the other.

@@ -132,9 +132,9 @@ mod tests {
     fn tree() -> Files {
         let mut files = Files::new(1 << 20, 0);
         let directory = |parent| Node::Directory { entries: BTreeMap::new(), parent };
-        let d = files.create(ROOT, "d", directory(ROOT), 0).unwrap();
-        let e = files.create(d, "e", directory(d), 0).unwrap();
-        files.create(e, "f", Node::File(Content::default()), 0).unwrap();
+        let d = files.create(ROOT, "d", directory(ROOT), 0, |_| false).unwrap();
+        let e = files.create(d, "e", directory(d), 0, |_| false).unwrap();
+        files.create(e, "f", Node::File(Content::default()), 0, |_| false).unwrap();
         for (at, name, target) in [
             (ROOT, "to-f", "d/e/f"),
             (ROOT, "to-d", "d/"),
@@ -144,7 +144,7 @@ mod tests {
             (ROOT, "loop", "loop"),
             (ROOT, "nowhere", "d/none"),
         ] {
-            files.create(at, name, Node::Link(target.into()), 0).unwrap();
+            files.create(at, name, Node::Link(target.into()), 0, |_| false).unwrap();
         }
         files
     }

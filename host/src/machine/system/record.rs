@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::keyed;
 use super::super::pages::{Hashing, Held, LEAF, Leaf, PAGE, Page};
-use super::files::{Ino, Node};
+use super::files::{Ino, Inode, Node};
 use super::{Shared, State, System};
 
 /// Bytes of a system beside the pages of its files.
@@ -47,7 +47,7 @@ impl System {
             }
             parts.push(Part { ino: 0, index: index as u64, leaf: Arc::new(leaf) });
         }
-        for (ino, inode) in self.get().files.iter() {
+        for (ino, inode) in self.get().all_files() {
             let Node::File(content) = &inode.node else { continue };
             let leaves = content.leaves().filter(|(_, leaf)| leaf.name() != 0);
             parts.extend(leaves.map(|(index, leaf)| Part { ino, index, leaf: leaf.clone() }));
@@ -79,20 +79,27 @@ impl System {
             postcard::take_from_bytes(&data).map_err(|error| anyhow!("{error}"))?;
         ensure!(rest.is_empty(), "{} bytes follow the data", rest.len());
         for Part { ino, index, leaf } in of_files {
-            let content = state.files.content_read(ino);
+            let content = match (&mut state.disk, ino.checked_sub(ON_DISK)) {
+                (Some(disk), Some(ino)) => disk.files.content_read(ino),
+                _ => state.files.content_read(ino),
+            };
             content.ok_or_else(|| anyhow!("{ino} is no file"))?.insert(index, leaf);
         }
         let open: Vec<Ino> =
             state.descriptors.values().filter_map(|descriptor| descriptor.open.ino()).collect();
         // The descriptors after the files: they refer to them.
         ensure!(
-            state.files.is_sound(&open) && state.has_sound_descriptors(),
+            state.files.is_sound(&open)
+                && state.has_sound_descriptors()
+                && state.disk.as_ref().is_none_or(|disk| disk.files.is_sound(&[])),
             "its files are not as a guest can leave them"
         );
         Ok(System(Arc::new(Shared::of(state))))
     }
 }
 
+/// What is added to the number of a file that stands for its content on the disk.
+const ON_DISK: Ino = 1 << 15;
 /// What an inode or a descriptor counts, about.
 const HELD_BYTES: usize = 512;
 
@@ -102,11 +109,18 @@ impl State {
         postcard::to_allocvec(self).expect("it is made of maps, numbers and bytes")
     }
 
+    /// All files, and those on the disk under numbers of their own.
+    fn all_files(&self) -> impl Iterator<Item = (Ino, &Inode)> {
+        let on_disk = self.disk.iter().flat_map(|disk| disk.files.iter());
+        self.files.iter().chain(on_disk.map(|(ino, inode)| (ino + ON_DISK, inode)))
+    }
+
     fn hash(&self, hashing: Hashing) -> u128 {
         let mut bytes = self.data();
-        for (ino, inode) in self.files.iter() {
+        for (ino, inode) in self.all_files() {
             if let Node::File(content) = &inode.node {
-                bytes.extend(content.hash(ino, hashing).to_le_bytes());
+                // The disk shares leaves with the files, and so must their places in hashes be shared.
+                bytes.extend(content.hash(ino % ON_DISK, hashing).to_le_bytes());
             }
         }
         match hashing {
