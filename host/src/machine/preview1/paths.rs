@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use super::super::host::pay;
 use super::super::system::{
-    Answer, Content, Descriptor, Errno, FLAGS, Node, Open, Place, State, TARGET_MAX, rights,
+    Answer, Content, Descriptor, End, Errno, FLAGS, Node, Open, Place, State, rights,
 };
 use super::Done;
 use super::descriptors::{filestat, times};
@@ -19,12 +20,16 @@ const DIRECTORY: u32 = 2;
 const EXCLUSIVE: u32 = 4;
 const TRUNCATE: u32 = 8;
 
-fn follows(flags: u32) -> Result<bool, Errno> {
-    if flags > FOLLOW { Err(Errno::Inval) } else { Ok(flags == FOLLOW) }
+fn end(flags: u32) -> Answer<End> {
+    match flags {
+        0 => Ok(End::Link),
+        FOLLOW => Ok(End::Target),
+        _ => Err(Errno::Inval),
+    }
 }
 
 pub(super) fn path_create_directory(call: &mut Call<'_>, fd: u32, path: u32, len: u32) -> Done {
-    let place = place(call, (fd, rights::PATH_CREATE_DIRECTORY), (path, len), false)?;
+    let place = place(call, (fd, rights::PATH_CREATE_DIRECTORY), (path, len), End::Entry)?;
     if place.ino.is_some() {
         return Err(Errno::Exist.into());
     }
@@ -42,7 +47,7 @@ pub(super) fn path_filestat_get(
     len: u32,
     out: u32,
 ) -> Done {
-    let place = place(call, (fd, rights::PATH_FILESTAT_GET), (path, len), follows(flags)?)?;
+    let place = place(call, (fd, rights::PATH_FILESTAT_GET), (path, len), end(flags)?)?;
     let files = &system(call).files;
     let ino = place.existing(files)?;
     let bytes = filestat(ino, files.get(ino));
@@ -59,7 +64,7 @@ pub(super) fn path_filestat_set_times(
     modified: u64,
     which: u32,
 ) -> Done {
-    let place = place(call, (fd, rights::PATH_FILESTAT_SET_TIMES), (path, len), follows(flags)?)?;
+    let place = place(call, (fd, rights::PATH_FILESTAT_SET_TIMES), (path, len), end(flags)?)?;
     let system = system(call);
     let ino = place.existing(&system.files)?;
     let times = times(system, ino, [accessed, modified], which)?;
@@ -77,9 +82,9 @@ pub(super) fn path_link(
     path: u32,
     len: u32,
 ) -> Done {
-    let from = place(call, (old_fd, rights::PATH_LINK_SOURCE), (old, old_len), follows(flags)?)?;
-    let to = place(call, (fd, rights::PATH_LINK_TARGET), (path, len), false)?;
+    let from = place(call, (old_fd, rights::PATH_LINK_SOURCE), (old, old_len), end(flags)?)?;
     let ino = from.existing(&system(call).files)?;
+    let to = place(call, (fd, rights::PATH_LINK_TARGET), (path, len), End::Entry)?;
     if to.ino.is_some() {
         return Err(Errno::Exist.into());
     }
@@ -114,45 +119,67 @@ pub(super) fn path_open(
     if how > 15 || how & (CREATE | DIRECTORY) == CREATE | DIRECTORY {
         return Err(Errno::Inval.into());
     }
-    let place = place(call, (fd, needed), (path, len), follows(flags)? && !is_new)?;
-    let above = system(call).descriptor(fd)?;
-    let (base, inheriting) = (base & above.inheriting, inheriting & above.inheriting);
+    let end = match (end(flags)?, how & CREATE != 0) {
+        (End::Target, true) if !is_new => End::NewTarget,
+        (_, true) => End::Entry,
+        (end, false) => end,
+    };
+    let place = place(call, (fd, needed), (path, len), end)?;
+    // A free number is looked for among those that are taken.
+    pay(call, system(call).descriptors.len() * DESCRIPTOR_BYTES)?;
     system(call).may_open()?;
-    let open = match place.ino {
+    if how & CREATE != 0 && place.must_be_directory && place.name.is_some() {
+        return Err(Errno::Isdir.into());
+    }
+    let existing = match place.ino {
         Some(_) if is_new => return Err(Errno::Exist.into()),
-        Some(_) => open_existing(system(call), &place, how, base & rights::FD_WRITE != 0)?,
+        Some(_) => Some(open_existing(system(call), &place, how, base & rights::FD_WRITE != 0)?),
         None if how & CREATE == 0 => return Err(Errno::Noent.into()),
-        None if place.must_be_directory => return Err(Errno::Isdir.into()),
+        None => None,
+    };
+    let is_directory = matches!(existing, Some(Open::Directory { .. }));
+    let (rights, inheriting) = granted(system(call).descriptor(fd)?, is_directory, base, inheriting)?;
+    let system = change(call);
+    let now = system.now();
+    let open = match existing {
+        Some(open) => open,
         None => {
-            let system = change(call);
             let node = Node::File(Content::default());
-            let ino = system.files.create(place.directory, place.entry()?, node, system.now())?;
-            Open::File { ino, at: 0 }
+            Open::File { ino: system.files.create(place.directory, place.entry()?, node, now)?, at: 0 }
         }
     };
     if let Open::File { ino, .. } = open
         && how & TRUNCATE != 0
     {
-        let system = change(call);
-        system.files.resize(ino, 0, system.now())?;
+        system.files.resize(ino, 0, now)?;
     }
-    let (rights, inheriting) = match open {
-        Open::Directory { .. } => (base & rights::DIRECTORY, inheriting),
-        _ => (base & rights::FILE, 0),
-    };
-    let fd = change(call).add(Descriptor { open, flags: fd_flags, rights, inheriting })?;
+    let fd = system.add(Descriptor { open, flags: fd_flags, rights, inheriting })?;
     put_u32(call, out, fd)
+}
+
+/// Looking at one descriptor costs as much as reading so many bytes.
+const DESCRIPTOR_BYTES: usize = 4;
+
+/// The rights that a new descriptor has of those that are asked for: those that apply to what it stands for. All of them must
+/// be inherited from the directory that it is opened through.
+fn granted(above: &Descriptor, is_directory: bool, base: u64, inheriting: u64) -> Answer<(u64, u64)> {
+    let (base, inheriting) = match is_directory {
+        true => (base & rights::DIRECTORY, inheriting & (rights::DIRECTORY | rights::FILE)),
+        false => (base & rights::FILE, 0),
+    };
+    let is_held = (base | inheriting) & !above.inheriting == 0;
+    if is_held { Ok((base, inheriting)) } else { Err(Errno::Notcapable) }
 }
 
 /// Opens what is there.
 fn open_existing(system: &State, place: &Place, how: u32, is_written: bool) -> Answer<Open> {
     let ino = place.existing(&system.files)?;
     match system.files.get(ino).node {
+        Node::File(_) | Node::Link(_) if how & DIRECTORY != 0 => Err(Errno::Notdir),
         Node::Link(_) => Err(Errno::Loop),
-        Node::File(_) if how & DIRECTORY != 0 => Err(Errno::Notdir),
         Node::File(_) => Ok(Open::File { ino, at: 0 }),
         Node::Directory { .. } if how & (CREATE | TRUNCATE) != 0 => Err(Errno::Isdir),
-        Node::Directory { .. } if is_written && how & DIRECTORY == 0 => Err(Errno::Isdir),
+        Node::Directory { .. } if is_written => Err(Errno::Isdir),
         Node::Directory { .. } => Ok(Open::Directory { ino, preopen: None }),
     }
 }
@@ -166,7 +193,7 @@ pub(super) fn path_readlink(
     room: u32,
     used: u32,
 ) -> Done {
-    let place = place(call, (fd, rights::PATH_READLINK), (path, len), false)?;
+    let place = place(call, (fd, rights::PATH_READLINK), (path, len), End::Link)?;
     let files = &system(call).files;
     let Node::Link(target) = &files.get(place.existing(files)?).node else { return Err(Errno::Inval.into()) };
     let target = target.clone();
@@ -176,7 +203,7 @@ pub(super) fn path_readlink(
 }
 
 pub(super) fn path_remove_directory(call: &mut Call<'_>, fd: u32, path: u32, len: u32) -> Done {
-    let place = place(call, (fd, rights::PATH_REMOVE_DIRECTORY), (path, len), false)?;
+    let place = place(call, (fd, rights::PATH_REMOVE_DIRECTORY), (path, len), End::Entry)?;
     place.existing(&system(call).files)?;
     let system = change(call);
     let ino = system.files.remove_directory(place.directory, place.entry()?, system.now())?;
@@ -193,8 +220,8 @@ pub(super) fn path_rename(
     new: u32,
     new_len: u32,
 ) -> Done {
-    let from = place(call, (fd, rights::PATH_RENAME_SOURCE), (old, old_len), false)?;
-    let to = place(call, (new_fd, rights::PATH_RENAME_TARGET), (new, new_len), false)?;
+    let from = place(call, (fd, rights::PATH_RENAME_SOURCE), (old, old_len), End::Entry)?;
+    let to = place(call, (new_fd, rights::PATH_RENAME_TARGET), (new, new_len), End::Entry)?;
     let files = &system(call).files;
     let ino = from.existing(files)?;
     if to.must_be_directory && !files.is_directory(ino) {
@@ -202,9 +229,13 @@ pub(super) fn path_rename(
     }
     let system = change(call);
     let ends = ((from.directory, from.entry()?), (to.directory, to.entry()?));
-    if let Some(replaced) = system.files.rename(ends.0, ends.1, system.now())? {
+    let mut work = 0;
+    let renamed = system.files.rename(ends.0, ends.1, system.now(), &mut work);
+    if let Ok(Some(replaced)) = renamed {
         system.let_go(replaced);
     }
+    pay(call, work)?;
+    renamed?;
     Ok(())
 }
 
@@ -217,21 +248,15 @@ pub(super) fn path_symlink(
     len: u32,
 ) -> Done {
     let target = text(call, target, target_len)?;
-    let place = place(call, (fd, rights::PATH_SYMLINK), (path, len), false)?;
+    let place = place(call, (fd, rights::PATH_SYMLINK), (path, len), End::Entry)?;
     if place.ino.is_some() {
         return Err(Errno::Exist.into());
     }
-    if place.must_be_directory || target.is_empty() {
+    if place.must_be_directory {
         return Err(Errno::Noent.into());
-    }
-    if target.len() > TARGET_MAX {
-        return Err(Errno::Nametoolong.into());
     }
     if target.starts_with('/') {
         return Err(Errno::Perm.into());
-    }
-    if target.contains('\0') {
-        return Err(Errno::Inval.into());
     }
     let system = change(call);
     system.files.create(place.directory, place.entry()?, Node::Link(target.into()), system.now())?;
@@ -239,8 +264,11 @@ pub(super) fn path_symlink(
 }
 
 pub(super) fn path_unlink_file(call: &mut Call<'_>, fd: u32, path: u32, len: u32) -> Done {
-    let place = place(call, (fd, rights::PATH_UNLINK_FILE), (path, len), false)?;
-    place.existing(&system(call).files)?;
+    let place = place(call, (fd, rights::PATH_UNLINK_FILE), (path, len), End::Entry)?;
+    let files = &system(call).files;
+    if files.is_directory(place.existing(files)?) {
+        return Err(Errno::Isdir.into());
+    }
     let system = change(call);
     let ino = system.files.unlink(place.directory, place.entry()?, system.now())?;
     system.let_go(ino);
