@@ -12,8 +12,9 @@ const LINKS_MAX: u32 = 40;
 const PATH_MAX: usize = 4096;
 /// Parts of a path, with those of the links it leads through.
 const PARTS_MAX: usize = 4096;
-/// Looking at one part of a path costs as much as reading so many bytes.
+/// Looking at one part of a path costs as much as reading so many bytes, and a byte of it as this many.
 const PART_BYTES: usize = 256;
+const BYTE_BYTES: usize = 4;
 
 /// What a link at the end of a path stands for.
 #[derive(Clone, Copy, PartialEq)]
@@ -123,7 +124,7 @@ fn check_path(path: &str) -> Answer<()> {
 
 /// Puts the parts of a path before those that are left. A `.` matters at the end alone: it names a directory by itself.
 fn push_front(rest: &mut VecDeque<Arc<str>>, path: &str, work: &mut usize) -> Answer<()> {
-    *work += path.len();
+    *work += path.len() * BYTE_BYTES;
     if path.starts_with('/') {
         return Err(Errno::Perm);
     }
