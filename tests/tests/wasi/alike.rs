@@ -14,7 +14,7 @@ use spelunk::trace::Trace;
 use super::{machine, program, rule};
 
 #[derive(Default)]
-struct Kept(HashMap<u128, Vec<u8>>);
+pub(crate) struct Kept(HashMap<u128, Vec<u8>>);
 
 impl Blobs for Kept {
     fn put(&mut self, hash: u128, bytes: &[u8]) -> Result<()> {
@@ -32,7 +32,7 @@ impl Blobs for Kept {
 }
 
 /// Makes a call that this seed draws.
-fn walk(machine: &mut Machine, seed: u64) {
+pub(crate) fn walk(machine: &mut Machine, seed: u64) {
     let action = (rule(machine, "walk"), seed);
     let outcome = perform(machine, &mut Chooser::default(), action, [], &mut Trace::default());
     assert_eq!(outcome, Outcome::Pass);

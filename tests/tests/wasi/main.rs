@@ -4,6 +4,8 @@ mod alike;
 #[path = "../../guests/wasi/src/calls.rs"]
 mod calls;
 mod compared;
+mod images;
+mod records;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

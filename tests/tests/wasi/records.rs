@@ -1,0 +1,457 @@
+//! Records of systems that somebody else wrote: they are refused, or are of a system on which everything can be done.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
+use spelunk::choice::Chooser;
+use spelunk::machine::{Blobs, Machine, PAGE, Reader, Snapshot};
+use spelunk::target::{Target, perform};
+use spelunk::trace::Trace;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::alike::{Kept, walk};
+use super::{machine, program, rule};
+
+/// A system as a record holds it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct State {
+    stdin: Option<Vec<u8>>,
+    stdin_at: u64,
+    inodes: BTreeMap<u32, Inode>,
+    texts: u64,
+    bytes: u64,
+    bytes_max: u64,
+    descriptors: BTreeMap<u32, Descriptor>,
+    clock: u64,
+    random: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Inode {
+    node: Node,
+    times: [u64; 3],
+    links: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Node {
+    File(u64),
+    Directory { entries: BTreeMap<String, u32>, parent: u32 },
+    Link(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Descriptor {
+    open: Open,
+    flags: u16,
+    rights: u64,
+    inheriting: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Open {
+    Stdin,
+    Stdout,
+    Stderr,
+    File { ino: u32, at: u64 },
+    Directory { ino: u32, preopen: Option<String> },
+}
+
+impl State {
+    fn directory(&mut self, ino: u32) -> (&mut BTreeMap<String, u32>, &mut u32) {
+        match &mut self.inodes.get_mut(&ino).unwrap().node {
+            Node::Directory { entries, parent } => (entries, parent),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn name(&mut self, directory: u32, name: &str, ino: u32) {
+        self.directory(directory).0.insert(name.to_string(), ino);
+    }
+
+    /// The first inode of a kind, after `/`.
+    fn first(&self, is: impl Fn(&Node) -> bool) -> u32 {
+        *self.inodes.iter().find(|(ino, inode)| **ino > 1 && is(&inode.node)).unwrap().0
+    }
+
+    /// Makes the sums and the counts of names right, so that what else is wrong is looked at.
+    fn count(&mut self, stored: &BTreeMap<u32, u64>) {
+        (self.texts, self.bytes) = (0, 0);
+        let mut links = BTreeMap::from([(1, 1)]);
+        for (ino, inode) in &self.inodes {
+            let mut texts = 0;
+            match &inode.node {
+                Node::File(_) => self.bytes += stored.get(ino).copied().unwrap_or(0),
+                Node::Link(target) => texts += target.len() as u64,
+                Node::Directory { entries, .. } => {
+                    for (name, child) in entries {
+                        texts += 64 + name.len() as u64;
+                        *links.entry(*child).or_insert(0) += 1;
+                    }
+                }
+            }
+            self.texts += texts;
+            self.bytes += texts + if *ino == 1 { 0 } else { 256 };
+        }
+        for (ino, inode) in &mut self.inodes {
+            inode.links = links.get(ino).copied().unwrap_or(0);
+        }
+    }
+}
+
+/// A record, taken apart: before the system, its data, the names of the leaves of its files, and after it.
+struct Record {
+    head: Vec<u8>,
+    data: Vec<u8>,
+    files: Vec<(u32, u64, u128)>,
+    tail: Vec<u8>,
+    kept: Kept,
+}
+
+/// Pages that a leaf refers to.
+const LEAF: usize = 64;
+const HEAD: usize = 12;
+
+impl Record {
+    /// The record of a state with files and directories of all kinds, some of them removed and open.
+    fn new() -> Record {
+        let mut machine = machine();
+        let mut kept = Kept::default();
+        for seed in 0.. {
+            walk(&mut machine, seed);
+            if seed % 50 != 0 {
+                continue;
+            }
+            let record = machine.snapshot().unwrap().write(&mut kept).unwrap();
+            let record = Record::parse(&record, std::mem::take(&mut kept));
+            let state = record.state();
+            let count = |is: fn(&Inode) -> bool| state.inodes.values().filter(|inode| is(inode)).count();
+            let gone = count(|inode| inode.links == 0);
+            let links = count(|inode| matches!(inode.node, Node::Link(_)));
+            if gone > 0 && links > 1 && record.files.len() > 1 && state.inodes.len() > 10 {
+                return record;
+            }
+        }
+        unreachable!("seeds do not end")
+    }
+
+    fn parse(record: &[u8], mut kept: Kept) -> Record {
+        let (head, rest) = record.split_at(HEAD);
+        let mut rest = rest;
+        let mut number = |len: usize| {
+            let (number, after) = rest.split_at(len);
+            rest = after;
+            let mut bytes = [0; 16];
+            bytes[..len].copy_from_slice(number);
+            u128::from_le_bytes(bytes)
+        };
+        let (len, parts) = (number(8), number(8));
+        let (mut data, mut files) = (Vec::new(), Vec::new());
+        for _ in 0..parts {
+            let (ino, index, name) = (number(4) as u32, number(8) as u64, number(16));
+            if ino > 0 {
+                files.push((ino, index, name));
+                continue;
+            }
+            for page in kept.get(name).unwrap().as_chunks::<16>().0 {
+                match u128::from_le_bytes(*page) {
+                    0 => data.extend([0; PAGE]),
+                    page => data.extend(kept.get(page).unwrap()),
+                }
+            }
+        }
+        data.truncate(len as usize);
+        Record { head: head.to_vec(), data, files, tail: rest.to_vec(), kept }
+    }
+
+    fn state(&self) -> State {
+        postcard::from_bytes(&self.data).unwrap()
+    }
+
+    /// Bytes that are stored of each file.
+    fn stored(&mut self) -> BTreeMap<u32, u64> {
+        let mut stored = BTreeMap::new();
+        for (ino, _, name) in &self.files {
+            let leaf = self.kept.get(*name).unwrap();
+            let pages = leaf.as_chunks::<16>().0.iter().filter(|page| **page != [0; 16]).count();
+            *stored.entry(*ino).or_insert(0) += (pages * PAGE) as u64;
+        }
+        stored
+    }
+
+    /// The record with other data and files.
+    fn with(&mut self, data: &[u8], files: &[(u32, u64, u128)]) -> Vec<u8> {
+        let mut record = self.head.clone();
+        record.extend((data.len() as u64).to_le_bytes());
+        let parts = data.chunks(LEAF * PAGE);
+        record.extend(((parts.len() + files.len()) as u64).to_le_bytes());
+        for (index, part) in parts.enumerate() {
+            let mut names = Vec::new();
+            for page in part.chunks(PAGE) {
+                let mut whole = page.to_vec();
+                whole.resize(PAGE, 0);
+                names.extend(xxh3_128(&whole).to_le_bytes());
+                self.kept.put(xxh3_128(&whole), &whole).unwrap();
+            }
+            names.resize(LEAF * 16, 0);
+            self.kept.put(xxh3_128(&names), &names).unwrap();
+            record.extend(0u32.to_le_bytes());
+            record.extend((index as u64).to_le_bytes());
+            record.extend(xxh3_128(&names).to_le_bytes());
+        }
+        for (ino, index, name) in files {
+            record.extend(ino.to_le_bytes());
+            record.extend(index.to_le_bytes());
+            record.extend(name.to_le_bytes());
+        }
+        record.extend(&self.tail);
+        record
+    }
+
+    fn read(&mut self, data: &[u8], files: &[(u32, u64, u128)]) -> Result<Snapshot> {
+        let record = self.with(data, files);
+        Reader::new(&mut self.kept, &program()).unwrap().read(&record)
+    }
+
+    fn read_state(&mut self, state: &State) -> Result<Snapshot> {
+        let data = postcard::to_allocvec(state).unwrap();
+        let files = self.files.clone();
+        self.read(&data, &files)
+    }
+}
+
+/// Does a bit of everything in a state.
+fn do_everything(machine: &mut Machine, snapshot: &Snapshot, seed: u64) {
+    machine.restore(snapshot);
+    for seed in seed..seed + 40 {
+        walk(machine, seed);
+    }
+    let others = [
+        "fd_readdir",
+        "fd_renumber",
+        "poll_oneoff",
+        "fd_read_standard_input",
+        "clock_time_get",
+        "random_get",
+    ];
+    for name in others {
+        machine.restore(snapshot);
+        // It may fail, since it asserts what is so at the start.
+        let action = (rule(machine, name), 0);
+        perform(machine, &mut Chooser::default(), action, [], &mut Trace::default());
+    }
+    assert_eq!(machine.state(), machine.state_from_scratch());
+    machine.snapshot().unwrap().write(&mut Kept::default()).unwrap();
+}
+
+#[test]
+fn a_record_that_is_whole_is_read() {
+    let mut record = Record::new();
+    let state = record.state();
+    let mut counted = state.clone();
+    counted.count(&record.stored());
+    assert_eq!(counted, state);
+    let snapshot = record.read_state(&state).unwrap();
+    do_everything(&mut machine(), &snapshot, 1);
+}
+
+/// What no guest leaves behind, one at a time, where all sums are right.
+#[test]
+fn records_of_impossible_systems_are_refused() {
+    let mut record = Record::new();
+    let stored = record.stored();
+    let state = record.state();
+    let file = state.first(|node| matches!(node, Node::File(_)));
+    let folder = state.first(|node| matches!(node, Node::Directory { .. }));
+    let link = state.first(|node| matches!(node, Node::Link(_)));
+    let cases: Vec<(&str, Box<dyn Fn(&mut State)>)> = vec![
+        ("no root", Box::new(|s| drop(s.inodes.remove(&1)))),
+        ("a root that is a file", Box::new(|s| s.inodes.get_mut(&1).unwrap().node = Node::File(0))),
+        ("a root that is below", Box::new(move |s| *s.directory(1).1 = folder)),
+        ("a root that has a name", Box::new(|s| s.name(1, "r", 1))),
+        ("file 0", Box::new(move |s| drop(s.inodes.insert(0, s.inodes[&link].clone())))),
+        (
+            "a number that is too large",
+            Box::new(move |s| {
+                s.inodes.insert(1 << 15, s.inodes[&link].clone());
+                s.name(1, "n", 1 << 15);
+            }),
+        ),
+        ("a file that is nowhere", Box::new(move |s| drop(s.inodes.insert(999, s.inodes[&link].clone())))),
+        ("an entry of nothing", Box::new(|s| s.name(1, "n", 999))),
+        ("an entry named `..`", Box::new(move |s| s.name(1, "..", file))),
+        ("an entry with a slash", Box::new(move |s| s.name(1, "a/b", file))),
+        ("an entry with a zero", Box::new(move |s| s.name(1, "a\0", file))),
+        ("an entry without a name", Box::new(move |s| s.name(1, "", file))),
+        ("an entry with a long name", Box::new(move |s| s.name(1, &"n".repeat(256), file))),
+        ("a directory with two names", Box::new(move |s| s.name(1, "n", folder))),
+        (
+            "a directory in itself",
+            Box::new(move |s| {
+                s.directory(1).0.retain(|_, ino| *ino != folder);
+                s.name(folder, "n", folder);
+                *s.directory(folder).1 = folder;
+            }),
+        ),
+        ("a directory with another parent", Box::new(move |s| *s.directory(folder).1 = 12345)),
+        (
+            "a link to nowhere",
+            Box::new(move |s| s.inodes.get_mut(&link).unwrap().node = Node::Link(String::new())),
+        ),
+        (
+            "a link to too much",
+            Box::new(move |s| s.inodes.get_mut(&link).unwrap().node = Node::Link("a".repeat(4097))),
+        ),
+        (
+            "a link with a zero",
+            Box::new(move |s| s.inodes.get_mut(&link).unwrap().node = Node::Link("\0".into())),
+        ),
+        (
+            "a file that is too large",
+            Box::new(move |s| s.inodes.get_mut(&file).unwrap().node = Node::File((1 << 40) + 1)),
+        ),
+        ("a descriptor of nothing", Box::new(|s| open(s, Open::File { ino: 999, at: 0 }))),
+        ("a directory that is open as a file", Box::new(|s| open(s, Open::File { ino: 1, at: 0 }))),
+        (
+            "a file that is open as a directory",
+            Box::new(move |s| open(s, Open::Directory { ino: file, preopen: None })),
+        ),
+        (
+            "too many descriptors",
+            Box::new(|s| (0..1100).for_each(|fd| drop(s.descriptors.insert(fd, s.descriptors[&1].clone())))),
+        ),
+        ("a clock before the start", Box::new(|s| s.clock = 999_999_999)),
+        ("a clock after the end", Box::new(|s| s.clock = u64::MAX)),
+        ("input that was read beyond its end", Box::new(|s| s.stdin_at = 6)),
+        ("input that was read beyond all", Box::new(|s| s.stdin_at = u64::MAX)),
+        ("input that was read and is not known", Box::new(|s| (s.stdin, s.stdin_at) = (None, 1))),
+        ("room for more", Box::new(|s| s.bytes_max = u64::MAX)),
+        ("room for less", Box::new(|s| s.bytes_max = 10)),
+    ];
+    for (name, change) in cases {
+        let mut changed = state.clone();
+        change(&mut changed);
+        changed.count(&stored);
+        assert!(record.read_state(&changed).is_err(), "{name}");
+    }
+    // Sums and counts that are wrong.
+    for wrong in 0..4 {
+        let mut changed = state.clone();
+        match wrong {
+            0 => changed.bytes += 1,
+            1 => changed.texts -= 1,
+            2 => changed.inodes.get_mut(&file).unwrap().links += 1,
+            _ => changed.inodes.get_mut(&1).unwrap().links = 0,
+        }
+        assert!(record.read_state(&changed).is_err(), "{wrong}");
+    }
+}
+
+fn open(state: &mut State, open: Open) {
+    state.descriptors.insert(50, Descriptor { open, flags: 0, rights: u64::MAX, inheriting: u64::MAX });
+}
+
+/// Two directories that lie in one another are reached from nowhere.
+#[test]
+fn a_circle_of_directories_is_refused() {
+    let mut record = Record::new();
+    let stored = record.stored();
+    let mut state = record.state();
+    for (ino, other) in [(901, 902), (902, 901)] {
+        let entries = BTreeMap::from([("n".to_string(), other)]);
+        let node = Node::Directory { entries, parent: other };
+        state.inodes.insert(ino, Inode { node, times: [0; 3], links: 1 });
+    }
+    state.count(&stored);
+    assert!(record.read_state(&state).is_err());
+}
+
+/// A deep tree is read in time, and is not refused.
+#[test]
+fn a_deep_tree_is_read() {
+    let mut record = Record::new();
+    let stored = record.stored();
+    let mut state = record.state();
+    let mut above = 1;
+    for ino in 1000..16_000 {
+        state.name(above, "deep", ino);
+        let node = Node::Directory { entries: BTreeMap::new(), parent: above };
+        state.inodes.insert(ino, Inode { node, times: [0; 3], links: 1 });
+        above = ino;
+    }
+    state.count(&stored);
+    let began = std::time::Instant::now();
+    let snapshot = record.read_state(&state).unwrap();
+    assert!(began.elapsed().as_secs() < 2, "{:?}", began.elapsed());
+    do_everything(&mut machine(), &snapshot, 1);
+}
+
+/// Pages that many parts refer to take no more room than a system may have.
+#[test]
+fn parts_without_end_are_refused() {
+    let mut record = Record::new();
+    let data = record.data.clone();
+    let (ino, _, name) = record.files[0];
+    let full = xxh3_128(&[7; PAGE]);
+    record.kept.put(full, &[7; PAGE]).unwrap();
+    let leaf = full.to_le_bytes().repeat(LEAF);
+    record.kept.put(xxh3_128(&leaf), &leaf).unwrap();
+    let check = |record: &mut Record, files: Vec<(u32, u64, u128)>, expected: &str| {
+        let error = format!("{:#}", record.read(&data, &files).err().unwrap());
+        assert!(error.contains(expected), "{error}");
+    };
+    let many = |ino: u32| (0..100_000).map(|index| (ino, index, xxh3_128(&leaf))).collect::<Vec<_>>();
+    check(&mut record, many(ino), "its parts have more bytes than a system may have");
+    check(&mut record, many(0), "its parts have more bytes than a system may have");
+    check(&mut record, many(0)[..1].to_vec(), "a part of the data is out of place");
+    let following = (1..100_000).map(|index| (0, index, xxh3_128(&leaf))).collect();
+    check(&mut record, following, "its parts have more bytes than a system may have");
+    check(&mut record, vec![(12345, 0, name)], "12345 is no file");
+    check(&mut record, vec![(1, 0, name)], "1 is no file");
+    check(&mut record, vec![(ino, u64::MAX, name)], "its files are not as a guest can leave them");
+    check(&mut record, vec![(ino, 0, 77)], "missing");
+}
+
+/// Bytes that are changed by chance: some records are still of a system.
+#[test]
+fn damaged_records_are_refused_or_work() {
+    let mut record = Record::new();
+    let stored = record.stored();
+    let mut machine = machine();
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(5);
+    let files = record.files.clone();
+    let mut records = Vec::new();
+    for round in 0..2000 {
+        let mut data = record.data.clone();
+        for _ in 0..rng.random_range(1..4) {
+            let at = rng.random_range(0..data.len());
+            match rng.random_range(0..6) {
+                0..3 => data[at] = rng.random(),
+                3 => data[at] ^= 1 << rng.random_range(0..8),
+                4 => drop(data.remove(at)),
+                _ => data.insert(at, rng.random()),
+            }
+        }
+        // With the sums set right, more of them are looked at to the end.
+        if round % 2 == 0
+            && let Ok(mut state) = postcard::from_bytes::<State>(&data)
+        {
+            state.count(&stored);
+            data = postcard::to_allocvec(&state).unwrap();
+        }
+        records.push(record.with(&data, &files));
+    }
+    let program = program();
+    let mut reader = Reader::new(&mut record.kept, &program).unwrap();
+    let mut read = 0;
+    for (record, seed) in records.iter().zip(0..) {
+        if let Ok(snapshot) = reader.read(record) {
+            read += 1;
+            do_everything(&mut machine, &snapshot, seed);
+        }
+    }
+    assert_eq!(read, 475);
+}
