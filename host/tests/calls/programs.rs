@@ -189,13 +189,8 @@ const DOWN: &str = "$mkdir (local.get $f) #104 #1
     (if (i32.ne (local.get $f) #3) (then (drop (call $fd_close (local.get $f)))))
     (local.set $f (local.get $g))";
 
-fn files() -> Vec<Attack> {
-    let block = "(call $parts #1024 #1 #65536 #1048576)";
+fn trees() -> Vec<Attack> {
     let open = "(local.set $f (call $file #96 #1))";
-    let write = "$fd_write (local.get $f) #1024 #1 #2048";
-    let a_write =
-        |at: &str| format!("(call $parts #1024 #1 #65536 #1)\n$fd_pwrite (local.get $f) #1024 #1 {at} #2048");
-    let sparse = a_write("(i64.mul (i64.extend_i32_u (local.get $i)) (i64.const 65536))");
     vec![
         endless("a-million-files", "", "$fd_close (call $file #64 #5)"),
         endless("a-million-directories", "", "$mkdir #3 #64 #5"),
@@ -218,6 +213,18 @@ fn files() -> Vec<Attack> {
             "(call $name #1)\n$rename #3 #64 #5 #3 #80 #1\n$rename #3 #80 #1 #3 #64 #5",
         ),
         endless("looked-up-among-many", &times(16000, "$mkdir #3 #64 #5"), "$stat #3 #0 #64 #5 #1024"),
+    ]
+}
+
+fn contents() -> Vec<Attack> {
+    let block = "(call $parts #1024 #1 #65536 #1048576)";
+    let open = "(local.set $f (call $file #96 #1))";
+    let write = "$fd_write (local.get $f) #1024 #1 #2048";
+    let a_write =
+        |at: &str| format!("(call $parts #1024 #1 #65536 #1)\n$fd_pwrite (local.get $f) #1024 #1 {at} #2048");
+    let hole = format!("{open}\n$set_size (local.get $f) (i64.const 1099511627776)");
+    let sparse = a_write("(i64.mul (i64.extend_i32_u (local.get $i)) (i64.const 65536))");
+    vec![
         endless("a-large-file", &format!("{open}\n{block}"), write),
         endless(
             "a-large-file-again",
@@ -259,16 +266,12 @@ fn files() -> Vec<Attack> {
         ),
         endless(
             "holes-that-are-read",
-            &format!(
-                "{open}\n$set_size (local.get $f) (i64.const 1099511627776)\n(call $parts #1024 #1 #65536 #8000000)"
-            ),
+            &format!("{hole}\n(call $parts #1024 #1 #65536 #8000000)"),
             "$fd_read (local.get $f) #1024 #1 #2048",
         ),
         endless(
             "bytes-that-are-read",
-            &format!(
-                "{open}\n$set_size (local.get $f) (i64.const 1099511627776)\n(call $parts #1024 #1 #65536 #1)"
-            ),
+            &format!("{hole}\n(call $parts #1024 #1 #65536 #1)"),
             "$fd_read (local.get $f) #1024 #1 #2048",
         ),
         endless("removed-and-open", "", &format!("{open}\n$unlink #3 #96 #1")),
@@ -314,6 +317,11 @@ fn lists() -> Vec<Attack> {
             "(call $parts #1024 #512 #0 #8388608)",
             "$fd_write #2 #1024 #511 #512",
         ),
+    ]
+}
+
+fn listings() -> Vec<Attack> {
+    vec![
         once("four-gigabytes-random", "trap out of bounds", "$random_get #0 #-1"),
         endless("random", "", "$random_get #0 #8388608"),
         endless(
@@ -376,5 +384,5 @@ fn others() -> Vec<Attack> {
 }
 
 pub(crate) fn all() -> Vec<Attack> {
-    [paths(), files(), lists(), others()].into_iter().flatten().collect()
+    [paths(), trees(), contents(), lists(), listings(), others()].into_iter().flatten().collect()
 }

@@ -83,19 +83,21 @@ impl System {
                 };
                 Ok(written.to_string())
             }
-            Call::Seek { slot, offset, whence } => {
-                self.file(slot)?;
-                let to = match whence {
-                    0 if offset < 0 => return Err(Error::from_raw_os_error(libc::EINVAL)),
-                    0 => SeekFrom::Start(offset as u64),
-                    1 => SeekFrom::Current(offset),
-                    _ => SeekFrom::End(offset),
-                };
-                self.file(slot)?.seek(to).map(|at| at.to_string())
-            }
+            Call::Seek { slot, offset, whence } => self.seek(slot, offset, whence),
             Call::Resize { slot, size } => self.file(slot)?.set_len(size).map(done),
             Call::Size(slot) => self.file(slot)?.metadata().map(shown),
         }
+    }
+
+    fn seek(&self, slot: usize, offset: i64, whence: u8) -> Result<String> {
+        let mut file = self.file(slot)?;
+        let to = match whence {
+            0 if offset < 0 => return Err(Error::from_raw_os_error(libc::EINVAL)),
+            0 => SeekFrom::Start(offset as u64),
+            1 => SeekFrom::Current(offset),
+            _ => SeekFrom::End(offset),
+        };
+        file.seek(to).map(|at| at.to_string())
     }
 
     /// Whether the descriptor in a slot is of a directory, which one can do less with in WASI.
@@ -163,7 +165,7 @@ fn is_compared(system: &System, call: Call, how: &[How; SLOTS]) -> bool {
         Call::Read { slot, .. } | Call::Seek { slot, .. } => !system.is_directory(slot),
         Call::Resize { slot, .. } => system.open[slot].is_none() || how[slot].writes,
         Call::Write { slot, offset, .. } => {
-            !system.is_directory(slot) && !(offset.is_some() && system.appends(slot, how))
+            !(system.is_directory(slot) || offset.is_some() && system.appends(slot, how))
         }
         _ => true,
     }

@@ -108,13 +108,6 @@ pub(super) fn path_open(
     out: u32,
 ) -> Done {
     let is_new = how & (CREATE | EXCLUSIVE) == CREATE | EXCLUSIVE;
-    let mut needed = rights::PATH_OPEN;
-    if how & CREATE != 0 {
-        needed |= rights::PATH_CREATE_FILE;
-    }
-    if how & TRUNCATE != 0 {
-        needed |= rights::PATH_FILESTAT_SET_SIZE;
-    }
     let fd_flags = u16::try_from(fd_flags).ok().filter(|flags| flags & !FLAGS == 0).ok_or(Errno::Inval)?;
     if how > 15 || how & (CREATE | DIRECTORY) == CREATE | DIRECTORY {
         return Err(Errno::Inval.into());
@@ -124,7 +117,7 @@ pub(super) fn path_open(
         (_, true) => End::Entry,
         (end, false) => end,
     };
-    let place = place(call, (fd, needed), (path, len), end)?;
+    let place = place(call, (fd, needed(how)), (path, len), end)?;
     // A free number is looked for among those that are taken.
     pay(call, system(call).descriptors.len() * DESCRIPTOR_BYTES)?;
     system(call).may_open()?;
@@ -159,6 +152,14 @@ pub(super) fn path_open(
 
 /// Looking at one descriptor costs as much as reading so many bytes.
 const DESCRIPTOR_BYTES: usize = 4;
+
+/// The rights that a directory must have for something to be opened so.
+fn needed(how: u32) -> u64 {
+    let right = |flag: u32, right: u64| if how & flag != 0 { right } else { 0 };
+    rights::PATH_OPEN
+        | right(CREATE, rights::PATH_CREATE_FILE)
+        | right(TRUNCATE, rights::PATH_FILESTAT_SET_SIZE)
+}
 
 /// The rights that a new descriptor has of those that are asked for: those that apply to what it stands for. All of them must
 /// be inherited from the directory that it is opened through.

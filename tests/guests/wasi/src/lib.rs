@@ -7,6 +7,19 @@ use std::io::Write as _;
 
 use wasip1::*;
 
+/// Exports functions as rules, with a message where one panics.
+macro_rules! rules {
+    ($($(#[$doc:meta])* fn $name:ident() $body:block)*) => {
+        $($(#[$doc])*
+        #[unsafe(export_name = concat!("rule_", stringify!($name)))]
+        #[allow(unused_unsafe, reason = "most of them call what is unsafe")]
+        extern "C" fn $name() {
+            $crate::say_panics();
+            unsafe { $body }
+        })*
+    };
+}
+
 mod calls;
 mod descriptors;
 mod files;
@@ -64,20 +77,6 @@ const DIRECTORY_RIGHTS: Rights = RIGHTS_FD_FDSTAT_SET_FLAGS
     | RIGHTS_PATH_REMOVE_DIRECTORY
     | RIGHTS_PATH_UNLINK_FILE
     | RIGHTS_POLL_FD_READWRITE;
-
-/// Exports functions as rules, with a message where one panics.
-#[macro_export]
-macro_rules! rules {
-    ($($(#[$doc:meta])* fn $name:ident() $body:block)*) => {
-        $($(#[$doc])*
-        #[unsafe(export_name = concat!("rule_", stringify!($name)))]
-        #[allow(unused_unsafe, reason = "most of them call what is unsafe")]
-        extern "C" fn $name() {
-            $crate::say_panics();
-            unsafe { $body }
-        })*
-    };
-}
 
 /// Has a panic written to standard error, where its message is looked for.
 fn say_panics() {

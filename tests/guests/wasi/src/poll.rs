@@ -21,8 +21,10 @@ fn writable(userdata: u64, file_descriptor: Fd) -> Subscription {
     subscription(userdata, EVENTTYPE_FD_WRITE, SubscriptionUU { fd_write })
 }
 
-/// The events: whose each is, its error, its type, bytes and flags.
-fn poll(subscriptions: &[Subscription]) -> Result<Vec<(u64, u16, u8, u64, u16)>, Errno> {
+/// Whose an event is, its error, its type, bytes and flags.
+type Seen = (u64, u16, u8, u64, u16);
+
+fn poll(subscriptions: &[Subscription]) -> Result<Vec<Seen>, Errno> {
     let mut events = Vec::<Event>::with_capacity(subscriptions.len());
     unsafe {
         let count = wasip1::poll_oneoff(subscriptions.as_ptr(), events.as_mut_ptr(), subscriptions.len())?;
