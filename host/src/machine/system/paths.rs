@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn links_are_followed_and_lead_nowhere_else() {
         check("to-f", "f 4 or to-f 5");
-        check("to-f/", "f 4/");
+        check("to-f/", "f 4/ or to-f 5/");
         check("to-d/e/f", "f 4");
         check("to-d", "d 2/ or to-d 6");
         check("d/e/up", "itself 1/ or up 7");
