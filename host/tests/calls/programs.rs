@@ -213,6 +213,7 @@ fn trees() -> Vec<Attack> {
             "(call $name #1)\n$rename #3 #64 #5 #3 #80 #1\n$rename #3 #80 #1 #3 #64 #5",
         ),
         endless("looked-up-among-many", &times(16000, "$mkdir #3 #64 #5"), "$stat #3 #0 #64 #5 #1024"),
+        endless("removed-and-open", "", &format!("{open}\n$unlink #3 #96 #1")),
     ]
 }
 
@@ -274,7 +275,6 @@ fn contents() -> Vec<Attack> {
             &format!("{hole}\n(call $parts #1024 #1 #65536 #1)"),
             "$fd_read (local.get $f) #1024 #1 #2048",
         ),
-        endless("removed-and-open", "", &format!("{open}\n$unlink #3 #96 #1")),
     ]
 }
 
