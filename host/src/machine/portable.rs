@@ -168,7 +168,8 @@ struct Shape {
     dropped: usize,
     faults: usize,
     is_function: bool,
-    has_system: bool,
+    /// The virtual system that a run begins with.
+    system: Option<System>,
 }
 
 enum GlobalShape {
@@ -232,7 +233,7 @@ impl Shape {
             dropped: layout.dropped.len(),
             faults: program.exports.faults.len(),
             is_function: program.exports.is_function,
-            has_system: program.world.system.is_some(),
+            system: program.world.system.clone(),
         })
     }
 }
@@ -287,12 +288,13 @@ impl<'b, B: Blobs> Reader<'b, B> {
     pub fn read(&mut self, bytes: &[u8]) -> Result<Snapshot> {
         let mut rest = Bytes(bytes);
         let has_system = rest.version()? == VERSION_OF_SYSTEM;
+        let start = self.shape.system.clone();
         ensure!(
-            has_system == self.shape.has_system,
+            has_system == start.is_some(),
             "the program has a virtual system, or the snapshot, and not both"
         );
-        let system =
-            if has_system { Some(self.system(&mut rest).context("its virtual system")?) } else { None };
+        let system = start.map(|start| self.system(&mut rest, &start).context("its virtual system"));
+        let system = system.transpose()?;
         rest.count("memories", self.shape.memories.len())?;
         let mut memories = Vec::new();
         for memory in 0..self.shape.memories.len() {
@@ -326,17 +328,23 @@ impl<'b, B: Blobs> Reader<'b, B> {
         Ok(Snapshot(Arc::new(saved.counted())))
     }
 
-    fn system(&mut self, rest: &mut Bytes<'_>) -> Result<System> {
+    fn system(&mut self, rest: &mut Bytes<'_>, start: &System) -> Result<System> {
         let len = rest.number()?;
         let mut parts = Vec::new();
+        let mut bytes = 0;
         for _ in 0..rest.number()? {
             let (ino, index) = (rest.u32()?, rest.number()?);
             let name = u128::from_le_bytes(rest.take()?);
-            // Of a file the leaf stands nowhere else; of the data it is read, and let go.
-            let leaf = self.leaf(FILES + ino as usize, index as usize, name)?;
+            let leaf = match ino {
+                // Two systems seldom have a part of their data in common: it is read, and let go.
+                0 => Arc::new(self.new_leaf((FILES, index as usize), name, false)?),
+                _ => self.leaf(FILES + ino as usize, index as usize, name)?,
+            };
+            bytes += (leaf.pages.iter().flatten().count() * PAGE) as u64;
+            ensure!(bytes <= start.parts_bytes_max(), "its parts have more bytes than a system may have");
             parts.push(Part { ino, index, leaf });
         }
-        System::of_parts(len, parts)
+        start.of_parts(len, parts)
     }
 
     fn memory(&mut self, rest: &mut Bytes<'_>, memory: usize) -> Result<PageTable> {
@@ -366,18 +374,23 @@ impl<'b, B: Blobs> Reader<'b, B> {
         if let Some(leaf) = self.leaves.get(&(memory, index, name)) {
             return Ok(leaf.clone());
         }
+        let leaf = Arc::new(self.new_leaf((memory, index), name, true)?);
+        self.leaves.insert((memory, index, name), leaf.clone());
+        Ok(leaf)
+    }
+
+    /// A leaf at a place, whose pages others may have too.
+    fn new_leaf(&mut self, (memory, index): (usize, usize), name: u128, shares: bool) -> Result<Leaf> {
         let names = self.part::<NAMES>(name)?;
         let mut leaf = Leaf::zeros();
         for (slot, page) in names.as_chunks().0.iter().enumerate() {
-            let page = u128::from_le_bytes(*page);
-            if page != 0 {
-                leaf.pages[slot] =
-                    Some(self.page(memory, index.wrapping_mul(LEAF).wrapping_add(slot), page)?);
-            }
+            leaf.pages[slot] = match (u128::from_le_bytes(*page), shares) {
+                (0, _) => None,
+                (page, true) => Some(self.page(memory, index.wrapping_mul(LEAF).wrapping_add(slot), page)?),
+                (page, false) => Some(Arc::new(Page::new(&self.part::<PAGE>(page)?))),
+            };
         }
         ensure!(leaf.pages.iter().any(Option::is_some), "the part {name:032x} refers to nothing");
-        let leaf = Arc::new(leaf);
-        self.leaves.insert((memory, index, name), leaf.clone());
         Ok(leaf)
     }
 

@@ -3,7 +3,7 @@
 use super::{NEXT, guest, module};
 
 /// A way through a hundred edges, by the count of steps, so that each of the first steps is worth a checkpoint.
-fn new_edge() -> String {
+pub(super) fn new_edge() -> String {
     format!(
         "{} (br_table {} (global.get $n)) {}",
         "(block ".repeat(100),

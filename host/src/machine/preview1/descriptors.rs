@@ -4,7 +4,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::host::{Host, pay};
 use super::super::imports::choose;
-use super::super::system::{APPEND, Answer, Errno, FLAGS, Inode, Node, Open, State, Times, rights};
+use super::super::system::{APPEND, Answer, Errno, FLAGS, Inode, Input, Node, Open, State, Times, rights};
 use super::memory::{Call, change, fill, parts, put, put_u32, put_u64, system, take};
 use super::{CHANGE, Done, GROW, LOOK, READ, WRITE, may_fail, struck};
 use crate::choice::{Kind, Value};
@@ -30,8 +30,11 @@ pub(super) fn fd_allocate(call: &mut Call<'_>, fd: u32, offset: u64, len: u64) -
     }
     may_fail(call, "fd_allocate", &GROW, ino)?;
     let end = offset.checked_add(len).ok_or(Errno::Fbig)?;
-    let size = system(call).files.content(ino)?.size();
-    if end > size {
+    let files = &system(call).files;
+    if len > files.room() + files.content(ino)?.stored() {
+        return Err(Errno::Nospc.into());
+    }
+    if end > files.content(ino)?.size() {
         change(call).resize(ino, end)?;
     }
     Ok(())
@@ -51,14 +54,13 @@ pub(super) fn fd_sync(call: &mut Call<'_>, fd: u32) -> Done {
 }
 
 fn synced(call: &mut Call<'_>, fd: u32, needed: u64) -> Done {
-    let (ino, is_file) = match system(call).descriptor(fd)?.open {
-        Open::Directory { ino, .. } => (ino, false),
-        Open::File { ino, .. } => (ino, true),
+    let (ino, needed) = match system(call).descriptor(fd)?.open {
+        Open::File { ino, .. } => (ino, needed),
+        // A directory has no data apart.
+        Open::Directory { ino, .. } => (ino, rights::FD_SYNC),
         _ => return Err(Errno::Inval.into()),
     };
-    if is_file {
-        system(call).with_rights(fd, needed)?;
-    }
+    system(call).with_rights(fd, needed)?;
     may_fail(call, "fd_sync", &CHANGE, ino)?;
     if system(call).may_crash() {
         change(call).sync(ino);
@@ -101,15 +103,23 @@ pub(super) fn fd_fdstat_set_rights(call: &mut Call<'_>, fd: u32, base: u64, inhe
     Ok(())
 }
 
+fn kind_of(node: &Node) -> u8 {
+    match node {
+        Node::File(_) => REGULAR_FILE,
+        Node::Directory { .. } => DIRECTORY,
+        Node::Link(_) => SYMBOLIC_LINK,
+    }
+}
+
 /// What is known of an inode, as a guest is told.
 pub(super) fn filestat(ino: u32, inode: &Inode) -> [u8; 64] {
-    let (kind, size) = match &inode.node {
-        Node::File(content) => (REGULAR_FILE, content.size()),
-        Node::Directory { .. } => (DIRECTORY, 0),
-        Node::Link(target) => (SYMBOLIC_LINK, target.len() as u64),
+    let size = match &inode.node {
+        Node::File(content) => content.size(),
+        Node::Directory { .. } => 0,
+        Node::Link(target) => target.len() as u64,
     };
     let Times { accessed, modified, changed } = inode.times;
-    stat(ino.into(), kind, inode.links.into(), [size, accessed, modified, changed])
+    stat(ino.into(), kind_of(&inode.node), inode.links.into(), [size, accessed, modified, changed])
 }
 
 fn stat(ino: u64, kind: u8, links: u64, numbers: [u64; 4]) -> [u8; 64] {
@@ -238,11 +248,9 @@ pub(super) fn stdin_left(call: &mut Call<'_>) -> Done<u64> {
         };
         pay(call, bytes.len())?;
         call.data_mut().step.drew("stdin", &Value::Bytes(bytes.clone()));
-        change(call).stdin = Some(bytes);
+        change(call).stdin = Some(Input::new(bytes));
     }
-    let system = system(call);
-    let len = system.stdin.as_ref().map_or(0, |bytes| bytes.len() as u64);
-    Ok(len.saturating_sub(system.stdin_at))
+    Ok(system(call).stdin_left().len() as u64)
 }
 
 fn read_stdin(call: &mut Call<'_>, (list, count): (u32, u32)) -> Done<u32> {
@@ -251,9 +259,7 @@ fn read_stdin(call: &mut Call<'_>, (list, count): (u32, u32)) -> Done<u32> {
     let len = struck(call, "fd_read", &READ, left.min(len.into()) as u32)?;
     shorten(&mut parts, len);
     let read = fill(call, &parts, |system, done, room| {
-        let bytes = system.stdin.as_deref().unwrap_or_default();
-        let left =
-            usize::try_from(system.stdin_at + done).ok().and_then(|at| bytes.get(at..)).unwrap_or_default();
+        let left = system.stdin_left().get(done as usize..).unwrap_or_default();
         let len = left.len().min(room.len());
         room[..len].copy_from_slice(&left[..len]);
         Ok(len)
@@ -316,42 +322,45 @@ pub(super) fn fd_readdir(call: &mut Call<'_>, fd: u32, at: u32, len: u32, cookie
     may_fail(call, "fd_readdir", &LOOK, ino)?;
     let count = system(call).files.entries(ino)?.len();
     pay(call, count * ENTRY_BYTES)?;
-    let entries = listing(system(call), ino)?;
-    let mut bytes = Vec::new();
-    for (place, name, child, kind) in entries.iter().filter(|(place, ..)| *place >= cookie) {
-        if bytes.len() >= len as usize {
-            break;
-        }
-        bytes.extend((place + 1).to_le_bytes());
-        bytes.extend(u64::from(*child).to_le_bytes());
-        bytes.extend((name.len() as u32).to_le_bytes());
-        bytes.extend([*kind, 0, 0, 0]);
-        bytes.extend(name.as_bytes());
-    }
-    bytes.truncate(len as usize);
+    let bytes = listing(system(call), ino, cookie, len as usize)?;
     put(call, at, &bytes)?;
     put_u32(call, out, bytes.len() as u32)
 }
 
 /// Looking at one entry costs as much as reading so many bytes.
 const ENTRY_BYTES: usize = 64;
+/// Bytes of an entry in a listing, before its name.
+const HEAD_BYTES: usize = 24;
 
-/// The entries of a directory by their places in its listing: name, inode and type. A place is a hash of the name, so that
-/// it stays while other entries come and go.
-fn listing(system: &State, directory: u32) -> Answer<Vec<(u64, &str, u32, u8)>> {
-    let kind = |ino: u32| match system.files.get(ino).node {
-        Node::File(_) => REGULAR_FILE,
-        Node::Directory { .. } => DIRECTORY,
-        Node::Link(_) => SYMBOLIC_LINK,
-    };
-    let mut entries =
-        vec![(0, ".", directory, DIRECTORY), (1, "..", system.files.parent(directory), DIRECTORY)];
+/// The first bytes of a directory's listing from a place on. The place of an entry is a hash of its name, so that it stays
+/// while other entries come and go.
+fn listing(system: &State, directory: u32, from: u64, len: usize) -> Answer<Vec<u8>> {
+    let files = &system.files;
     let place = |name: &str| 2 + (xxh3_64(name.as_bytes()) >> 2);
-    entries.extend(
-        system.files.entries(directory)?.iter().map(|(name, ino)| (place(name), &**name, *ino, kind(*ino))),
-    );
+    let named = files.entries(directory)?.iter().map(|(name, ino)| (place(name), &**name, *ino));
+    let all = [(0, ".", directory), (1, "..", files.parent(directory))].into_iter().chain(named);
+    let mut entries: Vec<(u64, &str, u32)> = all.filter(|(place, ..)| *place >= from).collect();
+    // No more than the first ones have room: the others need no order.
+    let most = len / HEAD_BYTES + 1;
+    if most < entries.len() {
+        entries.select_nth_unstable(most);
+        entries.truncate(most);
+    }
     entries.sort_unstable();
-    Ok(entries)
+    let mut bytes = Vec::new();
+    for (place, name, ino) in entries {
+        if bytes.len() >= len {
+            break;
+        }
+        let kind = kind_of(&files.get(ino).node);
+        bytes.extend((place + 1).to_le_bytes());
+        bytes.extend(u64::from(ino).to_le_bytes());
+        bytes.extend((name.len() as u32).to_le_bytes());
+        bytes.extend([kind, 0, 0, 0]);
+        bytes.extend(name.as_bytes());
+    }
+    bytes.truncate(len);
+    Ok(bytes)
 }
 
 pub(super) fn fd_renumber(call: &mut Call<'_>, fd: u32, to: u32) -> Done {

@@ -4,16 +4,18 @@ use wasmtime::{Caller, Trap};
 
 use super::super::host::{Host, pay};
 use super::super::imports::{mark, memory_of, slice, write};
-use super::super::system::{Errno, State, System, resolve};
-use super::super::system::{Place, rights};
+use super::super::system::{End, Errno, Place, State, System, resolve};
 use super::Done;
 
 pub(super) type Call<'c> = Caller<'c, Host>;
 
 /// Parts of memory that one call may read into or write from.
 const PARTS_MAX: u32 = 1024;
-/// Looking at one part of a path costs as much as reading so many bytes.
-const PART_BYTES: usize = 64;
+/// A part costs as much as so many bytes, besides those that it has.
+const PART_BYTES: usize = 512;
+
+/// Bytes of a text that are looked at; no path is as long.
+const TEXT_MAX: usize = 8192;
 
 /// The virtual system, to be looked at.
 pub(super) fn system<'c>(call: &'c Call<'_>) -> &'c State {
@@ -48,12 +50,13 @@ pub(super) fn get<const LEN: usize>(call: &mut Call<'_>, at: u32) -> Done<[u8; L
 /// A text, such as a path.
 pub(super) fn text(call: &mut Call<'_>, at: u32, len: u32) -> Done<String> {
     let memory = memory_of(call)?;
-    pay(call, len as usize)?;
     let bytes = slice(memory.data(&*call), at, len)?;
-    if bytes.len() > 1 << 16 {
+    if bytes.len() > TEXT_MAX {
         return Err(Errno::Nametoolong.into());
     }
-    Ok(std::str::from_utf8(bytes).map_err(|_| Errno::Ilseq)?.to_string())
+    let text = std::str::from_utf8(bytes).map_err(|_| Errno::Ilseq)?.to_string();
+    pay(call, text.len())?;
+    Ok(text)
 }
 
 /// What a path below an open directory with these rights names.
@@ -61,15 +64,14 @@ pub(super) fn place(
     call: &mut Call<'_>,
     (fd, needed): (u32, u64),
     (at, len): (u32, u32),
-    follows: bool,
+    end: End,
 ) -> Done<Place> {
     let path = text(call, at, len)?;
     let mut work = 0;
     let system = system(call);
-    let found = system
-        .directory(fd, needed & rights::DIRECTORY)
-        .and_then(|base| resolve(&system.files, base, &path, follows, &mut work));
-    pay(call, work * PART_BYTES)?;
+    let found =
+        system.directory(fd, needed).and_then(|base| resolve(&system.files, base, &path, end, &mut work));
+    pay(call, work)?;
     Ok(found?)
 }
 
@@ -79,7 +81,7 @@ pub(super) fn parts(call: &mut Call<'_>, list: u32, count: u32) -> Done<(Vec<(u3
         return Err(Errno::Inval.into());
     }
     let memory = memory_of(call)?;
-    pay(call, count as usize * 8)?;
+    pay(call, count as usize * PART_BYTES)?;
     let data = memory.data(&*call);
     let list = slice(data, list, count * 8)?;
     let mut parts = Vec::new();

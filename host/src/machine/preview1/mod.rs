@@ -18,13 +18,16 @@ mod process;
 
 use wasmtime::{Caller, Error, Linker};
 
-use super::host::{Host, Stop};
+use super::host::{Host, Stop, pay};
 use super::system::Errno;
 use crate::file::HostFault;
 use memory::Call;
 
 /// The module name that guests import from.
 pub(super) const MODULE: &str = "wasi_snapshot_preview1";
+
+/// A call costs as much as reading so many bytes, besides what it does.
+const CALL_BYTES: usize = 1024;
 
 /// Why a function did not do what it was asked for.
 enum Fail {
@@ -102,6 +105,7 @@ fn told(done: Done) -> wasmtime::Result<u32> {
 macro_rules! define {
     ($linker:ident: $($room:ident::$name:ident($($arg:ident: $type:ty),*);)*) => {
         $($linker.func_wrap(MODULE, stringify!($name), |mut call: Caller<'_, Host>, $($arg: $type),*| {
+            pay(&mut call, CALL_BYTES)?;
             told($room::$name(&mut call, $($arg),*))
         })?;)*
     };

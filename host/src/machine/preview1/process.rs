@@ -7,29 +7,39 @@ use rand::{Rng, SeedableRng};
 use wasmtime::{Caller, Trap};
 
 use super::super::host::{Host, Stop, pay};
-use super::super::imports::{choose, mark, memory_of, stop};
-use super::super::system::{Errno, Open, TICK};
+use super::super::imports::{choose, mark, memory_of, slice, stop};
+use super::super::system::{Errno, Open, TICK, rights};
 use super::descriptors::stdin_left;
 use super::memory::{Call, change, get, put, put_u32, put_u64, system};
 use super::{Done, Fail, WAIT, struck};
 use crate::choice::{Kind, Value};
-use crate::file::HostFault;
+use crate::file::{Environment, HostFault};
 use crate::outcome::FailureKind;
 
 /// The name that a program is called by.
 const PROGRAM: &str = "guest";
+/// A text costs as much as so many bytes, besides those that it has.
+const TEXT_BYTES: usize = 64;
 /// Events that one call may wait for.
 const SUBSCRIPTIONS_MAX: u32 = 4096;
+/// Looking at one of them costs as much as reading so many bytes.
+const SUBSCRIPTION_BYTES: usize = 256;
 const SUBSCRIPTION: u32 = 48;
 const EVENT: usize = 32;
 
-fn args(call: &Call<'_>) -> Vec<String> {
-    let args = call.data().environment.args.iter().cloned();
-    std::iter::once(PROGRAM.to_string()).chain(args).collect()
+/// Texts that are copied for a guest, which pays for them.
+fn copied(call: &mut Call<'_>, texts: impl Fn(&Environment) -> Vec<&str>) -> Done<Vec<String>> {
+    let texts = texts(&call.data().environment).into_iter().map(str::to_string).collect::<Vec<_>>();
+    pay(call, texts.iter().map(|text| text.len() + TEXT_BYTES).sum())?;
+    Ok(texts)
 }
 
-fn vars(call: &Call<'_>) -> Vec<String> {
-    call.data().environment.vars.clone()
+fn args(environment: &Environment) -> Vec<&str> {
+    std::iter::once(PROGRAM).chain(environment.args.iter().map(String::as_str)).collect()
+}
+
+fn vars(environment: &Environment) -> Vec<&str> {
+    environment.vars.iter().map(String::as_str).collect()
 }
 
 /// Writes a list of addresses, and the texts that they are of, each ended by a 0.
@@ -50,22 +60,22 @@ fn put_sizes(call: &mut Call<'_>, texts: Vec<String>, count: u32, size: u32) -> 
 }
 
 pub(super) fn args_get(call: &mut Call<'_>, list: u32, bytes: u32) -> Done {
-    let texts = args(call);
+    let texts = copied(call, args)?;
     put_list(call, texts, list, bytes)
 }
 
 pub(super) fn args_sizes_get(call: &mut Call<'_>, count: u32, size: u32) -> Done {
-    let texts = args(call);
+    let texts = copied(call, args)?;
     put_sizes(call, texts, count, size)
 }
 
 pub(super) fn environ_get(call: &mut Call<'_>, list: u32, bytes: u32) -> Done {
-    let texts = vars(call);
+    let texts = copied(call, vars)?;
     put_list(call, texts, list, bytes)
 }
 
 pub(super) fn environ_sizes_get(call: &mut Call<'_>, count: u32, size: u32) -> Done {
-    let texts = vars(call);
+    let texts = copied(call, vars)?;
     put_sizes(call, texts, count, size)
 }
 
@@ -121,9 +131,10 @@ fn drawn_random(call: &mut Call<'_>, len: u32) -> Done<Option<Arc<[u8]>>> {
 }
 
 pub(super) fn random_get(call: &mut Call<'_>, out: u32, len: u32) -> Done {
+    let memory = memory_of(call)?;
+    slice(memory.data(&*call), out, len)?;
     pay(call, len as usize)?;
     let drawn = drawn_random(call, len)?;
-    let memory = memory_of(call)?;
     let (data, host) = memory.data_and_store_mut(&mut *call);
     let room = data.get_mut(out as usize..).and_then(|data| data.get_mut(..len as usize));
     let room = room.ok_or_else(|| wasmtime::Error::from(Trap::MemoryOutOfBounds))?;
@@ -156,7 +167,7 @@ pub(super) fn proc_raise(_: &mut Call<'_>, signal: u32) -> Done {
     match NAMES.get(signal as usize) {
         None => Err(Errno::Inval.into()),
         // Of these the default is to do nothing.
-        Some(&("none" | "chld" | "cont" | "urg" | "winch")) => Ok(()),
+        Some(&("none" | "pipe" | "chld" | "cont" | "urg" | "winch")) => Ok(()),
         Some(name) => {
             let message = format!("the program raised the signal {}", name.to_uppercase());
             stop(FailureKind::Exit, None, message).map_err(Fail::Stop)
@@ -185,7 +196,7 @@ pub(super) fn poll_oneoff(call: &mut Call<'_>, list: u32, events: u32, count: u3
     if count == 0 || count > SUBSCRIPTIONS_MAX {
         return Err(Errno::Inval.into());
     }
-    pay(call, count as usize * SUBSCRIPTION as usize)?;
+    pay(call, count as usize * SUBSCRIPTION_BYTES)?;
     struck(call, "poll_oneoff", &WAIT, 2)?;
     let mut awaited = Vec::new();
     for index in 0..count {
@@ -244,17 +255,14 @@ fn subscription(call: &Call<'_>, bytes: &[u8; SUBSCRIPTION as usize]) -> Done<Su
     let tag = bytes[8];
     let what = match tag {
         0 => {
-            let (clock, timeout, flags) = (u32_at(16), u64_at(24), bytes[40]);
+            let (clock, timeout, flags) = (u32_at(16), u64_at(24), [bytes[40], bytes[41]]);
             let system = system(call);
-            let is_absolute = flags & 1 != 0;
-            match (clock, is_absolute) {
+            match (clock, flags == [1, 0]) {
                 (CLOCKS.., _) => Err(Errno::Inval),
-                (_, false) => Ok(Awaited::Clock(system.monotonic().saturating_add(timeout))),
-                (0, true) => {
-                    let ahead = timeout.saturating_sub(system.now());
-                    Ok(Awaited::Clock(system.monotonic().saturating_add(ahead)))
-                }
-                (_, true) => Ok(Awaited::Clock(timeout)),
+                _ if flags[0] > 1 || flags[1] > 0 => Err(Errno::Inval),
+                (_, false) => Ok(Awaited::Clock(system.later(timeout))),
+                (0, true) => Ok(Awaited::Clock(system.later(timeout.saturating_sub(system.now())))),
+                (_, true) => Ok(Awaited::Clock(system.later(timeout.saturating_sub(system.monotonic())))),
             }
         }
         1 | 2 => Ok(Awaited::Descriptor { fd: u32_at(16), is_read: tag == 1 }),
@@ -265,12 +273,13 @@ fn subscription(call: &Call<'_>, bytes: &[u8; SUBSCRIPTION as usize]) -> Done<Su
 
 fn descriptor_event(call: &mut Call<'_>, user: [u8; 8], tag: u8, (fd, is_read): (u32, bool)) -> Done<Event> {
     let event = |error: u16, bytes, is_end| Event { user, error, tag, bytes, is_end };
-    let open = match system(call).descriptor(fd) {
+    let needed = rights::POLL_FD_READWRITE | if is_read { rights::FD_READ } else { rights::FD_WRITE };
+    let open = match system(call).with_rights(fd, needed) {
         Ok(descriptor) => descriptor.open.clone(),
         Err(errno) => return Ok(event(errno as u16, 0, false)),
     };
     Ok(match open {
-        Open::Stdin if is_read => {
+        Open::Stdin => {
             let left = stdin_left(call)?;
             event(0, left, left == 0)
         }
@@ -278,8 +287,6 @@ fn descriptor_event(call: &mut Call<'_>, user: [u8; 8], tag: u8, (fd, is_read): 
             let size = system(call).files.content(ino)?.size();
             event(0, size.saturating_sub(at), false)
         }
-        Open::Stdout | Open::Stderr if is_read => event(Errno::Badf as u16, 0, false),
-        Open::Stdin => event(Errno::Badf as u16, 0, false),
         _ => event(0, 1 << 16, false),
     })
 }

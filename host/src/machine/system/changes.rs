@@ -46,11 +46,12 @@ impl State {
         Ok(())
     }
 
-    /// Gives an entry another name and place, where it replaces what is there.
-    pub(crate) fn rename(&mut self, from: (Ino, &str), to: (Ino, &str)) -> Answer<()> {
+    /// Gives an entry another name and place, where it replaces what is there. What looking for the place costs is added to
+    /// `work`, in bytes.
+    pub(crate) fn rename(&mut self, from: (Ino, &str), to: (Ino, &str), work: &mut usize) -> Answer<()> {
         self.may_cross(from.0, to.0)?;
         let ino = self.files.lookup(from.0, from.1)?.ok_or(Errno::Noent)?;
-        let replaced = self.files.rename(from, to, self.now())?;
+        let replaced = self.files.rename(from, to, self.now(), work)?;
         let (old, new) = ((from.0, Arc::from(from.1)), (to.0, Arc::from(to.1)));
         self.changed(Change::Renamed { from: old, to: new, ino }, from.0);
         if let Some(replaced) = replaced {

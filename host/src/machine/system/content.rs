@@ -17,6 +17,8 @@ pub(super) const SIZE_MAX: u64 = 1 << 40;
 pub(crate) struct Content {
     size: u64,
     leaves: BTreeMap<u64, Arc<Leaf>>,
+    /// Pages that are no holes.
+    pages: u64,
 }
 
 impl Content {
@@ -26,9 +28,8 @@ impl Content {
     }
 
     /// Bytes that are stored for it.
-    pub(super) fn stored(&self) -> u64 {
-        let pages = self.leaves.values().map(|leaf| leaf.pages.iter().flatten().count());
-        (pages.sum::<usize>() * PAGE) as u64
+    pub(crate) fn stored(&self) -> u64 {
+        self.pages * PAGE as u64
     }
 
     /// Reads from an offset on into `out`; how many bytes there were.
@@ -64,12 +65,15 @@ impl Content {
     /// Cuts the file, or appends a hole.
     pub(super) fn resize(&mut self, size: u64) {
         if size < self.size {
-            self.leaves.split_off(&size.div_ceil(LEAF_BYTES));
+            let cut = self.leaves.split_off(&size.div_ceil(LEAF_BYTES));
+            self.pages -= cut.values().map(|leaf| pages_of(&leaf.pages)).sum::<u64>();
             let first = size.div_ceil(PAGE as u64);
             if let Some(leaf) = self.leaves.get_mut(&(first / LEAF as u64))
                 && !first.is_multiple_of(LEAF as u64)
             {
-                Leaf::own(leaf).pages[(first % LEAF as u64) as usize..].fill(None);
+                let cut = &mut Leaf::own(leaf).pages[(first % LEAF as u64) as usize..];
+                self.pages -= pages_of(cut);
+                cut.fill(None);
             }
             let (last, within) = (size / PAGE as u64, (size % PAGE as u64) as usize);
             if within > 0 && self.page(last).is_some() {
@@ -93,7 +97,14 @@ impl Content {
 
     /// Puts a leaf in place that was read.
     pub(super) fn insert(&mut self, index: u64, leaf: Arc<Leaf>) {
-        self.leaves.insert(index, leaf);
+        self.pages += pages_of(&leaf.pages);
+        let replaced = self.leaves.insert(index, leaf);
+        self.pages -= replaced.map_or(0, |leaf| pages_of(&leaf.pages));
+    }
+
+    /// How many leaves there are.
+    pub(super) fn len(&self) -> usize {
+        self.leaves.len()
     }
 
     /// Whether every byte lies within the file.
@@ -119,8 +130,14 @@ impl Content {
 
     fn page_mut(&mut self, page: u64) -> &mut [u8; PAGE] {
         let leaf = self.leaves.entry(page / LEAF as u64).or_insert_with(Leaf::again);
-        Page::own(&mut Leaf::own(leaf).pages[(page % LEAF as u64) as usize])
+        let page = &mut Leaf::own(leaf).pages[(page % LEAF as u64) as usize];
+        self.pages += u64::from(page.is_none());
+        Page::own(page)
     }
+}
+
+fn pages_of(pages: &[Option<Arc<Page>>]) -> u64 {
+    pages.iter().flatten().count() as u64
 }
 
 /// Stands where a memory's number does in the hash of a page: no memory has such a one.
@@ -151,7 +168,7 @@ impl Serialize for Content {
 
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Content, D::Error> {
-        Ok(Content { size: u64::deserialize(from)?, leaves: BTreeMap::new() })
+        Ok(Content { size: u64::deserialize(from)?, ..Content::default() })
     }
 }
 
@@ -194,7 +211,8 @@ mod tests {
                         assert_eq!(out[..len], expected[..expected.len().min(out.len())]);
                     }
                 }
-                assert_eq!(content.size(), plain.len() as u64);
+                let stored = content.leaves.values().map(|leaf| pages_of(&leaf.pages)).sum::<u64>();
+                assert_eq!((content.size(), content.pages), (plain.len() as u64, stored));
                 assert!(content.is_sound());
             }
         }

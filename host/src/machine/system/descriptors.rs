@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::errno::{Answer, Errno};
-use super::files::{Ino, Node};
+use super::files::Ino;
 use super::{State, rights};
 
 /// Descriptors that may be open.
-const DESCRIPTORS_MAX: usize = 1024;
+pub(super) const DESCRIPTORS_MAX: usize = 1024;
 
 /// Writes go to the end.
 pub(crate) const APPEND: u16 = 1;
@@ -67,36 +67,39 @@ impl State {
     /// The descriptor, where it has these rights.
     pub(crate) fn with_rights(&self, fd: u32, rights: u64) -> Answer<&Descriptor> {
         let descriptor = self.descriptor(fd)?;
-        if descriptor.rights & rights != rights {
+        // The right to move includes the right to know where one is.
+        let implied = if descriptor.rights & rights::FD_SEEK != 0 { rights::FD_TELL } else { 0 };
+        let missing = rights & !(descriptor.rights | implied);
+        if missing & (rights::FD_READ | rights::FD_WRITE) != 0 {
             // As a file that was opened for reading only is no file to write to.
-            let is_mode = rights & !descriptor.rights & (rights::FD_READ | rights::FD_WRITE) != 0;
-            return Err(if is_mode { Errno::Badf } else { Errno::Notcapable });
+            return Err(Errno::Badf);
         }
-        Ok(descriptor)
+        if missing == 0 { Ok(descriptor) } else { Err(Errno::Notcapable) }
     }
 
     /// The inode of a file that is open with these rights, and where its next read or write begins.
     pub(crate) fn file(&self, fd: u32, rights: u64) -> Answer<(Ino, u64)> {
-        match self.with_rights(fd, rights)?.open {
-            Open::File { ino, at } => Ok((ino, at)),
-            Open::Directory { .. } => Err(Errno::Isdir),
+        match self.descriptor(fd)?.open {
+            Open::File { ino, at } => self.with_rights(fd, rights).map(|_| (ino, at)),
+            Open::Directory { .. } => Err(Errno::Badf),
             _ => Err(Errno::Spipe),
         }
     }
 
     /// The inode of a directory that is open with these rights.
     pub(crate) fn directory(&self, fd: u32, rights: u64) -> Answer<Ino> {
-        let descriptor = self.descriptor(fd)?;
-        let Open::Directory { ino, .. } = descriptor.open else { return Err(Errno::Notdir) };
-        if descriptor.rights & rights != rights { Err(Errno::Notcapable) } else { Ok(ino) }
+        match self.descriptor(fd)?.open {
+            Open::Directory { ino, .. } => self.with_rights(fd, rights).map(|_| ino),
+            _ => Err(Errno::Notdir),
+        }
     }
 
     /// Opens something, under the lowest number that is free.
     pub(crate) fn add(&mut self, descriptor: Descriptor) -> Answer<u32> {
-        if self.descriptors.len() >= DESCRIPTORS_MAX {
-            return Err(Errno::Mfile);
-        }
-        let fd = (0..).find(|fd| !self.descriptors.contains_key(fd)).expect("few are open");
+        self.may_open()?;
+        let is_free = |(number, fd): &(u32, &u32)| number != *fd;
+        let free = (0..).zip(self.descriptors.keys()).find(is_free);
+        let fd = free.map_or(self.descriptors.len() as u32, |(number, _)| number);
         self.descriptors.insert(fd, descriptor);
         Ok(fd)
     }
@@ -129,20 +132,9 @@ impl State {
 
     /// Forgets an inode that nothing refers to.
     pub(crate) fn let_go(&mut self, ino: Ino) {
-        if !self.descriptors.values().any(|descriptor| descriptor.open.ino() == Some(ino)) {
+        let is_open = || self.descriptors.values().any(|descriptor| descriptor.open.ino() == Some(ino));
+        if self.files.is_unnamed(ino) && !is_open() {
             self.files.drop_unused(ino);
         }
-    }
-
-    /// Whether every descriptor refers to what it may.
-    pub(super) fn has_sound_descriptors(&self) -> bool {
-        let is_sound = |descriptor: &Descriptor| match descriptor.open {
-            Open::File { ino, .. } => {
-                self.files.contains(ino) && matches!(self.files.get(ino).node, Node::File(_))
-            }
-            Open::Directory { ino, .. } => self.files.contains(ino) && self.files.is_directory(ino),
-            _ => true,
-        };
-        self.descriptors.len() <= DESCRIPTORS_MAX && self.descriptors.values().all(is_sound)
     }
 }

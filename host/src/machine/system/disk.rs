@@ -17,9 +17,9 @@ use super::errno::Answer;
 use super::files::{Files, Ino, Node};
 
 /// Bytes that reach the disk together.
-const BLOCK: u64 = 4096;
+pub(super) const BLOCK: u64 = 4096;
 /// Changes that may be pending; before there are more the first is written back.
-const PENDING_MAX: usize = 256;
+pub(super) const PENDING_MAX: usize = 256;
 /// Pending changes of which a crash draws whether they are there; of those before them all are.
 const DRAWN_MAX: usize = 32;
 
@@ -53,7 +53,7 @@ pub(super) enum Made {
 
 impl Change {
     /// The inode that it is of.
-    fn ino(&self) -> Ino {
+    pub(super) fn ino(&self) -> Ino {
         match self {
             Change::Bytes { ino, .. }
             | Change::Size { ino, .. }
@@ -109,7 +109,7 @@ impl Change {
             Change::Renamed { from, to, ino } if files.has_directory(from.0) && files.has_directory(to.0) => {
                 match files.lookup(from.0, &from.1) {
                     Ok(Some(found)) if found == *ino => {
-                        let replaced = files.rename((from.0, &from.1), (to.0, &to.1), now);
+                        let replaced = files.rename((from.0, &from.1), (to.0, &to.1), now, &mut 0);
                         replaced.map(|replaced| replaced.into_iter().for_each(|ino| files.drop_unused(ino)))
                     }
                     _ => Ok(()),
@@ -131,6 +131,13 @@ impl Disk {
     /// Whether a number may not be given to another file: what it stood for may come back.
     pub(super) fn holds(&self, ino: Ino) -> bool {
         self.files.contains(ino) || self.pending.iter().any(|change| change.ino() == ino)
+    }
+
+    /// What it holds beside its files, about.
+    pub(super) fn held_bytes(&self) -> usize {
+        let bytes = |change: &Change| if let Change::Bytes { bytes, .. } = change { bytes.len() } else { 0 };
+        let pending = self.pending.iter().map(|change| size_of::<Change>() + bytes(change)).sum::<usize>();
+        size_of::<Disk>() + pending + self.witness.len() * size_of::<Ino>()
     }
 
     /// Takes a change that was made to the files.

@@ -1,12 +1,13 @@
 //! Files, directories and symbolic links, by number. Paths are resolved elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::content::{Content, SIZE_MAX};
 use super::errno::{Answer, Errno};
+use super::record::Known;
 
 /// The number of a file, a directory or a link. The lowest that is free is given next, so equal trees are equal states.
 pub(crate) type Ino = u32;
@@ -14,16 +15,20 @@ pub(crate) type Ino = u32;
 /// The directory `/`.
 pub(crate) const ROOT: Ino = 1;
 /// Files, directories and links that there may be.
-const INODES_MAX: usize = 16 << 10;
+pub(super) const INODES_MAX: usize = 16 << 10;
 /// Numbers that inodes may have are below this.
-const INO_MAX: Ino = 1 << 15;
+pub(super) const INO_MAX: Ino = 1 << 15;
+/// What all entries and the targets of all links may count: a record of them is read as a whole.
+pub(super) const TEXTS_MAX: u64 = 8 << 20;
 /// Bytes of the name of an entry.
-const NAME_MAX: usize = 255;
+pub(super) const NAME_MAX: usize = 255;
 /// Bytes that a link's target may have.
-pub(crate) const TARGET_MAX: usize = 4096;
+const TARGET_MAX: usize = 4096;
 /// What an inode counts, and an entry beside its name.
 const INODE_BYTES: u64 = 256;
 const ENTRY_BYTES: u64 = 64;
+/// Looking at one directory on the way up costs as much as reading so many bytes.
+const LEVEL_BYTES: usize = 64;
 /// Names that a file may have.
 const LINKS_MAX: u32 = 1024;
 
@@ -34,6 +39,25 @@ pub(crate) struct Inode {
     pub(crate) times: Times,
     /// Entries that refer to it.
     pub(crate) links: u32,
+    #[serde(skip)]
+    pub(super) known: Known,
+}
+
+impl Inode {
+    fn new(node: Node, now: u64) -> Inode {
+        Inode { node, times: Times::at(now), links: 1, known: Known::default() }
+    }
+
+    /// What it counts, beside its entries.
+    pub(super) fn bytes(&self) -> u64 {
+        let stored = if let Node::File(content) = &self.node { content.stored() } else { 0 };
+        INODE_BYTES + stored + self.target_bytes()
+    }
+
+    /// Bytes of a link's target.
+    pub(super) fn target_bytes(&self) -> u64 {
+        if let Node::Link(target) = &self.node { target.len() as u64 } else { 0 }
+    }
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -60,21 +84,23 @@ impl Times {
 /// All of a virtual system's files.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Files {
-    inodes: BTreeMap<Ino, Arc<Inode>>,
-    /// No lower number is free.
-    free: Ino,
-    /// What all of it counts.
-    bytes: u64,
-    bytes_max: u64,
+    pub(super) inodes: BTreeMap<Ino, Arc<Inode>>,
+    /// Numbers that were given and are free. Without one, all from [`ROOT`] on are taken.
+    #[serde(skip)]
+    free: BTreeSet<Ino>,
+    /// What the entries and the targets of links count.
+    pub(super) texts: u64,
+    /// What all of it counts, but for `/`.
+    pub(super) bytes: u64,
+    pub(super) bytes_max: u64,
 }
 
 impl Files {
     /// An empty `/`, for so many bytes.
     pub(crate) fn new(bytes_max: u64, now: u64) -> Files {
-        let node = Node::Directory { entries: BTreeMap::new(), parent: ROOT };
-        let root = Inode { node, times: Times::at(now), links: 1 };
+        let root = Inode::new(Node::Directory { entries: BTreeMap::new(), parent: ROOT }, now);
         let inodes = BTreeMap::from([(ROOT, Arc::new(root))]);
-        Files { inodes, free: ROOT + 1, bytes: INODE_BYTES, bytes_max }
+        Files { inodes, free: BTreeSet::new(), texts: 0, bytes: 0, bytes_max }
     }
 
     /// The inode with this number, which there is.
@@ -87,17 +113,19 @@ impl Files {
     }
 
     fn get_mut(&mut self, ino: Ino) -> &mut Inode {
-        Arc::make_mut(self.inodes.get_mut(&ino).expect("an open or named inode is there"))
+        let inode = Arc::make_mut(self.inodes.get_mut(&ino).expect("an open or named inode is there"));
+        inode.known = Known::default();
+        inode
     }
 
     /// All of them, by number.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Ino, &Inode)> {
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (Ino, &Inode)> {
         self.inodes.iter().map(|(ino, inode)| (*ino, &**inode))
     }
 
-    /// Entries and files that there are, about: what looking at all of them costs.
-    pub(super) fn len(&self) -> usize {
-        self.inodes.len()
+    /// Whether there may be no more of them, however small.
+    pub(super) fn is_full(&self) -> bool {
+        self.inodes.len() >= INODES_MAX || self.texts + entry_bytes("") >= TEXTS_MAX
     }
 
     pub(crate) fn is_directory(&self, ino: Ino) -> bool {
@@ -132,11 +160,13 @@ impl Files {
         }
     }
 
-    fn charge(&mut self, bytes: u64) -> Answer<()> {
-        if self.bytes + bytes > self.bytes_max {
+    /// Makes room for bytes of entries and targets, and for others.
+    fn charge(&mut self, texts: u64, others: u64) -> Answer<()> {
+        let (texts, bytes) = (self.texts + texts, self.bytes + texts + others);
+        if texts > TEXTS_MAX || bytes > self.bytes_max {
             return Err(Errno::Nospc);
         }
-        self.bytes += bytes;
+        (self.texts, self.bytes) = (texts, bytes);
         Ok(())
     }
 
@@ -148,6 +178,21 @@ impl Files {
         self.contains(ino) && self.is_directory(ino)
     }
 
+    /// Bytes that files can still have.
+    pub(crate) fn room(&self) -> u64 {
+        self.bytes_max.saturating_sub(self.bytes)
+    }
+
+    fn discharge(&mut self, texts: u64) {
+        self.texts -= texts;
+        self.bytes -= texts;
+    }
+
+    /// The number after all that were given.
+    fn next(&self) -> Ino {
+        ROOT + (self.inodes.len() + self.free.len()) as Ino
+    }
+
     /// Makes a new entry, of an inode whose number is not `taken`.
     pub(super) fn create(
         &mut self,
@@ -157,8 +202,8 @@ impl Files {
         now: u64,
         taken: impl Fn(Ino) -> bool,
     ) -> Answer<Ino> {
-        let is_free = |ino: &Ino| !self.inodes.contains_key(ino) && !taken(*ino);
-        let ino = (self.free..INO_MAX).find(is_free).ok_or(Errno::Nospc)?;
+        let all = self.free.iter().copied().chain(self.next()..INO_MAX);
+        let ino = all.into_iter().find(|ino| !taken(*ino)).ok_or(Errno::Nospc)?;
         self.create_as(ino, directory, name, node, now)?;
         Ok(ino)
     }
@@ -173,15 +218,17 @@ impl Files {
         now: u64,
     ) -> Answer<()> {
         self.may_enter(directory, name)?;
+        if let Node::Link(target) = &node {
+            check_target(target)?;
+        }
+        let inode = Inode::new(node, now);
         if self.inodes.len() >= INODES_MAX || self.contains(ino) {
             return Err(Errno::Nospc);
         }
-        let target = if let Node::Link(target) = &node { target.len() as u64 } else { 0 };
-        self.charge(INODE_BYTES + ENTRY_BYTES + name.len() as u64 + target)?;
-        self.inodes.insert(ino, Arc::new(Inode { node, times: Times::at(now), links: 1 }));
-        while self.inodes.contains_key(&self.free) {
-            self.free += 1;
-        }
+        self.charge(entry_bytes(name) + inode.target_bytes(), INODE_BYTES)?;
+        self.free.extend(self.next()..ino);
+        self.free.remove(&ino);
+        self.inodes.insert(ino, Arc::new(inode));
         self.entries_mut(directory, now).insert(name.into(), ino);
         Ok(())
     }
@@ -206,7 +253,7 @@ impl Files {
             Inode { links: LINKS_MAX.., .. } => return Err(Errno::Mlink),
             _ => {}
         }
-        self.charge(ENTRY_BYTES + name.len() as u64)?;
+        self.charge(entry_bytes(name), 0)?;
         self.entries_mut(directory, now).insert(name.into(), ino);
         let inode = self.get_mut(ino);
         inode.links += 1;
@@ -217,7 +264,7 @@ impl Files {
     /// Removes an entry that is there. What it refers to stays until [`Files::drop_unused`].
     fn remove(&mut self, directory: Ino, name: &str, now: u64) {
         let ino = self.entries_mut(directory, now).remove(name).expect("the caller looked it up");
-        self.bytes -= ENTRY_BYTES + name.len() as u64;
+        self.discharge(entry_bytes(name));
         let inode = self.get_mut(ino);
         inode.links -= 1;
         inode.times.changed = now;
@@ -257,12 +304,14 @@ impl Files {
         Ok(ino)
     }
 
-    /// Gives an entry another name and place, where it replaces what is there; what that was.
+    /// Gives an entry another name and place, where it replaces what is there; what that was. What looking for the place
+    /// costs is added to `work`, in bytes.
     pub(crate) fn rename(
         &mut self,
         (from, old): (Ino, &str),
         (to, new): (Ino, &str),
         now: u64,
+        work: &mut usize,
     ) -> Answer<Option<Ino>> {
         let ino = self.lookup(from, old)?.ok_or(Errno::Noent)?;
         check_name(new)?;
@@ -271,7 +320,7 @@ impl Files {
             return Ok(None);
         }
         let is_directory = self.is_directory(ino);
-        if is_directory && self.is_within(to, ino) {
+        if is_directory && self.is_within(to, ino, work) {
             return Err(Errno::Inval);
         }
         if self.get(to).links == 0 {
@@ -284,11 +333,9 @@ impl Files {
             Some(_) => self.remove(to, new, now),
             None => {}
         }
-        if new.len() > old.len() {
-            self.charge((new.len() - old.len()) as u64)?;
-        } else {
-            self.bytes -= (old.len() - new.len()) as u64;
-        }
+        let (before, after) = (entry_bytes(old), entry_bytes(new));
+        self.charge(after.saturating_sub(before), 0)?;
+        self.discharge(before.saturating_sub(after));
         self.entries_mut(from, now).remove(old);
         self.entries_mut(to, now).insert(new.into(), ino);
         let inode = self.get_mut(ino);
@@ -300,24 +347,29 @@ impl Files {
     }
 
     /// Whether a directory is another, or lies below it.
-    fn is_within(&self, mut directory: Ino, above: Ino) -> bool {
+    fn is_within(&self, mut directory: Ino, above: Ino, work: &mut usize) -> bool {
         while directory != above && directory != ROOT {
+            *work += LEVEL_BYTES;
             directory = self.parent(directory);
         }
         directory == above
     }
 
+    /// Whether an inode has no entry.
+    pub(super) fn is_unnamed(&self, ino: Ino) -> bool {
+        self.inodes.get(&ino).is_some_and(|inode| inode.links == 0)
+    }
+
     /// Forgets an inode that has no entry; the caller knows that it is not open.
-    pub(crate) fn drop_unused(&mut self, ino: Ino) {
-        let Some(inode) = self.inodes.get(&ino).filter(|inode| inode.links == 0) else { return };
-        self.bytes -= INODE_BYTES
-            + match &inode.node {
-                Node::File(content) => content.stored(),
-                Node::Directory { .. } => 0,
-                Node::Link(target) => target.len() as u64,
-            };
-        self.inodes.remove(&ino);
-        self.free = self.free.min(ino);
+    pub(super) fn drop_unused(&mut self, ino: Ino) {
+        if !self.is_unnamed(ino) {
+            return;
+        }
+        if let Some(inode) = self.inodes.remove(&ino) {
+            self.bytes -= inode.bytes();
+            self.texts -= inode.target_bytes();
+            self.free.insert(ino);
+        }
     }
 
     /// The content of a file.
@@ -341,7 +393,7 @@ impl Files {
             return Err(Errno::Fbig);
         }
         let growth = self.content(ino)?.growth(offset, bytes.len());
-        self.charge(growth)?;
+        self.charge(0, growth)?;
         self.content_mut(ino, now).write(offset, bytes);
         Ok(())
     }
@@ -379,72 +431,34 @@ impl Files {
         }
     }
 
-    /// Whether it is as the functions here leave it: what is read from a file need not be. `open` are inodes that are open.
-    pub(super) fn is_sound(&self, open: &[Ino]) -> bool {
-        let mut links: BTreeMap<Ino, u32> = BTreeMap::from([(ROOT, 1)]);
-        let mut bytes = 0;
-        for (ino, inode) in self.iter() {
-            bytes += INODE_BYTES;
-            match &inode.node {
-                Node::File(content) if content.is_sound() => bytes += content.stored(),
-                Node::Link(target) if target.len() <= TARGET_MAX => bytes += target.len() as u64,
-                Node::Directory { entries, parent } => {
-                    for (name, child) in entries {
-                        bytes += ENTRY_BYTES + name.len() as u64;
-                        *links.entry(*child).or_default() += 1;
-                        let parent = self.inodes.get(child).map(|child| match child.node {
-                            Node::Directory { parent, .. } => parent,
-                            _ => ino,
-                        });
-                        if check_name(name).is_err() || parent != Some(ino) || *child == ROOT {
-                            return false;
-                        }
-                    }
-                    let is_gone = inode.links == 0 && ino != ROOT;
-                    if is_gone && (*parent != ROOT || !entries.is_empty()) {
-                        return false;
-                    }
-                }
-                _ => return false,
-            }
-        }
-        let is_linked = |(ino, inode): (Ino, &Inode)| {
-            let named = links.get(&ino).copied().unwrap_or(0);
-            let is_one = named <= 1 || !self.is_directory(ino);
-            inode.links == named && is_one && (named > 0 || open.contains(&ino)) && self.is_rooted(ino)
-        };
-        let is_lowest = (ROOT..self.free).all(|ino| self.inodes.contains_key(&ino));
-        let is_free = !self.inodes.contains_key(&self.free);
-        let numbers = self.inodes.len() <= INODES_MAX && self.inodes.keys().all(|ino| *ino < INO_MAX);
-        numbers
-            && is_lowest
-            && is_free
-            && bytes == self.bytes
-            && bytes <= self.bytes_max
-            && self.iter().all(is_linked)
-    }
-
-    /// Whether the parents of a directory lead to `/`.
-    fn is_rooted(&self, ino: Ino) -> bool {
-        let mut at = ino;
-        for _ in 0..=self.inodes.len() {
-            match self.inodes.get(&at).map(|inode| &inode.node) {
-                Some(Node::Directory { .. }) if at == ROOT => return self.parent(ROOT) == ROOT,
-                Some(Node::Directory { parent, .. }) => at = *parent,
-                Some(_) => return at == ino,
-                None => return false,
-            }
-        }
-        false
+    /// Finds the numbers that are free, where only the inodes were read.
+    pub(super) fn find_free(&mut self) {
+        let last = self.inodes.last_key_value().map_or(ROOT, |(last, _)| *last);
+        self.free = (ROOT..last).filter(|ino| !self.contains(*ino)).collect();
     }
 }
 
+/// What an entry counts.
+pub(super) fn entry_bytes(name: &str) -> u64 {
+    ENTRY_BYTES + name.len() as u64
+}
+
 /// Whether an entry may have this name.
-fn check_name(name: &str) -> Answer<()> {
+pub(super) fn check_name(name: &str) -> Answer<()> {
     match name {
         "" | "." | ".." => Err(Errno::Inval),
         name if name.len() > NAME_MAX => Err(Errno::Nametoolong),
         name if name.contains(['/', '\0']) => Err(Errno::Inval),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a link may lead to this path. It may be absolute: such a link is there, and following it fails.
+pub(super) fn check_target(target: &str) -> Answer<()> {
+    match target {
+        "" => Err(Errno::Noent),
+        target if target.len() > TARGET_MAX => Err(Errno::Nametoolong),
+        target if target.contains('\0') => Err(Errno::Inval),
         _ => Ok(()),
     }
 }

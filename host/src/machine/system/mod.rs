@@ -11,7 +11,7 @@
 //! | `paths` | from a path to a file |
 //! | `descriptors`, `rights` | what is open, and what may be done with it |
 //! | `image` | the files that a run begins with |
-//! | `record` | hashes, and the form in which a snapshot is stored |
+//! | `record`, `sound` | hashes, and the form in which a snapshot is stored; whether one that is read is sound |
 
 mod changes;
 mod content;
@@ -23,26 +23,27 @@ mod image;
 mod paths;
 mod record;
 pub(crate) mod rights;
+mod sound;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::pages::Held;
 use crate::file::{Environment, HostFault, Image, Stdin};
 use disk::Disk;
 use files::Files;
+use record::Known;
 
 pub(crate) use content::Content;
 pub(crate) use descriptors::{APPEND, Descriptor, FLAGS, Open};
 pub(crate) use disk::Kept;
 pub(crate) use errno::{Answer, Errno};
-pub(crate) use files::{Inode, Node, TARGET_MAX, Times};
-pub(crate) use paths::{Place, resolve};
-pub(crate) use record::Part;
+pub(crate) use files::{Inode, Node, Times};
+pub(crate) use paths::{End, Place, resolve};
+pub(crate) use record::{Input, Part};
 
 /// The directory that no crash strikes.
 const WITNESS: &str = "witness";
@@ -50,6 +51,8 @@ const WITNESS: &str = "witness";
 const EPOCH: u64 = 1_735_689_600_000_000_000;
 /// Nanoseconds that have passed then on the clock that counts from the start.
 const STARTED: u64 = 1_000_000_000;
+/// What that clock shows at most: five hundred years later it stops.
+const CLOCK_MAX: u64 = u64::MAX - EPOCH;
 /// Nanoseconds that pass when the clock is read: what waits for it to move does not wait for ever.
 pub(crate) const TICK: u64 = 1_000;
 
@@ -58,30 +61,19 @@ pub(crate) const TICK: u64 = 1_000;
 pub(crate) struct System(Arc<Shared>);
 
 /// A state, and what is known of it.
+#[derive(Clone)]
 struct Shared {
     state: State,
-    /// Its hash, portable and keyed.
-    hashes: [OnceLock<u128>; 2],
-    /// What of it is counted as held, beside the pages of files.
-    held: OnceLock<Held>,
-}
-
-impl Clone for Shared {
-    /// To be changed, which nothing that is known of it survives.
-    fn clone(&self) -> Shared {
-        Shared::of(self.state.clone())
-    }
-}
-
-impl Shared {
-    fn of(state: State) -> Shared {
-        Shared { state, hashes: Default::default(), held: OnceLock::new() }
-    }
+    known: Known,
 }
 
 /// All that a virtual system remembers.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct State {
+    /// What standard input holds, once that is known. It stands first, so that the records of several states begin alike.
+    pub(crate) stdin: Option<Arc<Input>>,
+    /// How much of it was read.
+    pub(crate) stdin_at: u64,
     pub(crate) files: Files,
     pub(crate) descriptors: BTreeMap<u32, Descriptor>,
     /// Nanoseconds since the start.
@@ -92,10 +84,6 @@ pub(crate) struct State {
     random: u64,
     /// What a crash leaves of the files, where one may come.
     disk: Option<Disk>,
-    /// What standard input holds, once that is known.
-    pub(crate) stdin: Option<Arc<[u8]>>,
-    /// How much of it was read.
-    pub(crate) stdin_at: u64,
 }
 
 impl System {
@@ -105,20 +93,21 @@ impl System {
     /// # Errors
     /// The files of the image do not fit into what files may take.
     pub(crate) fn new(environment: &Environment, image: &Image, is_command: bool) -> anyhow::Result<System> {
+        let stdin = match &environment.stdin {
+            Some(Stdin::Bytes(bytes)) => Some(bytes.clone()),
+            Some(Stdin::Drawn) => None,
+            None if is_command => None,
+            None => Some(Arc::from([])),
+        };
         let mut state = State {
+            stdin: stdin.map(Input::new),
+            stdin_at: 0,
             files: image::files_of(image, environment.files_bytes_max, EPOCH)?,
             descriptors: BTreeMap::new(),
             clock: STARTED,
             offset: 0,
             random: 0,
             disk: None,
-            stdin: match &environment.stdin {
-                Some(Stdin::Bytes(bytes)) => Some(bytes.clone()),
-                Some(Stdin::Drawn) => None,
-                None if is_command => None,
-                None => Some(Arc::from([])),
-            },
-            stdin_at: 0,
         };
         for (fd, (open, rights)) in (0..).zip([
             (Open::Stdin, rights::INPUT),
@@ -127,10 +116,6 @@ impl System {
         ]) {
             state.descriptors.insert(fd, Descriptor { open, flags: 0, rights, inheriting: 0 });
         }
-        if environment.faults.contains(&HostFault::Crash) {
-            let witness = image::directory(&mut state.files, WITNESS, EPOCH)?;
-            state.disk = Some(Disk::new(state.files.clone(), witness));
-        }
         for path in image.preopens() {
             let ino = image::directory(&mut state.files, path, EPOCH)?;
             let (rights, inheriting) = (rights::DIRECTORY, rights::DIRECTORY | rights::FILE);
@@ -138,7 +123,15 @@ impl System {
             let added = state.add(Descriptor { open, flags: 0, rights, inheriting });
             added.map_err(|_| anyhow::anyhow!("there are more folders than descriptors"))?;
         }
-        Ok(System(Arc::new(Shared::of(state))))
+        if environment.faults.contains(&HostFault::Crash) {
+            let witness = image::directory(&mut state.files, WITNESS, EPOCH)?;
+            state.disk = Some(Disk::new(state.files.clone(), witness));
+        }
+        Ok(System::of(state))
+    }
+
+    fn of(state: State) -> System {
+        System(Arc::new(Shared { state, known: Known::default() }))
     }
 
     /// What it remembers.
@@ -152,7 +145,7 @@ impl System {
             self.0 = Arc::new(Shared::clone(&self.0));
         }
         let shared = Arc::get_mut(&mut self.0).expect("nothing else refers to it");
-        (shared.hashes, shared.held) = Default::default();
+        shared.known = Known::default();
         &mut shared.state
     }
 
@@ -196,14 +189,36 @@ impl State {
         self.clock
     }
 
-    /// Time passes. The clock stops after five hundred years.
+    /// What that clock shows so many nanoseconds later.
+    pub(crate) fn later(&self, nanoseconds: u64) -> u64 {
+        self.clock.saturating_add(nanoseconds).min(CLOCK_MAX)
+    }
+
+    /// Time passes.
     pub(crate) fn pass(&mut self, nanoseconds: u64) {
-        self.clock = self.clock.saturating_add(nanoseconds).min(u64::MAX - EPOCH);
+        self.clock = self.later(nanoseconds);
     }
 
     /// Fills `out` with what is random to the guest, and the same in every run.
     pub(crate) fn fill_random(&mut self, out: &mut [u8]) {
         Xoshiro256PlusPlus::seed_from_u64(self.random).fill_bytes(out);
-        self.random += 1;
+        self.random = self.random.wrapping_add(1);
+    }
+
+    /// Bytes of standard input that were not read.
+    pub(crate) fn stdin_left(&self) -> &[u8] {
+        let bytes = self.stdin.as_ref().map_or(&[][..], |input| &input.bytes);
+        usize::try_from(self.stdin_at).ok().and_then(|at| bytes.get(at..)).unwrap_or_default()
+    }
+
+    /// Whether it is as a guest can leave it: what is read from a record need not be.
+    fn is_sound(&self) -> bool {
+        let read_max = self.stdin.as_ref().map_or(0, |input| input.bytes.len() as u64);
+        // The files before the descriptors, which refer to them.
+        self.files.is_sound(&self.descriptors)
+            && self.has_sound_descriptors()
+            && self.disk.as_ref().is_none_or(|disk| disk.is_sound(self.files.bytes_max))
+            && self.stdin_at <= read_max
+            && (STARTED..=CLOCK_MAX).contains(&self.clock)
     }
 }

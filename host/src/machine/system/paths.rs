@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::errno::{Answer, Errno};
-use super::files::{Files, Ino, Node};
+use super::files::{Files, Ino, NAME_MAX, Node};
 
 /// Links that a path may lead through.
 const LINKS_MAX: u32 = 40;
@@ -12,6 +12,22 @@ const LINKS_MAX: u32 = 40;
 const PATH_MAX: usize = 4096;
 /// Parts of a path, with those of the links it leads through.
 const PARTS_MAX: usize = 4096;
+/// Looking at one part of a path costs as much as reading so many bytes, and a byte of it as this many.
+const PART_BYTES: usize = 256;
+const BYTE_BYTES: usize = 4;
+
+/// What a link at the end of a path stands for.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum End {
+    /// What it leads to.
+    Target,
+    /// Itself, unless a slash follows it.
+    Link,
+    /// Itself: it is to be made, replaced or removed.
+    Entry,
+    /// What it leads to, which is made where it is not there: a slash after it is an error.
+    NewTarget,
+}
 
 /// What a path names.
 #[derive(Debug, PartialEq)]
@@ -22,7 +38,7 @@ pub(crate) struct Place {
     pub(crate) name: Option<Arc<str>>,
     /// What the entry refers to, where it is there.
     pub(crate) ino: Option<Ino>,
-    /// The path ends in a way that only a directory may: `a/`, `a/.`.
+    /// The path ends in a way that only a directory may: `a/`.
     pub(crate) must_be_directory: bool,
 }
 
@@ -39,26 +55,21 @@ impl Place {
     }
 }
 
-/// Resolves a path below the directory `base`. A link at its end is followed where `follows` says so. The parts that were
-/// looked at are added to `work`.
-pub(crate) fn resolve(
-    files: &Files,
-    base: Ino,
-    path: &str,
-    follows: bool,
-    work: &mut usize,
-) -> Answer<Place> {
+/// Resolves a path below the directory `base`. What it costs is added to `work`, in bytes.
+pub(crate) fn resolve(files: &Files, base: Ino, path: &str, end: End, work: &mut usize) -> Answer<Place> {
     check_path(path)?;
     let mut rest: VecDeque<Arc<str>> = VecDeque::new();
-    let mut must_be_directory = ends_as_directory(path);
-    push_front(&mut rest, path)?;
+    let mut must_be_directory = path.ends_with('/');
+    push_front(&mut rest, path, work)?;
     let mut above = vec![base];
     let mut links = 0;
     while let Some(part) = rest.pop_front() {
-        *work += 1;
         let directory = *above.last().expect("the base is never left");
         if !files.is_directory(directory) {
             return Err(Errno::Notdir);
+        }
+        if &*part == "." {
+            continue;
         }
         if &*part == ".." {
             above.pop();
@@ -67,21 +78,27 @@ pub(crate) fn resolve(
             }
             continue;
         }
+        if part.len() > NAME_MAX {
+            return Err(Errno::Nametoolong);
+        }
         let ino = files.lookup(directory, &part)?;
         let is_last = rest.is_empty();
+        let follows = match end {
+            End::Target => true,
+            End::Link => must_be_directory,
+            End::Entry => false,
+            End::NewTarget => !must_be_directory,
+        };
         if let Some(ino) = ino
             && let Node::Link(target) = &files.get(ino).node
-            && (!is_last || follows || must_be_directory)
+            && (follows || !is_last)
         {
             links += 1;
             if links > LINKS_MAX {
                 return Err(Errno::Loop);
             }
-            must_be_directory |= is_last && ends_as_directory(target);
-            push_front(&mut rest, target)?;
-            if rest.len() > PARTS_MAX {
-                return Err(Errno::Nametoolong);
-            }
+            must_be_directory |= is_last && target.ends_with('/');
+            push_front(&mut rest, target, work)?;
             continue;
         }
         if is_last {
@@ -105,19 +122,18 @@ fn check_path(path: &str) -> Answer<()> {
     }
 }
 
-fn ends_as_directory(path: &str) -> bool {
-    path.ends_with('/') || path.ends_with("/.") || path.ends_with("/..")
-}
-
-/// Puts the parts of a path before those that are left.
-fn push_front(rest: &mut VecDeque<Arc<str>>, path: &str) -> Answer<()> {
+/// Puts the parts of a path before those that are left. A `.` matters at the end alone: it names a directory by itself.
+fn push_front(rest: &mut VecDeque<Arc<str>>, path: &str, work: &mut usize) -> Answer<()> {
+    *work += path.len() * BYTE_BYTES;
     if path.starts_with('/') {
         return Err(Errno::Perm);
     }
-    for part in path.rsplit('/').filter(|part| !part.is_empty() && *part != ".") {
+    let parts = path.rsplit('/').filter(|part| !part.is_empty()).enumerate();
+    for (_, part) in parts.filter(|(from_end, part)| *part != "." || *from_end == 0) {
+        *work += PART_BYTES;
         rest.push_front(part.into());
     }
-    Ok(())
+    if rest.len() > PARTS_MAX { Err(Errno::Nametoolong) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -151,7 +167,7 @@ mod tests {
 
     fn check(path: &str, expected: &str) {
         let files = tree();
-        let shown = |follows| match resolve(&files, ROOT, path, follows, &mut 0) {
+        let shown = |end| match resolve(&files, ROOT, path, end, &mut 0) {
             Err(errno) => format!("{errno:?}"),
             Ok(place) => {
                 let name = place.name.as_deref().unwrap_or("itself");
@@ -159,8 +175,9 @@ mod tests {
                 format!("{name} {ino}{}", if place.must_be_directory { "/" } else { "" })
             }
         };
-        let (followed, not) = (shown(true), shown(false));
-        let found = if followed == not { followed } else { format!("{followed} or {not}") };
+        let mut found = [End::Target, End::Link, End::Entry].map(shown).to_vec();
+        found.dedup();
+        let found = found.join(" or ");
         assert_eq!(found, expected, "{path}");
     }
 
@@ -172,7 +189,9 @@ mod tests {
         check("d/e/..", "itself 2/");
         check(".", "itself 1/");
         check("d/e/f/", "f 4/");
-        check("d/e/f/.", "f 4/");
+        check("d/.", "itself 2/");
+        check("new/.", "Noent");
+        check("d/e/f/.", "Notdir");
         check("d/e/f/g", "Notdir");
         check("d/e/f/..", "Notdir");
         check("d/new", "new none");
@@ -188,7 +207,7 @@ mod tests {
     #[test]
     fn links_are_followed_and_lead_nowhere_else() {
         check("to-f", "f 4 or to-f 5");
-        check("to-f/", "f 4/");
+        check("to-f/", "f 4/ or to-f 5/");
         check("to-d/e/f", "f 4");
         check("to-d", "d 2/ or to-d 6");
         check("d/e/up", "itself 1/ or up 7");

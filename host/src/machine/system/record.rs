@@ -1,17 +1,63 @@
 //! The hash of a system, and what a snapshot stores of it: its data as bytes, and the leaves of its files.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Result, anyhow, ensure};
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::keyed;
 use super::super::pages::{Hashing, Held, LEAF, Leaf, PAGE, Page};
-use super::files::{Ino, Inode, Node};
-use super::{Shared, State, System};
+use super::disk::Disk;
+use super::files::{INO_MAX, Ino, Inode, Node};
+use super::{Descriptor, Shared, State, System};
 
-/// Bytes of a system beside the pages of its files.
-const META_MAX: u64 = 64 << 20;
+/// Bytes of a system beside the pages of its files: of names, targets of links, and standard input.
+const DATA_MAX: u64 = 32 << 20;
+/// Bytes that a part of the data has.
+const PART_BYTES: usize = LEAF * PAGE;
+
+/// What is known of a value: its hashes, portable and keyed, and that it is counted as held. What changes the value forgets it.
+#[derive(Default)]
+pub(super) struct Known {
+    hashes: [OnceLock<u128>; 2],
+    held: OnceLock<Held>,
+}
+
+impl Clone for Known {
+    /// A copy is made to be changed.
+    fn clone(&self) -> Known {
+        Known::default()
+    }
+}
+
+impl Known {
+    fn hash(&self, hashing: Hashing, bytes: impl FnOnce() -> Vec<u8>) -> u128 {
+        *self.hashes[hashing as usize].get_or_init(|| match hashing {
+            Hashing::Portable => xxh3_128(&bytes()),
+            Hashing::Keyed => keyed::hash(&bytes()),
+        })
+    }
+
+    /// Counts these bytes as held while the value lives.
+    fn hold(&self, bytes: impl FnOnce() -> usize) {
+        self.held.get_or_init(|| Held::new(bytes()));
+    }
+}
+
+/// What standard input holds.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Input {
+    pub(crate) bytes: Arc<[u8]>,
+    #[serde(skip)]
+    known: Known,
+}
+
+impl Input {
+    pub(crate) fn new(bytes: Arc<[u8]>) -> Arc<Input> {
+        Arc::new(Input { bytes, known: Known::default() })
+    }
+}
 
 /// A leaf of the record of a system: of a file, or, as file 0, of its data.
 pub(crate) struct Part {
@@ -23,22 +69,26 @@ pub(crate) struct Part {
 impl System {
     /// A hash of all of it.
     pub(crate) fn hash(&self, hashing: Hashing) -> u128 {
-        *self.0.hashes[hashing as usize].get_or_init(|| self.get().hash(hashing))
+        self.0.known.hash(hashing, || self.get().hashed(hashing))
     }
 
     /// Counts what it holds beside the pages of files, once for all that share it.
     pub(crate) fn count(&self) {
-        self.0.held.get_or_init(|| {
-            let inodes = self.get().files.len() + self.get().descriptors.len();
-            Held::new(size_of::<Shared>() + inodes * HELD_BYTES)
+        let state = self.get();
+        self.0.known.hold(|| {
+            state.all_files().for_each(|(_, inode)| inode.known.hold(|| inode.held_bytes()));
+            size_of::<Shared>()
+                + state.all_files().count() * MAP_BYTES
+                + state.disk.as_ref().map_or(0, Disk::held_bytes)
+                + state.descriptors.len() * size_of::<Descriptor>()
         });
     }
 
     /// The length of its data, and all leaves: of the data, then of the files.
     pub(crate) fn parts(&self) -> (u64, Vec<Part>) {
-        let data = self.get().data();
+        let data = postcard::to_allocvec(self.get()).expect(PLAIN);
         let mut parts = Vec::new();
-        for (index, bytes) in data.chunks(LEAF * PAGE).enumerate() {
+        for (index, bytes) in data.chunks(PART_BYTES).enumerate() {
             let mut leaf = Leaf::zeros();
             for (page, bytes) in leaf.pages.iter_mut().zip(bytes.chunks(PAGE)) {
                 let mut whole = [0; PAGE];
@@ -55,12 +105,18 @@ impl System {
         (data.len() as u64, parts)
     }
 
-    /// The system that these parts stand for.
+    /// Bytes that the pages may have which the record of a system in the same place refers to.
+    pub(crate) fn parts_bytes_max(&self) -> u64 {
+        let trees = 1 + u64::from(self.get().disk.is_some());
+        self.get().files.bytes_max.saturating_mul(trees).saturating_add(DATA_MAX)
+    }
+
+    /// The system that these parts stand for, in the place of this one.
     ///
     /// # Errors
     /// Data that no system leaves behind.
-    pub(crate) fn of_parts(len: u64, parts: Vec<Part>) -> Result<System> {
-        ensure!(len <= META_MAX, "the system has {len} bytes of data");
+    pub(crate) fn of_parts(&self, len: u64, parts: Vec<Part>) -> Result<System> {
+        ensure!(len <= DATA_MAX, "the system has {len} bytes of data");
         let mut data = Vec::new();
         let mut of_files = Vec::new();
         for part in parts {
@@ -68,7 +124,7 @@ impl System {
                 of_files.push(part);
                 continue;
             }
-            ensure!(part.index as usize == data.len() / (LEAF * PAGE), "a part of the data is out of place");
+            ensure!(part.index as usize == data.len() / PART_BYTES, "a part of the data is out of place");
             for page in &part.leaf.pages {
                 data.extend(page.as_ref().map_or([0; PAGE], |page| page.bytes));
             }
@@ -85,47 +141,71 @@ impl System {
             };
             content.ok_or_else(|| anyhow!("{ino} is no file"))?.insert(index, leaf);
         }
-        let open: Vec<Ino> =
-            state.descriptors.values().filter_map(|descriptor| descriptor.open.ino()).collect();
-        // The descriptors after the files: they refer to them.
+        let bytes_max = self.get().files.bytes_max;
         ensure!(
-            state.files.is_sound(&open)
-                && state.has_sound_descriptors()
-                && state.disk.as_ref().is_none_or(|disk| disk.files.is_sound(&[])),
+            state.is_sound()
+                && state.files.bytes_max == bytes_max
+                && state.disk.is_some() == self.get().disk.is_some(),
             "its files are not as a guest can leave them"
         );
-        Ok(System(Arc::new(Shared::of(state))))
+        state.files.find_free();
+        state.disk.iter_mut().for_each(|disk| disk.files.find_free());
+        Ok(System::of(state))
     }
 }
 
 /// What is added to the number of a file that stands for its content on the disk.
-const ON_DISK: Ino = 1 << 15;
-/// What an inode or a descriptor counts, about.
-const HELD_BYTES: usize = 512;
+const ON_DISK: Ino = INO_MAX;
+/// What an entry of a map takes, about.
+const MAP_BYTES: usize = 32;
+const PLAIN: &str = "it is made of maps, numbers and bytes";
 
-impl State {
-    /// All but the bytes of the files.
-    fn data(&self) -> Vec<u8> {
-        postcard::to_allocvec(self).expect("it is made of maps, numbers and bytes")
+impl Inode {
+    /// What it holds beside the pages of a file, about.
+    fn held_bytes(&self) -> usize {
+        size_of::<Inode>()
+            + match &self.node {
+                Node::File(content) => content.len() * MAP_BYTES,
+                Node::Directory { entries, .. } => {
+                    entries.keys().map(|name| MAP_BYTES + name.len()).sum::<usize>()
+                }
+                Node::Link(target) => target.len(),
+            }
     }
 
+    /// A hash of it under its number.
+    fn hash(&self, ino: Ino, hashing: Hashing) -> u128 {
+        self.known.hash(hashing, || {
+            let mut bytes = postcard::to_allocvec(self).expect(PLAIN);
+            if let Node::File(content) = &self.node {
+                bytes.extend(content.hash(ino, hashing).to_le_bytes());
+            }
+            bytes
+        })
+    }
+}
+
+impl State {
     /// All files, and those on the disk under numbers of their own.
     fn all_files(&self) -> impl Iterator<Item = (Ino, &Inode)> {
         let on_disk = self.disk.iter().flat_map(|disk| disk.files.iter());
         self.files.iter().chain(on_disk.map(|(ino, inode)| (ino + ON_DISK, inode)))
     }
 
-    fn hash(&self, hashing: Hashing) -> u128 {
-        let mut bytes = self.data();
+    /// What its hash is made of: what changes with every call as it is, and the hashes of the rest.
+    fn hashed(&self, hashing: Hashing) -> Vec<u8> {
+        let clocks = (self.clock, self.offset, self.random);
+        let pending = self.disk.as_ref().map(|disk| (&disk.pending, &disk.witness));
+        let changing = (&self.descriptors, clocks, self.stdin_at, self.stdin.is_some(), pending);
+        let mut bytes = postcard::to_allocvec(&changing).expect(PLAIN);
+        if let Some(input) = &self.stdin {
+            bytes.extend(input.known.hash(hashing, || input.bytes.to_vec()).to_le_bytes());
+        }
         for (ino, inode) in self.all_files() {
-            if let Node::File(content) = &inode.node {
-                // The disk shares leaves with the files, and so must their places in hashes be shared.
-                bytes.extend(content.hash(ino % ON_DISK, hashing).to_le_bytes());
-            }
+            bytes.extend(ino.to_le_bytes());
+            // The disk shares inodes with the files, and so must their places in hashes be shared.
+            bytes.extend(inode.hash(ino % ON_DISK, hashing).to_le_bytes());
         }
-        match hashing {
-            Hashing::Portable => xxh3_128(&bytes),
-            Hashing::Keyed => keyed::hash(&bytes),
-        }
+        bytes
     }
 }
