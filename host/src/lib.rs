@@ -45,6 +45,7 @@ pub mod session;
 pub mod shrink;
 pub mod store;
 pub mod story;
+pub mod symbols;
 pub mod target;
 pub mod text;
 mod threads;

@@ -190,6 +190,14 @@ fn the_machine_knows_nothing_of_what_it_serves() {
 }
 
 #[test]
+fn symbols_are_read_off_bytes() {
+    let words =
+        ["crate::machine", "crate::session", "println!", "std::env", "std::net", "std::process", "Instant"];
+    check(&["host/src/symbols"], &[], &words);
+    check(&["host/src/symbols"], &["host/src/symbols/excerpt.rs"], &["crate::disk", "std::fs"]);
+}
+
+#[test]
 fn nothing_below_the_session_knows_of_it() {
     let below =
         ["campaign", "check", "choice", "disk.rs", "file", "load", "machine", "search", "shrink", "store"];

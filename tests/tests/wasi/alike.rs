@@ -70,7 +70,7 @@ fn equal_runs_lead_to_equal_states() {
 /// Whatever was done since: after a restore a run goes on as it did.
 #[test]
 fn a_restored_state_is_what_it_was() {
-    WORLDS.map(goes_on_after_a_restore);
+    WORLDS.into_iter().for_each(goes_on_after_a_restore);
 }
 
 fn goes_on_after_a_restore(world: World) {
@@ -94,7 +94,7 @@ fn goes_on_after_a_restore(world: World) {
 
 #[test]
 fn another_machine_goes_on_from_a_record() {
-    WORLDS.map(goes_on_from_a_record);
+    WORLDS.into_iter().for_each(goes_on_from_a_record);
 }
 
 fn goes_on_from_a_record(world: World) {

@@ -1,0 +1,131 @@
+//! The line of a place, out of its file.
+
+use std::path::Path;
+
+use super::Frame;
+use crate::disk;
+
+/// Bytes of a source file that is read.
+const FILE_MAX: u64 = 16 << 20;
+/// Characters of a line that are shown.
+const WIDTH: usize = 100;
+/// Characters of them that stand before the column, where a line is longer.
+const WIDTH_BEFORE: usize = 60;
+
+/// The line of a frame and, below it, `^` under its column; none where the line is not there to be read. Control
+/// characters are shown as spaces; whoever prints it escapes the rest.
+///
+/// A module names any path it likes, and what is in the file is printed. So only a regular file that lies in one of the
+/// folders `roots` is read, without a link out of it; a relative path is looked for in each of them.
+pub fn excerpt(frame: &Frame, roots: &[&Path]) -> Option<String> {
+    let (file, line) = (frame.file.as_ref()?, frame.line?);
+    let text = roots.iter().find_map(|root| read(root, file))?;
+    let line = text.lines().nth((line as usize).checked_sub(1)?)?;
+    let column =
+        frame.column.and_then(|column| (column as usize).checked_sub(1)).filter(|&at| at < line.len());
+    shown(line, column)
+}
+
+fn read(root: &Path, file: &str) -> Option<String> {
+    let root = root.canonicalize().ok()?;
+    let path = root.join(file).canonicalize().ok()?;
+    match path.starts_with(&root) {
+        true => String::from_utf8(disk::read_at_most(&path, FILE_MAX).ok()?).ok(),
+        false => None,
+    }
+}
+
+/// A line without its indentation, and the mark below it at a byte of the line.
+fn shown(line: &str, column: Option<usize>) -> Option<String> {
+    let text = line.trim();
+    if text.is_empty() {
+        return None;
+    }
+    let indentation = line.len() - line.trim_start().len();
+    let column = column.map(|column| {
+        let column = text.floor_char_boundary(column.saturating_sub(indentation));
+        text[..column].chars().count()
+    });
+    let from = match column {
+        Some(column) if column >= WIDTH => column - WIDTH_BEFORE,
+        _ => 0,
+    };
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let part: String = text.chars().skip(from).take(WIDTH).map(plain).collect();
+    Some(match column {
+        Some(column) => format!("{part}\n{:1$}^", "", column - from),
+        None => part,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbols::Role;
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    fn frame(file: &str, line: u32, column: Option<u32>) -> Frame {
+        Frame {
+            function: "f".into(),
+            file: Some(file.into()),
+            line: Some(line),
+            column,
+            offset: 0,
+            role: Role::Own,
+        }
+    }
+
+    #[track_caller]
+    fn check(line: &str, column: Option<usize>, expected: Option<&str>) {
+        assert_eq!(shown(line, column).as_deref(), expected);
+    }
+
+    #[test]
+    fn the_mark_stands_below_the_column() {
+        check("  let x = 1;", Some(6), Some("let x = 1;\n    ^"));
+        check("\tlet x\t= 1;", Some(8), Some("let x = 1;\n       ^"));
+        check("a();", Some(0), Some("a();\n^"));
+        check("a();", None, Some("a();"));
+        check("let ü = a[9];", Some(9), Some("let ü = a[9];\n        ^"));
+        check("    a();", Some(1), Some("a();\n^"));
+        check("a\x1b[2K", None, Some("a [2K"));
+        check("   ", Some(1), None);
+    }
+
+    #[test]
+    fn of_a_long_line_a_part_is_shown() {
+        let line = format!("{}!{}", "a".repeat(500), "b".repeat(500));
+        let mark = " ".repeat(WIDTH_BEFORE);
+        let expected =
+            format!("{}!{}\n{mark}^", "a".repeat(WIDTH_BEFORE), "b".repeat(WIDTH - WIDTH_BEFORE - 1));
+        check(&line, Some(500), Some(&expected));
+        check(&line, None, Some(&"a".repeat(WIDTH)));
+    }
+
+    #[test]
+    fn only_files_of_the_folders_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, other) = (folder.path().join("root"), folder.path().join("other"));
+        for folder in [&root, &other] {
+            fs::create_dir_all(folder.join("src")).unwrap();
+            fs::write(folder.join("src/a.c"), "one\n  two\n").unwrap();
+        }
+        fs::write(other.join("b.c"), "secret\n").unwrap();
+        fs::write(root.join("binary"), b"\xff\n").unwrap();
+        symlink(other.join("b.c"), root.join("link.c")).unwrap();
+        symlink("src/a.c", root.join("inner.c")).unwrap();
+        let read = |file: &str| excerpt(&frame(file, 1, None), &[&root]);
+        assert_eq!(excerpt(&frame("src/a.c", 2, Some(3)), &[&root]).as_deref(), Some("two\n^"));
+        assert_eq!(read("inner.c").as_deref(), Some("one"));
+        assert_eq!(read(root.join("src/a.c").to_str().unwrap()).as_deref(), Some("one"));
+        for file in ["../other/b.c", "link.c", "src", "binary", "missing", "/etc/passwd", "/dev/zero", ""] {
+            assert_eq!(read(file), None, "{file}");
+        }
+        assert_eq!(read(other.join("b.c").to_str().unwrap()), None);
+        assert_eq!(excerpt(&frame("b.c", 1, None), &[&root, &other]).as_deref(), Some("secret"));
+        assert_eq!(excerpt(&frame("src/a.c", 3, None), &[&root]), None);
+        assert_eq!(excerpt(&frame("src/a.c", 0, None), &[&root]), None);
+        assert_eq!(excerpt(&frame("src/a.c", 1, Some(99)), &[&root]).as_deref(), Some("one"));
+    }
+}

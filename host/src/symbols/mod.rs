@@ -1,0 +1,217 @@
+//! Where in the source a guest stopped, and which place there names the failure.
+//!
+//! A module may say by DWARF which line each instruction comes from, and which calls were inlined there; its name section
+//! says what its functions are called. Modules are hostile. So everything that is read is bounded, in time too, and where
+//! nothing useful is found the name of the function and an offset are left.
+
+mod cpp;
+mod culprit;
+mod dwarf;
+mod endings;
+mod entry;
+mod excerpt;
+mod flow;
+mod library;
+mod lines;
+mod message;
+mod meter;
+mod module;
+mod names;
+mod path;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use serde::{Deserialize, Serialize};
+
+pub use culprit::culprit;
+pub use excerpt::excerpt;
+pub use message::class;
+
+use dwarf::{Place, Scope, Sections, Units};
+use module::Module;
+
+/// Bytes of frames that are kept, to be found again.
+const KEPT_BYTES_MAX: usize = 32 << 20;
+/// Frames of WebAssembly that are looked at, from the innermost on. A recursion has more, of which none says anything new.
+const STACK_MAX: usize = 64;
+
+/// What a module says about its source. Nothing is read before the first question.
+#[derive(Debug)]
+pub struct Symbols {
+    wasm: Arc<[u8]>,
+    module: OnceLock<Module>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    units: Option<Units>,
+    /// By function and offset.
+    frames: HashMap<(u32, u32), Arc<[Frame]>>,
+    bytes: usize,
+}
+
+/// A place in the source that was being executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// The function: demangled, or `func[INDEX]` where it has no name.
+    pub function: String,
+    /// A short path, which is the same in every checkout.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub file: Option<String>,
+    /// From 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub line: Option<u32>,
+    /// In bytes, from 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub column: Option<u32>,
+    /// Where in the body of the function of WebAssembly, in bytes.
+    pub offset: u32,
+    /// Whether it may be at fault.
+    pub role: Role,
+}
+
+/// Whether a place may be at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// It may.
+    Own,
+    /// No: it ends the run for whoever calls it, as a function `die` does.
+    End,
+    /// No: it belongs to a library that comes with a language or with Spelunk.
+    Library,
+}
+
+impl Frame {
+    /// What names the place: `file:line:column`, or `function+offset` where the line is unknown.
+    pub fn place(&self) -> String {
+        match (&self.file, self.line, self.column) {
+            (Some(file), Some(line), Some(column)) => format!("{file}:{line}:{column}"),
+            (Some(file), Some(line), None) => format!("{file}:{line}"),
+            _ => format!("{}+{:#x}", self.function, self.offset),
+        }
+    }
+}
+
+impl fmt::Display for Frame {
+    /// `bank::transfer at src/lib.rs:42:5`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.line) {
+            (Some(_), Some(_)) => write!(f, "{} at {}", self.function, self.place()),
+            (Some(file), None) => write!(f, "{} at {file}", self.place()),
+            (None, _) => f.write_str(&self.place()),
+        }
+    }
+}
+
+impl Symbols {
+    /// What this module, as it came, says.
+    pub fn of(wasm: impl Into<Arc<[u8]>>) -> Symbols {
+        Symbols { wasm: wasm.into(), module: OnceLock::new(), known: Mutex::default() }
+    }
+
+    /// What was being executed where a frame of WebAssembly stood, the innermost first: the calls that were inlined there,
+    /// then the function itself. `offset` is that of the instruction in the file; of a frame that waits for a call to
+    /// return, that of the call, not of what comes after.
+    pub fn frames(&self, function: u32, offset: u32) -> Arc<[Frame]> {
+        let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(frames) = known.frames.get(&(function, offset)) {
+            return frames.clone();
+        }
+        let frames: Arc<[Frame]> = self.look_up(&mut known, function, offset).into();
+        let text = |frame: &Frame| frame.function.len() + frame.file.as_ref().map_or(0, String::len);
+        let bytes = frames.iter().map(|frame| size_of::<Frame>() + text(frame)).sum::<usize>() + 64;
+        if known.bytes + bytes > KEPT_BYTES_MAX {
+            known.frames.clear();
+            known.bytes = 0;
+        }
+        known.bytes += bytes;
+        known.frames.insert((function, offset), frames.clone());
+        frames
+    }
+
+    /// As [`Symbols::frames`], of the functions and offsets of a whole stack, the innermost first.
+    pub fn stack(&self, places: impl IntoIterator<Item = (u32, u32)>) -> Vec<Frame> {
+        let places = places.into_iter().take(STACK_MAX);
+        places.flat_map(|(function, offset)| self.frames(function, offset).to_vec()).collect()
+    }
+
+    /// The frame of such a stack that names the failure; see [`culprit`].
+    pub fn culprit(
+        &self,
+        places: impl IntoIterator<Item = (u32, u32)>,
+        reported: Option<&str>,
+    ) -> Option<Frame> {
+        let mut frames: Vec<Arc<[Frame]>> = Vec::new();
+        for (function, offset) in places.into_iter().take(STACK_MAX) {
+            let found = self.frames(function, offset);
+            let is_enough = reported.is_none() && found.iter().any(|frame| frame.role == Role::Own);
+            frames.push(found);
+            if is_enough {
+                break;
+            }
+        }
+        let frames: Vec<&Frame> = frames.iter().flat_map(|frames| frames.iter()).collect();
+        culprit(&frames, reported).map(|index| frames[index].clone())
+    }
+
+    fn look_up(&self, known: &mut Known, function: u32, offset: u32) -> Vec<Frame> {
+        let module = self.module.get_or_init(|| Module::read(&self.wasm));
+        let body = module.body(function).unwrap_or_default();
+        let mut scopes = Vec::new();
+        if body.contains(&(offset as usize)) && !module.debug.is_empty() {
+            let sections = Sections { wasm: &self.wasm, places: &module.debug };
+            let from_code = |offset: usize| offset.saturating_sub(module.code) as u64;
+            let (address, addresses) =
+                (from_code(offset as usize), from_code(body.start)..from_code(body.end));
+            // It reads nothing but what others wrote, and what it panics at is theirs too.
+            let found = catch_unwind(AssertUnwindSafe(|| {
+                let units = known.units.get_or_insert_with(|| Units::read(sections));
+                units.scopes(sections, address, addresses)
+            }));
+            scopes = found.unwrap_or_default();
+        }
+        let own = scopes.pop().unwrap_or_default();
+        let own = Scope { name: module.name(function).map(str::to_string).or(own.name), ..own };
+        let mut frames: Vec<Frame> = Vec::new();
+        for scope in scopes.into_iter().chain([own]) {
+            // What is further out than a frame that may be at fault is not asked for its role.
+            let is_behind = frames.iter().any(|frame| frame.role == Role::Own);
+            let is_end = match scope.inlined.is_empty() {
+                true => module.endings.is_end(function, scope.never_returns),
+                false => {
+                    scope.never_returns || !is_behind && self.is_inlined_end(module, &body, &scope.inlined)
+                }
+            };
+            frames.push(frame(scope, is_end, function, (offset as usize).saturating_sub(body.start) as u32));
+        }
+        frames
+    }
+
+    fn is_inlined_end(&self, module: &Module, body: &Range<usize>, addresses: &[Range<u64>]) -> bool {
+        let in_file = |address: u64| address.saturating_add(module.code as u64) as usize;
+        let code: Vec<_> = addresses.iter().map(|range| in_file(range.start)..in_file(range.end)).collect();
+        let bytes = self.wasm.get(body.clone()).unwrap_or_default();
+        module.endings.is_inlined_end(bytes, body.start, &code)
+    }
+}
+
+fn frame(scope: Scope, is_end: bool, function: u32, offset: u32) -> Frame {
+    let Place { file, line, column } = scope.place;
+    let is_library_file = file.as_ref().is_some_and(|(path, _)| path::is_library(path));
+    let name = scope.name.map_or_else(|| format!("func[{function}]"), |name| names::demangled(&name));
+    let role = match is_library_file || library::is_library(&name, file.is_none()) {
+        true => Role::Library,
+        false if is_end => Role::End,
+        false => Role::Own,
+    };
+    let file = file.map(|(path, compiled_in)| path::shown(&path, &compiled_in));
+    Frame { function: name, file, line, column, offset, role }
+}
