@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::symbols::class;
 use crate::text;
 use crate::trace::Trace;
 
@@ -98,8 +99,8 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// What went wrong. Two failures are the same one when their [`Failure::id`] is: the kind and the place
-/// count, the message does not, since it may hold values that shrinking changes.
+/// What went wrong. Two failures are the same one when their [`Failure::id`] is: the kind and the place count. The message
+/// does not, since it may hold values that shrinking changes; but of an error that was returned, its class does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
     /// The kind.
@@ -109,18 +110,23 @@ pub struct Failure {
     pub subject: Option<String>,
     /// What the guest said, or what trapped.
     pub message: String,
-    /// Where: `file:line:column` of a panic, `function+offset` of anything else that stopped in the guest.
+    /// Where: `file:line:column`, or `function+offset` where the module does not say which line that is.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub place: Option<String>,
 }
 
 impl Failure {
+    /// A failure of no invariant or property, whose place is not known.
+    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
+        Failure { kind, subject: None, message: message.into(), place: None }
+    }
+
     /// Twenty-four hexadecimal digits that name the failure; stable under shrinking. A guest picks its names and places, so the
     /// hash is one that no two of them are found for.
     pub fn id(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.kind.to_string().as_bytes());
-        for part in [&self.subject, &self.place] {
+        for part in [&self.subject, &self.place, &self.class()] {
             let part = part.as_deref().unwrap_or("");
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
@@ -130,6 +136,14 @@ impl Failure {
     /// Whether both are one failure.
     pub fn is_same(&self, other: &Failure) -> bool {
         (self.kind, &self.subject, &self.place) == (other.kind, &other.subject, &other.place)
+            && self.class() == other.class()
+    }
+
+    /// What the message says beside its values, of an error that was made elsewhere and came here.
+    fn class(&self) -> Option<String> {
+        let is_returned = matches!(self.kind, FailureKind::Fail | FailureKind::Exit)
+            || self.message.starts_with("called `Result::");
+        is_returned.then(|| class(&self.message))
     }
 }
 
@@ -171,5 +185,27 @@ mod tests {
         let c = Failure { place: Some("src/lib.rs:5:2".into()), ..a.clone() };
         assert!(a.is_same(&b) && a.id() == b.id());
         assert!(!a.is_same(&c) && a.id() != c.id());
+    }
+
+    /// Errors that are returned meet in one place.
+    #[test]
+    fn the_class_of_an_error_counts() {
+        let failure = |kind, message: &str| Failure {
+            kind,
+            subject: None,
+            message: message.into(),
+            place: Some("src/main.rs:9:1".into()),
+        };
+        for kind in [FailureKind::Fail, FailureKind::Exit] {
+            let (one, other) = (failure(kind, "NoSpace(7)"), failure(kind, "NotFound(7)"));
+            assert!(!one.is_same(&other) && one.id() != other.id());
+            assert!(one.is_same(&failure(kind, "NoSpace(12)")));
+        }
+        let unwrapped = |error: &str| {
+            let message = format!("called `Result::unwrap()` on an `Err` value: {error}");
+            failure(FailureKind::Panic, &message)
+        };
+        assert!(!unwrapped("Full").is_same(&unwrapped("Empty")));
+        assert!(unwrapped("Full(1)").is_same(&unwrapped("Full(2)")));
     }
 }

@@ -35,7 +35,7 @@ push len=5
 push len=4
 pop
 push len=5
-examples/ring-c/harness.c:45:1";
+examples/ring-c/harness.c:45:5";
     check("ring-c", expected);
 }
 
@@ -46,7 +46,7 @@ invariant contains_what_was_received: ranges.contains(position) == expected.cont
 receive start=1 end=2
 receive start=3 end=4
 receive start=0 end=5
-examples/ranges-cpp/harness.cpp:41:1";
+examples/ranges-cpp/harness.cpp:41:9";
     check("ranges-cpp", expected);
 }
 
@@ -59,7 +59,7 @@ allocate len=1
 release start=0 len=1
 release start=1 len=1
 allocate len=3
-harness.zig:20:42";
+harness.zig:20:24";
     check("allocator-zig", expected);
 }
 
@@ -71,7 +71,7 @@ begin
 put key=\"a\" value=0
 remove key=\"a\"
 rollback
-examples/undo-assemblyscript/harness.ts:62:5";
+examples/undo-assemblyscript/harness.ts:62:5 in examples/undo-assemblyscript/harness/invariant_holds_what_was_put";
     check("undo-assemblyscript", expected);
 }
 

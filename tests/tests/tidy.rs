@@ -88,7 +88,7 @@ fn guests_and_examples_know_the_sdk_alone() {
     let words = ["spelunk::", "spelunk_tests", "spelunk_instrumenter", "wasmtime", "std::net"];
     check(&["examples", "tests/guests"], &[], &words);
     // What is built for WASI has files.
-    check(&["examples", "tests/guests"], &["examples/settings-wasi"], &["std::fs"]);
+    check(&["examples", "tests/guests"], &["examples/settings-wasi", "tests/guests/inputs"], &["std::fs"]);
     check(&["tests/native"], &[], &["spelunk"]);
 }
 
@@ -169,7 +169,13 @@ fn unsafe_lives_in_the_guest_abi_the_memory_file_and_the_cache() {
     check(
         &["tests/guests", "tests/src", "tests/tests"],
         // A fuzz target is given a pointer; functions that are imported are unsafe; allocations are counted in the allocator.
-        &["tests/guests/fuzz", "tests/guests/wasi", "tests/tests/allocations.rs", "tests/tests/tidy.rs"],
+        &[
+            "tests/guests/fuzz",
+            "tests/guests/identity",
+            "tests/guests/wasi",
+            "tests/tests/allocations.rs",
+            "tests/tests/tidy.rs",
+        ],
         &words,
     );
 }

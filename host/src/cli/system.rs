@@ -35,7 +35,10 @@ pub(super) struct System {
     /// by _start, and else true]
     #[arg(long, value_name = "BOOL", help_heading = "System")]
     fail_on_exit: Option<bool>,
-    /// Arguments of the guest.
+    /// Up to so many arguments are drawn, after those that are given; of a program that is called by _start.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = "System")]
+    draw_args: u32,
+    /// Arguments of the guest. Of a program that is called by _start, `@@` in one stands for the path of a file that is drawn.
     #[arg(last = true)]
     args: Vec<String>,
 }
@@ -56,6 +59,7 @@ impl System {
         };
         Ok(Environment {
             args: self.args.clone(),
+            args_drawn_max: self.draw_args,
             vars: self.env.clone(),
             files_bytes_max,
             stdin,

@@ -11,9 +11,13 @@ use super::HostFault;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Environment {
-    /// Arguments, after the name of the program.
+    /// Arguments, after the name of the program. Where one has [`Environment::FILE`] in it, a file is drawn, and its path put
+    /// there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
+    /// Further arguments that may be drawn.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub args_drawn_max: u32,
     /// Variables, each `NAME=VALUE`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vars: Vec<String>,
@@ -49,6 +53,7 @@ impl Default for Environment {
     fn default() -> Environment {
         Environment {
             args: Vec::new(),
+            args_drawn_max: 0,
             vars: Vec::new(),
             files_bytes_max: 64 << 20,
             stdin: None,
@@ -59,7 +64,19 @@ impl Default for Environment {
     }
 }
 
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 impl Environment {
+    /// What stands in an argument for the path of a drawn file, as for AFL.
+    pub const FILE: &str = "@@";
+
+    /// Whether a file is drawn.
+    pub fn draws_file(&self) -> bool {
+        self.args.iter().any(|arg| arg.contains(Environment::FILE))
+    }
+
     /// Whether a trace need not record it.
     pub(crate) fn is_default(&self) -> bool {
         *self == Environment::default()

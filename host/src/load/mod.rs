@@ -176,10 +176,13 @@ impl Build<'_> {
             .stderr(Stdio::inherit());
         if self.profile.is_none() {
             // A harness is there to find bugs: overflow and failed debug assertions are some. Function names are what
-            // include and exclude match, and what a trap is located by.
-            for (setting, value) in
-                [("OVERFLOW_CHECKS", "true"), ("DEBUG_ASSERTIONS", "true"), ("STRIP", "none")]
-            {
+            // include and exclude match, and lines what a failure is located by.
+            for (setting, value) in [
+                ("OVERFLOW_CHECKS", "true"),
+                ("DEBUG_ASSERTIONS", "true"),
+                ("DEBUG", "line-tables-only"),
+                ("STRIP", "none"),
+            ] {
                 command.env(format!("CARGO_PROFILE_RELEASE_{setting}"), value);
             }
         }

@@ -8,6 +8,7 @@ use super::host::Stop;
 use super::said::{Said, last_line, said};
 use super::state::{Spent, State};
 use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};
+use crate::symbols::{Frame, Role};
 use crate::trace::Action;
 
 /// What was being called.
@@ -39,7 +40,7 @@ pub(super) fn of_start(program: &Program, error: &Error) -> anyhow::Error {
             mib(most)
         );
     }
-    let at = place(program, error).map(|place| format!(", at {place}")).unwrap_or_default();
+    let at = place(program, error, None).map(|place| format!(", at {place}")).unwrap_or_default();
     anyhow!("the module cannot be instantiated: {}{at}", error.root_cause())
 }
 
@@ -81,12 +82,12 @@ pub(super) fn outcome(
     let failure = match error.downcast_ref::<Stop>() {
         Some(Stop::Reject) => return Outcome::Reject(Reject::Assume),
         Some(Stop::Crash) => unreachable!("faults strike rules, which are started again"),
-        Some(Stop::Exit(code)) => match exited(program, stderr, *code, phase) {
+        Some(Stop::Exit(code)) => match exited(program, stderr, &error, *code, phase) {
             Some(failure) => failure,
             None => return Outcome::Exit,
         },
         Some(Stop::Fail(failure)) => {
-            let place = failure.place.clone().or_else(|| place(program, &error));
+            let place = place(program, &error, failure.place.clone());
             Failure { place, ..failure.clone() }
         }
         None => trapped(program, state, stderr, &error, phase),
@@ -95,7 +96,7 @@ pub(super) fn outcome(
 }
 
 /// The failure that ending itself with this code is, where it is one.
-fn exited(program: &Program, stderr: &[u8], code: u32, phase: Phase) -> Option<Failure> {
+fn exited(program: &Program, stderr: &[u8], error: &Error, code: u32, phase: Phase) -> Option<Failure> {
     let kind = FailureKind::Exit;
     let Phase::Step(_) = phase else {
         let message = format!("it ends the program, with code {code}, which only a step may");
@@ -104,23 +105,26 @@ fn exited(program: &Program, stderr: &[u8], code: u32, phase: Phase) -> Option<F
     if code == 0 {
         return None;
     }
-    if let Some(Said { message, place: Some(place) }) = said(stderr) {
-        return Some(Failure { kind: FailureKind::Panic, subject: None, message, place: Some(place) });
+    if let Some(said) = said(stderr).filter(|said| said.place.is_some()) {
+        let message = said.message.clone();
+        let place = place_said(program, error, said);
+        return Some(Failure { kind: FailureKind::Panic, subject: None, message, place });
     }
     let why = last_line(stderr).map(|line| format!(": {line}")).unwrap_or_default();
     let message = format!("the program ended with code {code}{why}");
     // Which code it was is part of what went wrong.
+    // Where it was ended from; a program that returned from `main` was where it was called.
+    let own = culprit(program, error, None).filter(|frame| frame.role == Role::Own && frame.line.is_some());
     program.fails_on_exit().then(|| Failure {
         kind,
         subject: Some(code.to_string()),
         message,
-        place: entry(program, phase),
+        place: own.map(|frame| frame.place()).or_else(|| entry(program, phase)),
     })
 }
 
 fn trapped(program: &Program, state: &mut State, stderr: &[u8], error: &Error, phase: Phase) -> Failure {
     let trap = error.downcast_ref::<Trap>();
-    let at = place(program, error);
     // Where a budget runs out or a stack ends is chance; the call that led there names the failure.
     let (kind, message, place) = if let Some(spent) = state.spent() {
         let (kind, message) = match spent {
@@ -136,18 +140,21 @@ fn trapped(program: &Program, state: &mut State, stderr: &[u8], error: &Error, p
                 (FailureKind::Timeout, message)
             }
         };
-        (kind, message + &inside(&at), entry(program, phase))
+        (kind, message + &inside(program, error), entry(program, phase))
     } else if trap == Some(&Trap::StackOverflow) || state.is_too_deep(&program.limits) {
-        let message =
-            format!("calls nest deeper than {} (--depth-max){}", program.limits.depth_max, inside(&at));
+        let message = format!(
+            "calls nest deeper than {} (--depth-max){}",
+            program.limits.depth_max,
+            inside(program, error)
+        );
         (FailureKind::StackOverflow, message, entry(program, phase))
     } else if trap == Some(&Trap::UnreachableCodeReached)
         && let Some(said) = said(stderr)
     {
-        (FailureKind::Panic, said.message, said.place.or(at))
+        (FailureKind::Panic, said.message.clone(), place_said(program, error, said))
     } else {
         let message = trap.map_or_else(|| error.root_cause().to_string(), |trap| trap_text(*trap));
-        (FailureKind::Trap, message, at)
+        (FailureKind::Trap, message, place(program, error, None))
     };
     Failure { kind, subject: None, message, place }
 }
@@ -157,21 +164,43 @@ fn trap_text(trap: Trap) -> String {
     text.strip_prefix("wasm trap: ").unwrap_or(&text).to_string()
 }
 
-fn inside(place: &Option<String>) -> String {
-    place.as_ref().map(|place| format!(", in {place}")).unwrap_or_default()
+fn inside(program: &Program, error: &Error) -> String {
+    culprit(program, error, None).map(|frame| format!(", in {frame}")).unwrap_or_default()
 }
 
-/// `function+offset` of the innermost guest frame, as the original module has it; the offset is that within
-/// the function's body, which changes elsewhere do not move.
-pub(super) fn place(program: &Program, error: &Error) -> Option<String> {
-    let frames = error.downcast_ref::<WasmBacktrace>()?.frames();
-    frames.iter().find_map(|frame| {
+/// Where the guest was, the innermost frame first: functions, and the offsets of instructions, of the module as it came.
+pub(super) fn stack(program: &Program, error: &Error) -> Vec<(u32, u32)> {
+    let frames = error.downcast_ref::<WasmBacktrace>().map(WasmBacktrace::frames).unwrap_or_default();
+    let located = frames.iter().filter_map(|frame| {
         let offset = frame.module_offset().unwrap_or(0);
         let at = program.instrumented.code.locate(frame.func_index(), offset as u32)?;
-        let name = at.name.unwrap_or_else(|| format!("func[{}]", at.function));
-        let start = program.bodies.get(at.function as usize).copied().flatten().unwrap_or(0);
-        Some(format!("{name}+{:#x}", at.offset.saturating_sub(start)))
-    })
+        Some((at.function, at.offset))
+    });
+    located.collect()
+}
+
+/// The frame that names the failure, where the guest says `reported` of it.
+fn culprit(program: &Program, error: &Error, reported: Option<&str>) -> Option<Frame> {
+    program.symbols.culprit(stack(program, error), reported)
+}
+
+/// What names the place: the line of the frame at fault. Where that is not known it is what the guest says, which may be said in a
+/// function that others call to end the run, or that was inlined into them; so the function at fault is added.
+fn place(program: &Program, error: &Error, reported: Option<String>) -> Option<String> {
+    let Some(frame) = culprit(program, error, reported.as_deref()) else { return reported };
+    match reported {
+        Some(reported) if frame.line.is_none() && frame.role == Role::Own => {
+            Some(format!("{reported} in {}", frame.function))
+        }
+        Some(reported) if frame.line.is_none() => Some(reported),
+        _ => Some(frame.place()),
+    }
+}
+
+/// The place of what a program said: of Go, that of the first call which may return.
+fn place_said(program: &Program, error: &Error, said: Said) -> Option<String> {
+    let caller = said.stack.into_iter().find(|(function, _)| !program.symbols.is_go_end(function));
+    caller.map(|(_, at)| at).or_else(|| place(program, error, said.place))
 }
 
 /// The name of what the host called.

@@ -13,6 +13,7 @@ use crate::budget::Budget;
 use crate::choice::{Chooser, Value};
 use crate::file::{Environment, HostFault};
 use crate::outcome::Failure;
+use crate::symbols::Frame;
 
 /// The host's side of a store.
 #[derive(Default)]
@@ -67,6 +68,8 @@ pub(crate) struct Step {
     pub(crate) drawn_bytes: usize,
     /// The highest score of each label: the hash of the label, and the score.
     pub(crate) scores: Vec<(u64, f64)>,
+    /// Arguments that were drawn.
+    pub(crate) args: Vec<String>,
     /// A rule runs, in whose calls to the system faults may strike.
     pub(crate) faults_strike: bool,
     /// Calls that they might have struck.
@@ -94,6 +97,7 @@ impl Step {
         self.drawn_bytes = 0;
         self.fault_calls = 0;
         self.scores.clear();
+        self.args.clear();
         self.stderr.clear();
     }
 
@@ -151,6 +155,8 @@ pub struct Told {
     pub args: Vec<(String, String)>,
     /// Notes, one a line.
     pub notes: Vec<String>,
+    /// Where it was when it did not return, the innermost frame first.
+    pub stack: Vec<Frame>,
 }
 
 /// Why a host function does not return to the guest.

@@ -15,6 +15,7 @@ mod faults;
 mod functions;
 mod host;
 mod imports;
+mod input;
 mod keyed;
 mod link;
 mod memory;
@@ -224,6 +225,10 @@ impl Machine {
     }
 
     fn failed(&mut self, error: wasmtime::Error, phase: Phase) -> Outcome {
+        if self.store.data().step.is_verbose {
+            let stack = self.program.symbols.stack(failure::stack(&self.program, &error));
+            self.store.data_mut().step.told.stack = stack;
+        }
         failure::outcome(&self.program, &mut self.state, &self.store.data().step.stderr, error, phase)
     }
 

@@ -1,11 +1,12 @@
 //! A module, read, instrumented and compiled.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, ensure};
 use spelunk_instrumenter::{EdgeMap, Instrumented, Obstacle, Options};
 use wasmtime::{Collector, Config, Engine, ExternType, Linker, Module, Store};
 use xxhash_rust::xxh3::xxh3_128;
@@ -16,7 +17,7 @@ use super::exports::Exports;
 use super::host::Host;
 use super::link::link;
 use super::memory::{GUARD, Memories};
-use super::sections::{bodies_of, collected_heap, custom_section, independent_of};
+use super::sections::{collected_heap, custom_section, independent_of};
 use super::stack::ShadowStack;
 use super::system::System;
 use super::watchdog::{CALL_MAX, Place};
@@ -24,6 +25,7 @@ use super::{PAGE, STACK_BYTES, STACK_MARGIN, preview1, toolchains};
 use crate::budget::Budget;
 use crate::file::{Conditions, Environment, Image, Limits, Names, Selection, StubImports};
 use crate::property::{Counts, Properties};
+use crate::symbols::{STACK_MAX, Symbols};
 use crate::target::Rule;
 
 /// A module, instrumented and compiled. Machines are made from it.
@@ -39,8 +41,8 @@ pub struct Program {
     pub(super) data: Vec<Data>,
     /// Pairs of rules that are declared independent, the lower index first.
     pub(super) independent: BTreeSet<(u16, u16)>,
-    /// Where the body of each function begins in the module as it came; those that are imported have none.
-    pub(super) bodies: Vec<Option<u32>>,
+    /// What the module as it came says of its source.
+    pub(super) symbols: Symbols,
     /// The counters that each mark of functions that were entered stands for; none in a module that is not large.
     pub(super) entered: Vec<Range<u32>>,
     pub(super) limits: Limits,
@@ -135,6 +137,11 @@ impl Program {
             }
         };
         let exports = Exports::of(&module, limits.input_bytes_max, conditions.environment.entry.as_deref())?;
+        let environment = &conditions.environment;
+        ensure!(
+            exports.is_command || !environment.draws_file() && environment.args_drawn_max == 0,
+            "`@@` and --draw-args are for programs that are called by _start, once in a run; this module is none"
+        );
         let world = World::of(&module, &conditions.environment, &image, exports.is_command)?;
         let properties = Properties::parse(&custom_section(wasm, "spelunk:properties"));
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
@@ -155,7 +162,7 @@ impl Program {
             stack,
             data: Data::of(wasm),
             independent,
-            bodies: bodies_of(wasm),
+            symbols: Symbols::of(wasm),
             limits,
             conditions,
             world,
@@ -231,8 +238,10 @@ impl Program {
 
     /// Whether that function takes bytes, as the targets of other fuzzers do, or is a program that reads drawn bytes.
     pub fn takes_input(&self) -> bool {
-        let is_drawn = || self.world.system.as_ref().is_some_and(|system| system.get().stdin.is_none());
-        self.exports.takes_input || self.exports.is_command && is_drawn()
+        let is_drawn =
+            |system: &System| system.get().stdin.is_none() || self.conditions.environment.draws_file();
+        self.exports.takes_input
+            || self.exports.is_command && self.world.system.as_ref().is_some_and(is_drawn)
     }
 
     /// Whether the guest says itself what its state is, for a check to compare.
@@ -368,6 +377,7 @@ fn config(memories: Arc<Memories>) -> Config {
         .memory_guard_size(GUARD)
         .memory_init_cow(false)
         .max_wasm_stack(STACK_BYTES)
+        .wasm_backtrace_max_frames(NonZeroUsize::new(STACK_MAX))
         .async_stack_size(STACK_BYTES + STACK_MARGIN)
         .with_host_memory(memories);
     config

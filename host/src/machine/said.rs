@@ -6,11 +6,14 @@ pub(super) struct Said {
     pub(super) message: String,
     /// `file:line` or `file:line:column`, where it says so.
     pub(super) place: Option<String>,
+    /// The functions that were called, of Go, whose stack no engine sees: the innermost first, and where each was.
+    pub(super) stack: Vec<(String, String)>,
 }
 
 impl Said {
     fn new(message: &str, place: Option<&str>) -> Option<Said> {
-        Some(Said { message: message.trim_end().to_string(), place: place.map(str::to_string) })
+        let (message, place) = (message.trim_end().to_string(), place.map(str::to_string));
+        Some(Said { message, place, stack: Vec::new() })
     }
 }
 
@@ -60,10 +63,15 @@ fn of_go(text: &str) -> Option<Said> {
     let lines: Vec<&str> = stack.lines().skip(1).collect();
     let is_runtime =
         |call: &str| ["panic(", "runtime.", "internal/runtime"].iter().any(|own| call.starts_with(own));
-    let own = lines.chunks(2).find(|lines| !is_runtime(lines[0]) && lines.len() == 2);
-    let place =
-        own.and_then(|lines| lines[1].strip_prefix('\t')).map(|at| at.split(" +0x").next().unwrap_or(at));
-    Said::new(message, place)
+    let own = lines.chunks(2).filter(|lines| lines.len() == 2 && !is_runtime(lines[0]));
+    let stack = own.filter_map(|lines| {
+        let (function, _arguments) = lines[0].rsplit_once('(')?;
+        let at = lines[1].strip_prefix('\t')?;
+        Some((function.to_string(), at.split(" +0x").next().unwrap_or(at).to_string()))
+    });
+    let stack: Vec<(String, String)> = stack.collect();
+    let place = stack.first().map(|(_, at)| at.clone());
+    Some(Said { message: message.trim_end().to_string(), place, stack })
 }
 
 /// What other languages begin the line with.
@@ -81,7 +89,8 @@ mod tests {
     use super::*;
 
     fn check(stderr: &str, message: &str, place: Option<&str>) {
-        assert_eq!(said(stderr.as_bytes()), Said::new(message, place));
+        let said = said(stderr.as_bytes()).map(|said| (said.message, said.place));
+        assert_eq!(said, Some((message.to_string(), place.map(str::to_string))));
     }
 
     #[test]

@@ -42,25 +42,6 @@ pub(super) fn independent_of(section: &[u8], rules: &[Rule]) -> Result<BTreeSet<
     Ok(pairs)
 }
 
-/// Where the body of each function begins.
-pub(super) fn bodies_of(wasm: &[u8]) -> Vec<Option<u32>> {
-    let mut bodies = Vec::new();
-    for payload in wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok) {
-        match payload {
-            wasmparser::Payload::ImportSection(imports) => {
-                let is_function = |import: &wasmparser::Import<'_>| {
-                    matches!(import.ty, wasmparser::TypeRef::Func(_) | wasmparser::TypeRef::FuncExact(_))
-                };
-                let functions = imports.into_imports().filter_map(Result::ok).filter(is_function);
-                bodies.extend(functions.map(|_| None));
-            }
-            wasmparser::Payload::CodeSectionEntry(body) => bodies.push(Some(body.range().start as u32)),
-            _ => {}
-        }
-    }
-    bodies
-}
-
 /// What a module leaves on the garbage-collected heap stays there from one run to the next, and a later run may
 /// find it full: the first instruction that allocates there.
 pub(super) fn collected_heap(wasm: &[u8]) -> Option<Obstacle> {

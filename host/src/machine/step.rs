@@ -15,8 +15,10 @@ impl Machine {
             Action::Setup => self.calls.setup.iter_mut().try_for_each(|call| call.call(store).map(drop)),
             Action::Rule(rule) => {
                 store.data_mut().guest.has_run = self.program.exports.is_function;
+                let drawn =
+                    if self.program.exports.is_command { store.data_mut().draw_inputs() } else { Ok(()) };
                 store.data_mut().step.faults_strike = true;
-                let ended = self.calls.rules[usize::from(rule)].call(store).map(drop);
+                let ended = drawn.and_then(|()| self.calls.rules[usize::from(rule)].call(store).map(drop));
                 store.data_mut().step.faults_strike = false;
                 match ended {
                     Err(error) if matches!(error.downcast_ref(), Some(Stop::Crash)) => self.restart(),

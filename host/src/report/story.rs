@@ -6,6 +6,7 @@ use super::counted;
 use crate::outcome::{Failure, FailureKind};
 use crate::session::Finding;
 use crate::story::Line;
+use crate::symbols::{Frame, Role};
 use crate::text;
 use crate::trace::Action;
 
@@ -16,6 +17,7 @@ pub(super) fn finding_json(finding: &Finding) -> Json {
         "kind": kind, "subject": subject, "message": message, "place": place,
         "id": finding.failure.id(), "run": finding.run,
         "steps": told(&finding.story).map(step_json).collect::<Vec<_>>(),
+        "stack": finding.stack().iter().map(frame_json).collect::<Vec<_>>(),
         "trace": finding.trace, "reproduce": finding.reproduce, "minimal": finding.is_minimal,
     });
     if let Some(after) = finding.found_after {
@@ -118,19 +120,59 @@ pub(super) fn finding_text(finding: &Finding) -> String {
             out += &format!("       {}\n", text::block(note, "       "));
         }
     }
-    if let Some(place) = &finding.failure.place {
-        let verb = match finding.failure.kind {
-            FailureKind::Hang | FailureKind::Timeout | FailureKind::StackOverflow => "in",
-            _ if place.contains('+') => "at",
-            _ => "panicked at",
-        };
-        out += &format!("  {verb} {}\n", text::line(place));
-    }
+    out += &place_text(finding);
     if let Some(built) = &finding.built {
         out += &format!("  built {built}\n");
     }
     out += &format!("\nReproduce:  {}", finding.reproduce);
     out
+}
+
+/// Frames that are shown of a stack.
+const FRAMES_MAX: usize = 6;
+
+/// Where it failed: the place, the line in the source, and who called.
+fn place_text(finding: &Finding) -> String {
+    let Some(place) = &finding.failure.place else { return String::new() };
+    let is_entry =
+        matches!(finding.failure.kind, FailureKind::Hang | FailureKind::Timeout | FailureKind::StackOverflow);
+    let mut out = format!("  {} {}\n", if is_entry { "in" } else { "at" }, text::line(place));
+    for line in finding.excerpt.iter().flat_map(|excerpt| excerpt.lines()) {
+        out += &format!("      {}\n", text::line(line));
+    }
+    let frames = callers(finding);
+    for frame in frames.iter().take(FRAMES_MAX) {
+        let is_place = frame.place() == *place;
+        let text = if is_place { format!("in {}", frame.function) } else { format!("from {frame}") };
+        out += &format!("    {}\n", text::line(&text));
+    }
+    if frames.len() > FRAMES_MAX {
+        out += &format!("    and from {} more\n", frames.len() - FRAMES_MAX);
+    }
+    out
+}
+
+/// The guest's own frames, from the one that names the failure on; none where lines are not known.
+fn callers(finding: &Finding) -> Vec<&Frame> {
+    let stack = finding.stack();
+    let place = finding.failure.place.as_deref();
+    let Some(first) = stack.iter().position(|frame| place == Some(&frame.place())) else {
+        return Vec::new();
+    };
+    let frames = stack[first..].iter().filter(|frame| frame.role != Role::Library);
+    // Where no line is known the place says as much.
+    let mut frames: Vec<&Frame> = frames.filter(|frame| frame.line.is_some()).collect();
+    // What a macro wrote stands where the macro is called.
+    let outermost = frames.last().map(|frame| frame.place());
+    while frames.len() > 1 && frames.last().map(|frame| frame.place()) == outermost {
+        frames.pop();
+    }
+    frames
+}
+
+/// A frame, as JSON.
+fn frame_json(frame: &Frame) -> Json {
+    json!({ "function": frame.function, "file": frame.file, "line": frame.line, "column": frame.column })
 }
 
 #[cfg(test)]
@@ -143,7 +185,7 @@ mod tests {
 
     fn line(name: &str, action: Action, args: &[(&str, &str)]) -> Line {
         let args = args.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let told = Told { args, notes: Vec::new() };
+        let told = Told { args, ..Told::default() };
         Line { name: name.into(), action, told, free: Vec::new(), is_droppable: false }
     }
 
@@ -178,12 +220,13 @@ mod tests {
             is_minimal: true,
             was_known: false,
             built: None,
+            excerpt: None,
         };
         let expected = r#"FAIL  invariant conserved: total is 90, expected 100   (shrunk: 212 → 3 steps)
   1  open      name="a" amount=100   # or any other value: amount; without this step it fails the same kind of way
   2  fault disk_full on
   3  transfer  from="a" to="b" amount=10
-  panicked at src/lib.rs:42:9
+  at src/lib.rs:42:9
 
 Reproduce:  spelunk replay 'my bank' t.json"#;
         assert_eq!(finding.to_string(), expected);
@@ -218,6 +261,7 @@ Reproduce:  spelunk replay 'my bank' t.json"#;
             is_minimal: true,
             was_known: false,
             built: None,
+            excerpt: None,
         };
         let text = finding.to_string();
         assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");

@@ -18,6 +18,7 @@ use crate::replay::Replayed;
 use crate::report;
 use crate::shrink::{NotReproduced, Shrunk, shrink};
 use crate::story::{self, Line};
+use crate::symbols::{Frame, excerpt};
 use crate::target::Target as _;
 use crate::text;
 use crate::trace::{Action, Trace};
@@ -45,6 +46,15 @@ pub struct Finding {
     pub was_known: bool,
     /// How the target was built, where that may matter.
     pub built: Option<String>,
+    /// The line of the source where it failed, and a mark below it, where that file is there.
+    pub excerpt: Option<String>,
+}
+
+impl Finding {
+    /// Where the guest was when it failed, the innermost frame first.
+    pub fn stack(&self) -> &[Frame] {
+        self.story.last().map(|line| &line.told.stack[..]).unwrap_or_default()
+    }
 }
 
 /// When a finding was made.
@@ -100,7 +110,9 @@ impl Guest<'_> {
 
     /// A finding as a replay has it: shrunk as far as it goes, from steps that were as many before, with its trace at a path.
     pub fn finding(&self, failure: Failure, story: Vec<Line>, steps_before: usize, trace: &Path) -> Finding {
+        let excerpt = self.excerpt(&failure, &story);
         Finding {
+            excerpt,
             failure,
             run: 0,
             found_after: None,
@@ -112,6 +124,22 @@ impl Guest<'_> {
             was_known: false,
             built: self.built(),
         }
+    }
+
+    /// The line where it failed, of a file in the current folder, in the target's, or in the workspace that is of.
+    fn excerpt(&self, failure: &Failure, story: &[Line]) -> Option<String> {
+        let stack = &story.last()?.told.stack;
+        let frame = stack.iter().find(|frame| failure.place == Some(frame.place()))?;
+        let mut roots = vec![Path::new(".").to_path_buf()];
+        // A module may come from anywhere; a folder is one that is built.
+        if self.target.is_dir() {
+            let folder = self.target.canonicalize().ok()?;
+            let workspace = folder.ancestors().find(|above| above.join("Cargo.lock").is_file());
+            roots.extend(workspace.map(Path::to_path_buf));
+            roots.push(folder);
+        }
+        let roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
+        excerpt(frame, &roots)
     }
 
     /// What a build adds to the package's own profile.

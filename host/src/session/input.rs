@@ -20,7 +20,7 @@ impl Work<'_> {
         let program = explorer.target().program().clone();
         ensure!(
             program.takes_input(),
-            "--seeds are inputs of a function LLVMFuzzerTestOneInput, or of a program that reads drawn standard input, and \
+            "--seeds are inputs of a function LLVMFuzzerTestOneInput, or of a program whose input is drawn, and \
              the module is neither"
         );
         let max = program.limits().input_bytes_max;

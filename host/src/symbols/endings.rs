@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use wasmparser::{BinaryReader, FunctionBody};
+use wasmparser::{BinaryReader, FunctionBody, Operator};
 
 use super::flow::{is_in, leaves};
 
@@ -68,8 +68,12 @@ impl Endings {
     /// Whether a function ends the run for whoever calls it, and several do; or whether it is `declared` to. One that is
     /// called from one place only, such as a main loop, hides no bug behind another.
     pub(super) fn is_end(&self, function: u32, declared: bool) -> bool {
-        let has_callers = self.callers.get(function as usize).is_some_and(|&count| count > 1);
-        has_callers && (declared || is_in(&self.never_returning, function))
+        self.has_callers(function) && (declared || is_in(&self.never_returning, function))
+    }
+
+    /// Whether several places call a function.
+    pub(super) fn has_callers(&self, function: u32) -> bool {
+        self.callers.get(function as usize).is_some_and(|&count| count > 1)
     }
 
     /// Whether no path leaves the code at these offsets of a body, which begins at `start` in the file: it is that of an
@@ -108,6 +112,21 @@ impl Calls {
         let pairs = self.pairs[first..].iter().take_while(move |(callee, _)| *callee == function);
         pairs.map(|&(_, caller)| caller as usize)
     }
+}
+
+/// Whether a function that Go compiled has no `return`. Its code returns a number, 0 to its caller and else to the scheduler, and
+/// has a loop around it, so what it never does cannot be seen by its paths.
+pub(super) fn is_go_end(body: &[u8], start: usize) -> bool {
+    let body = FunctionBody::new(BinaryReader::new(body, start));
+    let Ok(operators) = body.get_operators_reader() else { return false };
+    let mut is_zero = false;
+    for operator in operators.into_iter().map_while(Result::ok) {
+        if is_zero && matches!(operator, Operator::Return) {
+            return false;
+        }
+        is_zero = matches!(operator, Operator::I32Const { value: 0 });
+    }
+    true
 }
 
 /// Whether an import never returns, by what WASI, C libraries, AssemblyScript and Spelunk call theirs.

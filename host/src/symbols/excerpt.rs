@@ -1,10 +1,16 @@
 //! The line of a place, out of its file.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use super::Frame;
 use crate::disk;
 
+/// What the names of source files end in.
+const SOURCES: [&str; 20] = [
+    "adb", "ads", "c", "c++", "cc", "cpp", "cxx", "d", "go", "h", "hh", "hpp", "inc", "inl", "kt", "nim",
+    "rs", "swift", "ts", "zig",
+];
 /// Bytes of a source file that is read.
 const FILE_MAX: u64 = 16 << 20;
 /// Characters of a line that are shown.
@@ -15,8 +21,8 @@ const WIDTH_BEFORE: usize = 60;
 /// The line of a frame and, below it, `^` under its column; none where the line is not there to be read. Control
 /// characters are shown as spaces; whoever prints it escapes the rest.
 ///
-/// A module names any path it likes, and what is in the file is printed. So only a regular file that lies in one of the
-/// folders `roots` is read, without a link out of it; a relative path is looked for in each of them.
+/// A module names any path it likes, and what is in the file is printed. So only a regular file that is named as sources are
+/// and lies in one of the folders `roots` is read, without a link out of it; a relative path is looked for in each of them.
 pub fn excerpt(frame: &Frame, roots: &[&Path]) -> Option<String> {
     let (file, line) = (frame.file.as_ref()?, frame.line?);
     let text = roots.iter().find_map(|root| read(root, file))?;
@@ -29,7 +35,8 @@ pub fn excerpt(frame: &Frame, roots: &[&Path]) -> Option<String> {
 fn read(root: &Path, file: &str) -> Option<String> {
     let root = root.canonicalize().ok()?;
     let path = root.join(file).canonicalize().ok()?;
-    match path.starts_with(&root) {
+    let is_source = path.extension().and_then(OsStr::to_str).is_some_and(|name| SOURCES.contains(&name));
+    match is_source && path.starts_with(&root) {
         true => String::from_utf8(disk::read_at_most(&path, FILE_MAX).ok()?).ok(),
         false => None,
     }
@@ -112,14 +119,25 @@ mod tests {
             fs::write(folder.join("src/a.c"), "one\n  two\n").unwrap();
         }
         fs::write(other.join("b.c"), "secret\n").unwrap();
-        fs::write(root.join("binary"), b"\xff\n").unwrap();
+        fs::write(root.join("binary.c"), b"\xff\n").unwrap();
+        fs::write(root.join("secret.env"), "KEY=1\n").unwrap();
         symlink(other.join("b.c"), root.join("link.c")).unwrap();
         symlink("src/a.c", root.join("inner.c")).unwrap();
         let read = |file: &str| excerpt(&frame(file, 1, None), &[&root]);
         assert_eq!(excerpt(&frame("src/a.c", 2, Some(3)), &[&root]).as_deref(), Some("two\n^"));
         assert_eq!(read("inner.c").as_deref(), Some("one"));
         assert_eq!(read(root.join("src/a.c").to_str().unwrap()).as_deref(), Some("one"));
-        for file in ["../other/b.c", "link.c", "src", "binary", "missing", "/etc/passwd", "/dev/zero", ""] {
+        for file in [
+            "../other/b.c",
+            "link.c",
+            "src",
+            "binary.c",
+            "secret.env",
+            "missing",
+            "/etc/passwd",
+            "/dev/zero",
+            "",
+        ] {
             assert_eq!(read(file), None, "{file}");
         }
         assert_eq!(read(other.join("b.c").to_str().unwrap()), None);

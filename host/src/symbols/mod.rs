@@ -39,7 +39,7 @@ use module::Module;
 /// Bytes of frames that are kept, to be found again.
 const KEPT_BYTES_MAX: usize = 32 << 20;
 /// Frames of WebAssembly that are looked at, from the innermost on. A recursion has more, of which none says anything new.
-const STACK_MAX: usize = 64;
+pub(crate) const STACK_MAX: usize = 64;
 
 /// What a module says about its source. Nothing is read before the first question.
 #[derive(Debug)]
@@ -160,6 +160,15 @@ impl Symbols {
         }
         let frames: Vec<&Frame> = frames.iter().flat_map(|frames| frames.iter()).collect();
         culprit(&frames, reported).map(|index| frames[index].clone())
+    }
+
+    /// Whether this is a function that Go compiled, that never returns, and that several call.
+    pub fn is_go_end(&self, function: &str) -> bool {
+        let module = self.module.get_or_init(|| Module::read(&self.wasm));
+        let Some(index) = module.function(function) else { return false };
+        let Some(body) = module.body(index) else { return false };
+        let bytes = self.wasm.get(body.clone()).unwrap_or_default();
+        module.endings.has_callers(index) && endings::is_go_end(bytes, body.start)
     }
 
     fn look_up(&self, known: &mut Known, function: u32, offset: u32) -> Vec<Frame> {

@@ -90,6 +90,12 @@ impl Module {
         self.names.get(function as usize)?.as_deref()
     }
 
+    /// The first function with this name, of those that are not imported.
+    pub(super) fn function(&self, name: &str) -> Option<u32> {
+        let names = self.names.iter().enumerate().skip(self.imported);
+        names.into_iter().find(|(_, known)| known.as_deref() == Some(name)).map(|(index, _)| index as u32)
+    }
+
     /// Where the body of a function lies in the file; none where it is imported.
     pub(super) fn body(&self, function: u32) -> Option<Range<usize>> {
         self.bodies.get((function as usize).checked_sub(self.imported)?).cloned()

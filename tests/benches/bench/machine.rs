@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use spelunk::choice::Chooser;
 use spelunk::coverage::EdgeSet;
-use spelunk::file::STEP_BUDGET_MAX;
+use spelunk::file::{Entry, Image, STEP_BUDGET_MAX};
 use spelunk::machine::{Limits, Machine, PAGE, Program, Selection, Snapshot, on_guest_stack};
 use spelunk::target::Target;
 use spelunk::trace::Action;
@@ -16,19 +16,30 @@ use wasmtime::{Engine, Module};
 /// A machine that has saved its first state, whose rule writes to so many pages of so large a memory, each time
 /// something else.
 fn dirtying(pages: usize, mib: usize) -> Result<(Machine, Snapshot)> {
-    let wat = format!(
-        r#"(module (memory {}) (global $times (mut i32) (i32.const 0))
+    started(&dirtying_wat("", pages, mib))
+}
+
+fn started(wat: &str) -> Result<(Machine, Snapshot)> {
+    saved(&wat::parse_str(wat)?)
+}
+
+fn saved(wasm: &[u8]) -> Result<(Machine, Snapshot)> {
+    let program = Program::load(wasm, Limits::default(), Selection::default())?;
+    let mut machine = Machine::new(Arc::new(program))?;
+    let snapshot = machine.snapshot().context("this module has snapshots")?;
+    Ok((machine, snapshot))
+}
+
+fn dirtying_wat(imports: &str, pages: usize, mib: usize) -> String {
+    format!(
+        r#"(module {imports} (memory {}) (global $times (mut i32) (i32.const 0))
              (func (export "rule:dirty") (local i32)
                (global.set $times (i32.add (global.get $times) (i32.const 1)))
                (loop
                  (i32.store (i32.mul (local.get 0) (i32.const {PAGE})) (global.get $times))
                  (br_if 0 (i32.lt_u (local.tee 0 (i32.add (local.get 0) (i32.const 1))) (i32.const {pages}))))))"#,
         mib << 4
-    );
-    let program = Program::load(&wat::parse_str(wat)?, Limits::default(), Selection::default())?;
-    let mut machine = Machine::new(Arc::new(program))?;
-    let snapshot = machine.snapshot().context("this module has snapshots")?;
-    Ok((machine, snapshot))
+    )
 }
 
 /// The time that restoring takes after the rule was called.
@@ -98,6 +109,39 @@ pub(crate) fn sizes(table: &mut Table) -> Result<()> {
             &format!("{} ns", large.as_nanos()),
             &format!("{} ns of 1 MiB", small.as_nanos()),
             large.as_secs_f64() / small.as_secs_f64(),
+        );
+    }
+    Ok(())
+}
+
+/// Restoring and saving a checkpoint of a guest that has many files and changed none of them, beside one of a guest without
+/// any.
+pub(crate) fn files(table: &mut Table) -> Result<()> {
+    const FILES: usize = 4000;
+    let entries = (0..FILES).map(|file| (format!("d{}/f{file}", file % 50), Entry::File(vec![7; PAGE])));
+    let image = Image { folders: vec!["/".to_string()], entries: entries.collect() };
+    let import = r#"(import "wasi_snapshot_preview1" "sched_yield" (func (result i32)))"#;
+    let with = image.put_into(&wat::parse_str(dirtying_wat(import, 8, 1))?)?;
+    let (mut without, first) = dirtying(8, 1)?;
+    let (mut with, first_with) = saved(&with)?;
+    let times = [restored(table, &mut without, &first), restored(table, &mut with, &first_with)];
+    let save = |machine: &mut Machine, snapshot: &Snapshot| {
+        let mut chooser = Chooser::default();
+        table.middle(|| {
+            machine.step(Action::Rule(0), &mut chooser);
+            let mut saved = None;
+            let took = timed(|| saved = machine.snapshot());
+            machine.restore(snapshot);
+            took
+        })
+    };
+    let saves = [save(&mut without, &first), save(&mut with, &first_with)];
+    for (what, [without, with]) in [("restore", times), ("checkpoint", saves)] {
+        table.cost(
+            &format!("{what}, {FILES} files that did not change"),
+            &format!("{} ns", with.as_nanos()),
+            &format!("{} ns without files", without.as_nanos()),
+            with.as_secs_f64() / without.as_secs_f64(),
         );
     }
     Ok(())

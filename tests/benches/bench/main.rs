@@ -47,6 +47,7 @@ const PARTS: &[(Part, bool)] = &[
     (("large", load::large), false),
     (("restores", machine::restores), true),
     (("sizes", machine::sizes), true),
+    (("files", machine::files), true),
     (("checkpoints", machine::checkpoints), true),
     (("coverage", machine::coverage), true),
     (("programs", machine::programs), true),

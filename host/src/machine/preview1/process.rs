@@ -8,7 +8,7 @@ use wasmtime::{Caller, Trap};
 
 use super::super::host::{Host, Stop, pay};
 use super::super::imports::{choose, mark, memory_of, slice, stop};
-use super::super::system::{Errno, Open, TICK, rights};
+use super::super::system::{Errno, INPUT, Open, TICK, rights};
 use super::descriptors::stdin_left;
 use super::memory::{Call, change, get, put, put_u32, put_u64, system};
 use super::{Done, Fail, WAIT, struck};
@@ -28,18 +28,20 @@ const SUBSCRIPTION: u32 = 48;
 const EVENT: usize = 32;
 
 /// Texts that are copied for a guest, which pays for them.
-fn copied(call: &mut Call<'_>, texts: impl Fn(&Environment) -> Vec<&str>) -> Done<Vec<String>> {
-    let texts = texts(&call.data().environment).into_iter().map(str::to_string).collect::<Vec<_>>();
+fn copied(call: &mut Call<'_>, texts: impl Fn(&Host) -> Vec<String>) -> Done<Vec<String>> {
+    let texts = texts(call.data());
     pay(call, texts.iter().map(|text| text.len() + TEXT_BYTES).sum())?;
     Ok(texts)
 }
 
-fn args(environment: &Environment) -> Vec<&str> {
-    std::iter::once(PROGRAM).chain(environment.args.iter().map(String::as_str)).collect()
+fn args(host: &Host) -> Vec<String> {
+    let path = format!("/{INPUT}");
+    let given = host.environment.args.iter().map(|arg| arg.replace(Environment::FILE, &path));
+    std::iter::once(PROGRAM.to_string()).chain(given).chain(host.step.args.iter().cloned()).collect()
 }
 
-fn vars(environment: &Environment) -> Vec<&str> {
-    environment.vars.iter().map(String::as_str).collect()
+fn vars(host: &Host) -> Vec<String> {
+    host.environment.vars.clone()
 }
 
 /// Writes a list of addresses, and the texts that they are of, each ended by a 0.

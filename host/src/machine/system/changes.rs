@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::State;
+use super::content::Content;
 use super::disk::{Change, Made, blocks};
 use super::errno::{Answer, Errno};
-use super::files::{Ino, Node};
+use super::files::{Ino, Node, ROOT};
+use super::{INPUT, State};
 
 impl State {
     /// Makes a new entry.
@@ -43,6 +44,19 @@ impl State {
         let ino = self.files.remove_directory(directory, name, self.now())?;
         self.changed(Change::Removed { directory, name: name.into(), ino }, directory);
         self.let_go(ino);
+        Ok(())
+    }
+
+    /// Puts bytes into the file that is drawn. It is on the disk from the start.
+    pub(crate) fn put_input(&mut self, bytes: &[u8]) -> Answer<()> {
+        let ino = match self.files.lookup(ROOT, INPUT)? {
+            Some(ino) => ino,
+            None => self.create(ROOT, INPUT, Node::File(Content::default()))?,
+        };
+        self.resize(ino, 0)?;
+        self.write(ino, 0, bytes)?;
+        self.sync(ROOT);
+        self.sync(ino);
         Ok(())
     }
 

@@ -47,6 +47,8 @@ pub(crate) use record::{Input, Part};
 
 /// The directory that no crash strikes.
 const WITNESS: &str = "witness";
+/// The file below `/` that is drawn, where one is.
+pub(crate) const INPUT: &str = "input";
 /// When a run begins: 2025-01-01, in nanoseconds since 1970.
 const EPOCH: u64 = 1_735_689_600_000_000_000;
 /// Nanoseconds that have passed then on the clock that counts from the start.
@@ -96,7 +98,7 @@ impl System {
         let stdin = match &environment.stdin {
             Some(Stdin::Bytes(bytes)) => Some(bytes.clone()),
             Some(Stdin::Drawn) => None,
-            None if is_command => None,
+            None if is_command && !environment.draws_file() => None,
             None => Some(Arc::from([])),
         };
         let mut state = State {
