@@ -82,7 +82,7 @@ pub fn build(example: &str) -> Option<PathBuf> {
     static BUILT: Mutex<Built> = Mutex::new(Built::new());
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     let build = || {
-        let lock = locked(example).unwrap_or_else(|error| panic!("{example}: {error}"));
+        let lock = locked(&example.replace('/', "-")).unwrap_or_else(|error| panic!("{example}: {error}"));
         (run_documented(example).inspect_err(Missing::report).ok(), lock)
     };
     built.entry(example.to_string()).or_insert_with(build).0.clone()

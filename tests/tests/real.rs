@@ -37,6 +37,22 @@ fn sqlite_keeps_what_was_committed() {
 }
 
 #[test]
+fn old_sqlite_takes_null_for_what_is_not_there() {
+    let Some(module) = tools::build("sqlite/old") else { return };
+    on_guest_stack(|| {
+        let (_, story) = first_story(&loaded(&module, Environment::default()), 1);
+        // By which statement it shows is up to the seed.
+        let rules: Vec<&str> = story.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!(rules.len(), 4, "{story}");
+        assert!(
+            ["create_table", "create_index", "insert"].iter().all(|rule| rules.contains(rule)),
+            "{story}"
+        );
+        assert!(story.contains("operator: IsNot"), "{story}");
+    })
+}
+
+#[test]
 fn quickjs_does_what_rust_does() {
     let Some(module) = tools::build("quickjs") else { return };
     on_guest_stack(|| check_clean(&loaded(&module, Environment::default()), 2_000))
@@ -59,8 +75,8 @@ fn multihash_takes_a_code_that_it_does_not_know() {
 fn check_binary(path: &str, arguments: &[&str], runs: u64) {
     let Some(module) = tools::binary(path) else { return };
     on_guest_stack(|| {
-        let arguments = arguments.iter().map(ToString::to_string).collect();
-        check_clean(&loaded(&module, Environment { arguments, ..Environment::default() }), runs);
+        let args = arguments.iter().map(ToString::to_string).collect();
+        check_clean(&loaded(&module, Environment { args, ..Environment::default() }), runs);
     })
 }
 
