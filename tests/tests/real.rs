@@ -59,6 +59,12 @@ fn quickjs_does_what_rust_does() {
 }
 
 #[test]
+fn what_json_of_go_says_fits_together() {
+    let Some(module) = tools::build("json-go") else { return };
+    on_guest_stack(|| check_clean(&loaded(&module, Environment::default()), 1_000))
+}
+
+#[test]
 fn multihash_takes_a_code_that_it_does_not_know() {
     on_guest_stack(|| {
         let (failure, story) = first_story(&program("multihash", &[]), 1);
