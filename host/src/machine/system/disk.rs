@@ -68,15 +68,20 @@ impl Change {
         !matches!(self, Change::Bytes { .. } | Change::Size { .. })
     }
 
+    /// The entries that it changes: their directories and names.
+    fn entries(&self) -> Vec<(Ino, &Arc<str>)> {
+        match self {
+            Change::Made { directory, name, .. }
+            | Change::Linked { directory, name, .. }
+            | Change::Removed { directory, name, .. } => vec![(*directory, name)],
+            Change::Renamed { from, to, .. } => vec![(from.0, &from.1), (to.0, &to.1)],
+            Change::Bytes { .. } | Change::Size { .. } => Vec::new(),
+        }
+    }
+
     /// Whether it changes the entries of a directory.
     fn is_in(&self, directory: Ino) -> bool {
-        match self {
-            Change::Made { directory: at, .. }
-            | Change::Linked { directory: at, .. }
-            | Change::Removed { directory: at, .. } => *at == directory,
-            Change::Renamed { from, to, .. } => from.0 == directory || to.0 == directory,
-            _ => false,
-        }
+        self.entries().iter().any(|(at, _)| *at == directory)
     }
 
     /// Makes the change; nothing where what it needs is not there.
@@ -148,11 +153,22 @@ impl Disk {
         self.pending.push(change);
     }
 
-    /// Writes back the pending changes of which `is_due` says so, in order.
+    /// Writes back the pending changes of which `is_due` says so, and those before them of the same entries, in order.
     fn write_back(&mut self, now: u64, is_due: impl Fn(&Change) -> bool) {
-        let (due, rest) = std::mem::take(&mut self.pending).into_iter().partition(is_due);
+        let mut names = BTreeSet::new();
+        let mut due: Vec<bool> = vec![false; self.pending.len()];
+        for (change, due) in self.pending.iter().zip(&mut due).rev() {
+            let entries = change.entries();
+            // A name cannot be given while the disk has it still for something else.
+            *due = is_due(change) || entries.iter().any(|entry| names.contains(entry));
+            if *due {
+                names.extend(entries);
+            }
+        }
+        let mut due = due.into_iter();
+        let (due, rest): (Vec<Change>, _) =
+            std::mem::take(&mut self.pending).into_iter().partition(|_| due.next() == Some(true));
         self.pending = rest;
-        let due: Vec<Change> = due;
         due.iter().for_each(|change| change.apply(&mut self.files, now));
         // Bytes of a file that is gone are written nowhere.
         let made = self.pending.iter().filter(|change| matches!(change, Change::Made { .. }));
@@ -266,4 +282,71 @@ pub(super) fn blocks(offset: u64, bytes: &[u8]) -> Vec<(u64, Arc<[u8]>)> {
         (at, rest) = (at + now.len() as u64, later);
     }
     blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::{Environment, HostFault, Image};
+    use crate::machine::system::System;
+    use crate::machine::system::files::ROOT;
+
+    /// The content of a file after a crash that keeps nothing of what is pending.
+    fn left(state: &mut State, name: &str) -> Option<Vec<u8>> {
+        state.crash(|_| Ok::<_, ()>(0)).unwrap();
+        let ino = state.files.lookup(ROOT, name).unwrap()?;
+        let content = state.files.content(ino).unwrap();
+        let mut bytes = vec![0; content.size() as usize];
+        content.read(0, &mut bytes);
+        Some(bytes)
+    }
+
+    fn file(state: &mut State, name: &str, bytes: &[u8]) -> Ino {
+        let ino = state.create(ROOT, name, Node::File(Content::default())).unwrap();
+        state.write(ino, 0, bytes).unwrap();
+        state.sync(ino);
+        ino
+    }
+
+    fn check(change: impl FnOnce(&mut State), expected: Option<&[u8]>) {
+        let environment = Environment { faults: vec![HostFault::Crash], ..Environment::default() };
+        let mut system = System::new(&environment, &Image::default(), false).unwrap();
+        let state = system.change();
+        change(state);
+        assert_eq!(left(state, "a").as_deref(), expected);
+    }
+
+    #[test]
+    fn a_synced_file_keeps_a_name_that_another_had() {
+        let removed = |state: &mut State| {
+            file(state, "a", b"old");
+            state.unlink(ROOT, "a").unwrap();
+        };
+        check(removed, Some(b"old"));
+        let made_again = |state: &mut State| {
+            removed(state);
+            file(state, "a", b"new");
+        };
+        check(made_again, Some(b"new"));
+        // The name is there, and a sync of the directory takes nothing from it.
+        check(|state| (made_again(state), state.sync(ROOT)).0, Some(b"new"));
+        let renamed = |state: &mut State| {
+            file(state, "a", b"old");
+            state.rename((ROOT, "a"), (ROOT, "b")).unwrap();
+            file(state, "a", b"new");
+        };
+        check(renamed, Some(b"new"));
+    }
+
+    #[test]
+    fn what_a_sync_is_not_of_stays_pending() {
+        check(
+            |state| {
+                file(state, "a", b"old");
+                state.unlink(ROOT, "a").unwrap();
+                file(state, "b", b"");
+            },
+            Some(b"old"),
+        );
+    }
 }

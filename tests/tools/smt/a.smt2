@@ -1,0 +1,5 @@
+(set-logic QF_BV)
+(declare-fun a () (_ BitVec 8))
+(assert (= (bvadd a #x01) #x00))
+(check-sat)
+(get-model)
