@@ -1,8 +1,9 @@
 //! The functions of a guest that the machine calls.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
+use super::emscripten::Main;
 use super::exports::{Exports, INITIALIZE, INPUT, START};
 use super::host::{Host, Stop};
 use super::imports::{stop, write};
@@ -27,6 +28,8 @@ pub(super) enum Call {
         func: TypedFunc<(u32, u32), i32>,
         room: Room,
     },
+    /// A program as C knows it, which returns what it ends with.
+    Main(Main),
     /// Takes the addresses of the number and the list of the arguments of a program; there are none.
     Initialize {
         func: TypedFunc<(u32, u32), i32>,
@@ -119,7 +122,10 @@ impl Calls {
         for name in &exports.fault_exports {
             faults.push(instance.get_typed_func(&mut *store, name).map_err(engine_error)?);
         }
-        let mut call = |name: &String| Call::new(&instance, store, name, room);
+        let mut call = |name: &String| match &exports.main {
+            Some(main) if main == name => Call::main(&instance, store, name),
+            _ => Call::new(&instance, store, name, room),
+        };
         let mut guards = Vec::new();
         for (rule, name) in &exports.preconditions {
             guards.push((*rule, call(name)?));
@@ -165,11 +171,20 @@ impl Call {
         Ok(Call::General { func, args, results })
     }
 
+    fn main(instance: &Instance, store: &mut Store<Host>, name: &str) -> Result<Call> {
+        let main = Main::of(instance, store, name);
+        main.map(Call::Main).ok_or_else(|| anyhow!("the instrumented module lost its export `{name}`"))
+    }
+
     /// Calls the function; its result where it returns one `i32`.
     pub(super) fn call(&mut self, store: &mut Store<Host>) -> wasmtime::Result<Option<i32>> {
         match self {
             Call::Plain(func) => func.call(store, ()).map(|()| None),
             Call::Start(func) => match func.call(store, ()) {
+                Err(error) if matches!(error.downcast_ref(), Some(Stop::Exit(0))) => Ok(None),
+                ended => ended.map(|()| None),
+            },
+            Call::Main(main) => match main.call(store) {
                 Err(error) if matches!(error.downcast_ref(), Some(Stop::Exit(0))) => Ok(None),
                 ended => ended.map(|()| None),
             },

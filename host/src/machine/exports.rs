@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail};
 use wasmtime::{ExternType, FuncType, Module, ValType};
 
+use super::emscripten::names;
 use super::imports::MODULE;
 use super::link::{drawn_kind, shown};
 use crate::choice::Kind;
@@ -34,8 +35,10 @@ pub(crate) struct Exports {
     pub(crate) is_function: bool,
     /// That function is [`INPUT`].
     pub(crate) takes_input: bool,
-    /// That function is [`START`].
+    /// That function is [`START`], or what Emscripten calls so.
     pub(crate) is_command: bool,
+    /// The export that is a program as C knows it.
+    pub(crate) main: Option<String>,
 }
 
 /// What is known while exports are sorted.
@@ -49,8 +52,11 @@ struct Sorting<'a> {
     guards: Vec<(&'a str, &'a String)>,
     /// Functions that the guest may be alone, and what is drawn for them.
     alone: Vec<(&'a String, Vec<Kind>)>,
-    /// [`START`].
+    /// [`START`], or what Emscripten calls so.
     start: Option<&'a String>,
+    /// What Emscripten's modules have called before everything else, in this order.
+    before: [Option<&'a String>; 2],
+    is_emscripten: bool,
     /// Functions whose names say nothing.
     plain: Vec<(&'a String, &'a FuncType)>,
 }
@@ -64,6 +70,17 @@ pub(super) const INPUT: &str = "LLVMFuzzerTestOneInput";
 pub(super) const START: &str = "_start";
 /// What such a target may have called once before.
 pub(super) const INITIALIZE: &str = "LLVMFuzzerInitialize";
+
+impl<'a> Sorting<'a> {
+    /// What readies a module of Emscripten, or is all of a program.
+    fn ready(&mut self, export: &'a String) {
+        match &**export {
+            names::RELOCATE => self.before[0] = Some(export),
+            names::CONSTRUCT => self.before[1] = Some(export),
+            _ => self.start = self.start.or(Some(export)),
+        }
+    }
+}
 
 const KINDS: [&str; 4] = ["rule", "precondition", "invariant", "fault"];
 
@@ -83,27 +100,29 @@ impl Exports {
             .collect();
         let mut exports = Exports::default();
         let mut sorting = Sorting {
+            is_emscripten: names::is_emscripten(module),
             hands_over_state: module.imports().any(|i| (i.module(), i.name()) == (MODULE, "state")),
             input_bytes_max,
             ..Sorting::default()
         };
         for (export, ty) in &functions {
+            let of_emscripten =
+                sorting.is_emscripten && (names::is_start(export) || names::is_main(export, ty));
+            let readies = of_emscripten || [START, INITIALIZE, "_initialize"].contains(&&**export);
             // With one function to call, others are called only to ready it.
             match entry {
-                Some(entry) if entry == export && ![INPUT, START].contains(&entry) => {
+                Some(entry) if entry == export && ![INPUT, START].contains(&entry) && !of_emscripten => {
                     sorting.alone.push((export, params_of(export, ty)?));
                 }
-                Some(entry)
-                    if entry != export && ![START, INITIALIZE, "_initialize"].contains(&&**export) => {}
+                Some(entry) if entry != export && !readies => {}
+                _ if of_emscripten => sorting.ready(export),
                 _ => exports.sort(&mut sorting, export, ty)?,
             }
         }
         exports.add_start(&mut sorting, entry);
+        exports.add_before(sorting.before, sorting.start);
         exports.add_function(sorting.alone)?;
-        if exports.rules.is_empty() {
-            let plain = sorting.plain.iter().filter(|(name, ty)| !name.starts_with("__") && is_numeric(ty));
-            plain.for_each(|(export, ty)| exports.add_rule(export, export, ty));
-        }
+        exports.add_plain(&sorting.plain, sorting.is_emscripten);
         match entry {
             _ if !exports.rules.is_empty() => {}
             Some(entry) => bail!("the module exports no function `{entry}`, which --entry names"),
@@ -154,6 +173,7 @@ impl Exports {
     /// A program from its start to its end is all there is, where nothing else is to be called.
     fn add_start(&mut self, sorting: &mut Sorting<'_>, entry: Option<&str>) {
         let Some(start) = sorting.start else { return };
+        self.main = (start != START).then(|| start.clone());
         if sorting.alone.is_empty() && self.rules.is_empty() && entry.is_none_or(|entry| entry == start) {
             self.is_command = true;
             sorting.alone.push((start, Vec::new()));
@@ -161,6 +181,14 @@ impl Exports {
             // It readies the program, as `_initialize` does where there is that.
             self.setup.insert(0, start.clone());
         }
+    }
+
+    /// Has a module of Emscripten readied before anything else is called, where it does not do that itself.
+    fn add_before(&mut self, [relocate, construct]: [Option<&String>; 2], start: Option<&String>) {
+        let constructs = |name: &String| name == "_initialize" || name == START;
+        let is_done = self.setup.iter().any(constructs) || start.is_some_and(constructs);
+        let before = relocate.into_iter().chain(construct.filter(|_| !is_done));
+        self.setup.splice(0..0, before.cloned());
     }
 
     /// Whether a run starts with a setup step: where something is to be called, or held of the state that runs start from.
@@ -177,6 +205,21 @@ impl Exports {
     /// Whether there is a setup step only for the invariants to be checked in.
     pub(crate) fn implies_setup(&self) -> bool {
         self.setup.is_empty() && !self.invariants.is_empty()
+    }
+
+    /// Functions whose names say nothing are rules where there are no others, but for those that are the toolchain's own. To
+    /// reserve memory and give it back is one only where there is nothing else.
+    fn add_plain(&mut self, plain: &[(&String, &FuncType)], is_emscripten: bool) {
+        let is_own = |name: &str| name.starts_with("__") || is_emscripten && names::is_internal(name);
+        let (allocators, plain): (Vec<_>, Vec<_>) = plain
+            .iter()
+            .filter(|(name, ty)| !is_own(name) && is_numeric(ty))
+            .partition(|(name, _)| names::is_allocator(name));
+        for functions in [plain, allocators] {
+            if self.rules.is_empty() {
+                functions.iter().for_each(|(export, ty)| self.add_rule(export, export, ty));
+            }
+        }
     }
 
     fn add_rule(&mut self, name: &str, export: &str, ty: &FuncType) {

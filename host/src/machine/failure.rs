@@ -89,6 +89,10 @@ pub(super) fn outcome(
             let place = failure.place.clone().or_else(|| place(program, &error));
             Failure { place, ..failure.clone() }
         }
+        Some(Stop::Thrown(what)) => {
+            let (kind, message) = (FailureKind::Panic, what.clone());
+            Failure { kind, subject: None, message, place: place(program, &error) }
+        }
         None => trapped(program, state, stderr, &error, phase),
     };
     Outcome::Fail(Box::new(within(program, failure, phase)))

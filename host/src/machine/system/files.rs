@@ -34,6 +34,8 @@ pub(crate) struct Inode {
     pub(crate) times: Times,
     /// Entries that refer to it.
     pub(crate) links: u32,
+    /// Who may do what, as POSIX numbers it; the faces of WASI do not look at it.
+    pub(crate) mode: u16,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -72,7 +74,7 @@ impl Files {
     /// An empty `/`, for so many bytes.
     pub(crate) fn new(bytes_max: u64, now: u64) -> Files {
         let node = Node::Directory { entries: BTreeMap::new(), parent: ROOT };
-        let root = Inode { node, times: Times::at(now), links: 1 };
+        let root = Inode { node, times: Times::at(now), links: 1, mode: 0o777 };
         let inodes = BTreeMap::from([(ROOT, Arc::new(root))]);
         Files { inodes, free: ROOT + 1, bytes: INODE_BYTES, bytes_max }
     }
@@ -178,7 +180,8 @@ impl Files {
         }
         let target = if let Node::Link(target) = &node { target.len() as u64 } else { 0 };
         self.charge(INODE_BYTES + ENTRY_BYTES + name.len() as u64 + target)?;
-        self.inodes.insert(ino, Arc::new(Inode { node, times: Times::at(now), links: 1 }));
+        let mode = if matches!(node, Node::File(_)) { 0o666 } else { 0o777 };
+        self.inodes.insert(ino, Arc::new(Inode { node, times: Times::at(now), links: 1, mode }));
         while self.inodes.contains_key(&self.free) {
             self.free += 1;
         }
@@ -365,6 +368,11 @@ impl Files {
             Node::File(content) => content,
             _ => unreachable!("the caller looked at its content"),
         }
+    }
+
+    pub(crate) fn set_mode(&mut self, ino: Ino, mode: u16, now: u64) {
+        let inode = self.get_mut(ino);
+        (inode.mode, inode.times.changed) = (mode & 0o7777, now);
     }
 
     pub(crate) fn set_times(&mut self, ino: Ino, times: Times) {

@@ -10,6 +10,7 @@
 //! | `changes`, `disk` | changes of files, and what a crash leaves of them |
 //! | `paths` | from a path to a file |
 //! | `descriptors`, `rights` | what is open, and what may be done with it |
+//! | `process` | the working directory, and what else Emscripten's modules have |
 //! | `image` | the files that a run begins with |
 //! | `record` | hashes, and the form in which a snapshot is stored |
 
@@ -21,6 +22,7 @@ mod errno;
 mod files;
 mod image;
 mod paths;
+mod process;
 mod record;
 pub(crate) mod rights;
 
@@ -34,14 +36,16 @@ use serde::{Deserialize, Serialize};
 use super::pages::Held;
 use crate::file::{Environment, HostFault, Image, Stdin};
 use disk::Disk;
-use files::Files;
+pub(crate) use files::Files;
 
 pub(crate) use content::Content;
 pub(crate) use descriptors::{APPEND, Descriptor, FLAGS, Open};
 pub(crate) use disk::Kept;
 pub(crate) use errno::{Answer, Errno};
-pub(crate) use files::{Inode, Node, TARGET_MAX, Times};
+pub(crate) use files::{Inode, Node, ROOT, TARGET_MAX, Times};
 pub(crate) use paths::{Place, resolve};
+use process::Process;
+pub(crate) use process::{DIRECTORY_MAX, Exceptions};
 pub(crate) use record::Part;
 
 /// The directory that no crash strikes.
@@ -96,6 +100,7 @@ pub(crate) struct State {
     pub(crate) stdin: Option<Arc<[u8]>>,
     /// How much of it was read.
     pub(crate) stdin_at: u64,
+    pub(crate) process: Process,
 }
 
 impl System {
@@ -119,6 +124,7 @@ impl System {
                 None => Some(Arc::from([])),
             },
             stdin_at: 0,
+            process: Process::default(),
         };
         for (fd, (open, rights)) in (0..).zip([
             (Open::Stdin, rights::INPUT),
