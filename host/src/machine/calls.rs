@@ -3,7 +3,8 @@
 use anyhow::{Result, anyhow, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
-use super::emscripten::Main;
+use super::emscripten::names;
+use super::emscripten::{Main, Stack};
 use super::exports::{Exports, INITIALIZE, INPUT, START};
 use super::host::{Host, Stop};
 use super::imports::{stop, write};
@@ -30,6 +31,8 @@ pub(super) enum Call {
     },
     /// A program as C knows it, which returns what it ends with.
     Main(Main),
+    /// Tells a module that checks the bounds of its stack where they are.
+    Stack(Stack),
     /// Takes the addresses of the number and the list of the arguments of a program; there are none.
     Initialize {
         func: TypedFunc<(u32, u32), i32>,
@@ -156,6 +159,11 @@ impl Call {
                 Call::Initialize { func, room }
             });
         }
+        if name == names::SET_STACK
+            && let Some(stack) = Stack::of(instance, store, name)
+        {
+            return Ok(Call::Stack(stack));
+        }
         if name == START {
             return Ok(Call::Start(func.typed(&*store).map_err(engine_error)?));
         }
@@ -188,6 +196,7 @@ impl Call {
                 Err(error) if matches!(error.downcast_ref(), Some(Stop::Exit(0))) => Ok(None),
                 ended => ended.map(|()| None),
             },
+            Call::Stack(stack) => stack.call(store).map(|()| None),
             Call::Checked(func) => func.call(store, ()).map(Some),
             Call::General { func, args, results } => {
                 for arg in args.iter_mut() {

@@ -55,7 +55,7 @@ struct Sorting<'a> {
     /// [`START`], or what Emscripten calls so.
     start: Option<&'a String>,
     /// What Emscripten's modules have called before everything else, in this order.
-    before: [Option<&'a String>; 2],
+    before: [Option<&'a String>; names::STARTS.len()],
     is_emscripten: bool,
     /// Functions whose names say nothing.
     plain: Vec<(&'a String, &'a FuncType)>,
@@ -72,12 +72,17 @@ pub(super) const START: &str = "_start";
 pub(super) const INITIALIZE: &str = "LLVMFuzzerInitialize";
 
 impl<'a> Sorting<'a> {
+    /// Functions whose names say nothing, and that are not the toolchain's own.
+    fn candidates(&self) -> impl Iterator<Item = &(&'a String, &'a FuncType)> {
+        let is_own = |name: &str| name.starts_with("__") || self.is_emscripten && names::is_internal(name);
+        self.plain.iter().filter(move |(name, ty)| !is_own(name) && is_numeric(ty))
+    }
+
     /// What readies a module of Emscripten, or is all of a program.
     fn ready(&mut self, export: &'a String) {
-        match &**export {
-            names::RELOCATE => self.before[0] = Some(export),
-            names::CONSTRUCT => self.before[1] = Some(export),
-            _ => self.start = self.start.or(Some(export)),
+        match names::STARTS.iter().position(|name| name == export) {
+            Some(place) => self.before[place] = Some(export),
+            None => self.start = self.start.or(Some(export)),
         }
     }
 }
@@ -121,8 +126,8 @@ impl Exports {
         }
         exports.add_start(&mut sorting, entry);
         exports.add_before(sorting.before, sorting.start);
-        exports.add_function(sorting.alone)?;
-        exports.add_plain(&sorting.plain, sorting.is_emscripten);
+        exports.add_function(std::mem::take(&mut sorting.alone))?;
+        exports.add_plain(&sorting);
         match entry {
             _ if !exports.rules.is_empty() => {}
             Some(entry) => bail!("the module exports no function `{entry}`, which --entry names"),
@@ -174,7 +179,10 @@ impl Exports {
     fn add_start(&mut self, sorting: &mut Sorting<'_>, entry: Option<&str>) {
         let Some(start) = sorting.start else { return };
         self.main = (start != START).then(|| start.clone());
-        if sorting.alone.is_empty() && self.rules.is_empty() && entry.is_none_or(|entry| entry == start) {
+        // What Emscripten calls so may be there only to ready the functions that are called.
+        let has_others = self.main.is_some() && entry.is_none() && sorting.candidates().next().is_some();
+        let is_alone = sorting.alone.is_empty() && self.rules.is_empty() && !has_others;
+        if is_alone && entry.is_none_or(|entry| entry == start) {
             self.is_command = true;
             sorting.alone.push((start, Vec::new()));
         } else if !self.setup.iter().any(|name| name == "_initialize") {
@@ -184,10 +192,10 @@ impl Exports {
     }
 
     /// Has a module of Emscripten readied before anything else is called, where it does not do that itself.
-    fn add_before(&mut self, [relocate, construct]: [Option<&String>; 2], start: Option<&String>) {
+    fn add_before(&mut self, before: [Option<&String>; names::STARTS.len()], start: Option<&String>) {
         let constructs = |name: &String| name == "_initialize" || name == START;
         let is_done = self.setup.iter().any(constructs) || start.is_some_and(constructs);
-        let before = relocate.into_iter().chain(construct.filter(|_| !is_done));
+        let before = before.into_iter().flatten().filter(|name| !is_done || *name != names::CONSTRUCT);
         self.setup.splice(0..0, before.cloned());
     }
 
@@ -209,12 +217,9 @@ impl Exports {
 
     /// Functions whose names say nothing are rules where there are no others, but for those that are the toolchain's own. To
     /// reserve memory and give it back is one only where there is nothing else.
-    fn add_plain(&mut self, plain: &[(&String, &FuncType)], is_emscripten: bool) {
-        let is_own = |name: &str| name.starts_with("__") || is_emscripten && names::is_internal(name);
-        let (allocators, plain): (Vec<_>, Vec<_>) = plain
-            .iter()
-            .filter(|(name, ty)| !is_own(name) && is_numeric(ty))
-            .partition(|(name, _)| names::is_allocator(name));
+    fn add_plain(&mut self, sorting: &Sorting<'_>) {
+        let (allocators, plain): (Vec<_>, Vec<_>) =
+            sorting.candidates().partition(|(name, _)| names::is_allocator(name));
         for functions in [plain, allocators] {
             if self.rules.is_empty() {
                 functions.iter().for_each(|(export, ty)| self.add_rule(export, export, ty));
@@ -377,6 +382,20 @@ mod tests {
                (func (export "take") (param externref)) (func (export "fault_handler") (param i64))"#,
             r#"["add", "fault_handler"] [] [] [] [] None"#,
         );
+    }
+
+    #[test]
+    fn what_readies_a_module_of_emscripten_is_no_rule() {
+        let rest = r#"(func (export "main") (param i32 i32) (result i32) (i32.const 0)) (func (export "stackAlloc") (param i32))
+            (func (export "malloc") (param i32)) (func (export "__wasm_call_ctors")) (func (export "__wasm_apply_data_relocs"))"#;
+        let before = r#""__wasm_apply_data_relocs", "__wasm_call_ctors""#;
+        check(rest, &format!(r#"["main"] [] [] [] [{before}] None"#));
+        let rest = format!(r#"(func (export "add") (param i32)) {rest}"#);
+        check(&rest, &format!(r#"["add"] [] [] [] [{before}, "main"] None"#));
+        check_entry(&rest, Some("add"), &format!(r#"["add"] [] [] [] [{before}, "main"] None"#));
+        check_entry(&rest, Some("main"), &format!(r#"["main"] [] [] [] [{before}] None"#));
+        check(r#"(func (export "malloc") (param i32)) (func (export "f"))"#, r#"["f"] [] [] [] [] None"#);
+        check(r#"(func (export "malloc") (param i32))"#, r#"["malloc"] [] [] [] [] None"#);
     }
 
     #[test]

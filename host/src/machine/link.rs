@@ -28,10 +28,16 @@ pub(crate) fn link(
     define(linker).and_then(|()| preview1::define(linker)).map_err(|e| anyhow::anyhow!("{e:#}"))?;
     let mut unknown = Vec::new();
     for import in module.imports() {
+        let (from, name) = known_as(&import);
         if is_provided(linker, store, &import) {
+            let wasi = linker.get_by_import(&mut *store, &import).and_then(Extern::into_func);
+            if from == preview1::MODULE
+                && let Some(func) = wasi.and_then(|wasi| emscripten::in_place_of(store, module, name, wasi))
+            {
+                define_one(linker, store, &import, func)?;
+            }
             continue;
         }
-        let (from, name) = known_as(&import);
         if let Some(item) = answer(linker, store, module, &import, dynamic) {
             item.map_or(Ok(()), |item| define_one(linker, store, &import, item))?;
             continue;

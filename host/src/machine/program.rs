@@ -13,6 +13,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::cache::{Cache, Key};
 use super::data::Data;
 use super::emscripten::linking::{self, Dynamic};
+use super::emscripten::names;
 use super::exports::Exports;
 use super::host::Host;
 use super::imports::MODULE;
@@ -65,7 +66,8 @@ impl World {
         // Whatever it is called, a function that is not of Spelunk may be one of a system's.
         let imports_system =
             module.imports().any(|import| import.module() != MODULE && import.ty().func().is_some());
-        let system = imports_system.then(|| System::new(environment, image, is_command)).transpose()?;
+        let image = names::with_folders(image, module);
+        let system = imports_system.then(|| System::new(environment, &image, is_command)).transpose()?;
         Ok(World { environment: Arc::new(environment.clone()), system })
     }
 }

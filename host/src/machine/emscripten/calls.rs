@@ -109,16 +109,19 @@ pub(super) fn get(call: &mut Call<'_>, name: &str, args: &[u32]) -> Answer<u32> 
     Ok(result[0].i32().unwrap_or(0) as u32)
 }
 
-/// Makes a call into the guest for the guest. It counts as one of the calls that nest, and pays as one, since no code of the
-/// guest's counts it.
+/// A call through the host counts as so many that nest: it takes as much of the native stack.
+const LEVELS: u32 = 2;
+
+/// Makes a call into the guest for the guest. It counts among the calls that nest, and pays, since no code of the guest's
+/// counts it.
 pub(super) fn within<T>(
     call: &mut Call<'_>,
     f: impl FnOnce(&mut Caller<'_, Host>) -> Answer<T>,
 ) -> Answer<T> {
     pay(call, CALL_BYTES)?;
     let depth = depth_of(call);
-    set_depth(call, depth.saturating_add(1));
-    if call.data().guest.private.is_some() && depth >= call.data().guest.depth_max {
+    set_depth(call, depth.saturating_add(LEVELS));
+    if call.data().guest.private.is_some() && depth.saturating_add(LEVELS) > call.data().guest.depth_max {
         return Err(Trap::UnreachableCodeReached.into());
     }
     let result = f(call)?;

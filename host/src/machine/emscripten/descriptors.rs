@@ -79,7 +79,7 @@ pub(super) fn fcntl64(call: &mut Call<'_>, fd: u32, command: u32, more: u32) -> 
     match command {
         DUPLICATE | DUPLICATE_AND_CLOSE => {
             let least = get_u32(call, more)?;
-            if (least as i32) < 0 {
+            if least >= NUMBERS {
                 return Err(Errno::Inval.into());
             }
             duplicate(call, fd, least)
@@ -119,6 +119,9 @@ pub(super) fn dup(call: &mut Call<'_>, fd: u32) -> Done<i32> {
     duplicate(call, fd, 0)
 }
 
+/// Numbers that descriptors may be given are below this.
+const NUMBERS: u32 = 4096;
+
 /// Opens once more what a descriptor stands for, under the lowest free number from `least` on. Two descriptors of one file would
 /// share where the next read begins, which they cannot here.
 fn duplicate(call: &mut Call<'_>, fd: u32, least: u32) -> Done<i32> {
@@ -128,7 +131,7 @@ fn duplicate(call: &mut Call<'_>, fd: u32, least: u32) -> Done<i32> {
     }
     system(call).may_open()?;
     let taken = &system(call).descriptors;
-    let Some(free) = (least..=i32::MAX as u32).find(|fd| !taken.contains_key(fd)) else {
+    let Some(free) = (least..NUMBERS).find(|fd| !taken.contains_key(fd)) else {
         return Err(Errno::Mfile.into());
     };
     let system = change(call);
@@ -136,9 +139,6 @@ fn duplicate(call: &mut Call<'_>, fd: u32, least: u32) -> Done<i32> {
     system.process.listings.remove(&free);
     Ok(free as i32)
 }
-
-/// Numbers that descriptors may have are below this.
-const NUMBERS: u32 = 4096;
 
 pub(super) fn dup3(call: &mut Call<'_>, fd: u32, to: u32, _flags: u32) -> Done<i32> {
     let descriptor = system(call).descriptor(fd)?.clone();
@@ -215,7 +215,7 @@ pub(super) fn getdents64(call: &mut Call<'_>, fd: u32, out: u32, room: u32) -> D
     if bytes.is_empty() && room as usize >= ENTRY {
         return Ok(0);
     }
-    change(call).process.listings.insert(fd, next);
+    set_listing(call, fd, next);
     Ok(bytes.len() as i32)
 }
 
@@ -256,12 +256,15 @@ pub(super) fn seek_listing(call: &mut Call<'_>, fd: u32, offset: i64, whence: u3
         _ => None,
     };
     let Some(to) = to else { return Some(Err(Errno::Inval.into())) };
-    let listings = &mut change(call).process.listings;
-    match to {
-        0 => drop(listings.remove(&fd)),
-        to => drop(listings.insert(fd, to)),
-    }
+    set_listing(call, fd, to);
     Some(Ok(to))
+}
+
+/// Remembers where a listing goes on. What is known of descriptors that were closed is forgotten.
+fn set_listing(call: &mut Call<'_>, fd: u32, place: u64) {
+    let State { process, descriptors, .. } = change(call);
+    process.listings.insert(fd, place);
+    process.listings.retain(|fd, place| *place > 0 && descriptors.contains_key(fd));
 }
 
 /// Bytes of what is waited for, and events.

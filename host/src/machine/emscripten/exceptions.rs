@@ -5,7 +5,7 @@ use wasmtime::{Func, FuncType, Module, Store, Val, ValType};
 use super::super::host::Host;
 use super::super::imports::stop;
 use super::super::preview1::Done;
-use super::super::system::Exceptions;
+use super::super::system::{CAUGHT_MAX, Exceptions};
 use super::calls::{exports_any, get, give, paid, throw};
 use super::memory::{Call, get_u32, put, put_u32};
 use super::{change, system};
@@ -21,8 +21,6 @@ const DESTRUCTOR: u32 = 8;
 const IS_CAUGHT: u32 = 12;
 const IS_RETHROWN: u32 = 13;
 const ADJUSTED: u32 = 16;
-/// Exceptions that may be handled at a time.
-const CAUGHT_MAX: usize = 10_000;
 
 /// Exports that count who refers to an exception, and say where it is and who can catch it.
 const COUNT_UP: &str = "__cxa_increment_exception_refcount";

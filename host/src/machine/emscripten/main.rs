@@ -1,4 +1,4 @@
-//! A program as C knows it: a function that takes its arguments and returns what it ends with.
+//! How a module starts: its stack, and a program as C knows it, which takes its arguments and returns what it ends with.
 
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
@@ -55,5 +55,29 @@ impl Main {
         let list_at = reserve.call(&mut *store, list.len() as u32)?;
         write(store, list_at, &list)?;
         Ok(vec![Val::I32(places.len() as i32), Val::I32(list_at as i32)])
+    }
+}
+
+/// What checks the bounds of the stack, to be told them.
+pub(crate) struct Stack {
+    set: TypedFunc<(u32, u32), ()>,
+    /// What says where the stack ends, which is its lowest address, and where it begins.
+    bounds: Option<[TypedFunc<(), u32>; 2]>,
+}
+
+impl Stack {
+    /// The export with this name.
+    pub(crate) fn of(instance: &Instance, store: &mut Store<Host>, name: &str) -> Option<Stack> {
+        let set = instance.get_typed_func(&mut *store, name).ok()?;
+        let mut bound = |name: &str| instance.get_typed_func(&mut *store, name).ok();
+        let bounds = bound("emscripten_stack_get_end").zip(bound("emscripten_stack_get_base"));
+        Some(Stack { set, bounds: bounds.map(|(end, base)| [end, base]) })
+    }
+
+    /// Tells it. A module that does not say where its stack is keeps what it has.
+    pub(crate) fn call(&self, store: &mut Store<Host>) -> wasmtime::Result<()> {
+        let Some([end, base]) = &self.bounds else { return Ok(()) };
+        let (end, base) = (end.call(&mut *store, ())?, base.call(&mut *store, ())?);
+        self.set.call(store, (base, end))
     }
 }

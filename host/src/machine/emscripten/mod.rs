@@ -32,7 +32,7 @@ mod time;
 use wasmtime::{Caller, Func, FuncType, Module, Store, Val, ValType};
 
 pub(super) use basics::{clock, random};
-pub(super) use main::Main;
+pub(super) use main::{Main, Stack};
 
 use super::host::{Host, pay};
 use super::preview1::{Done, Fail};
@@ -190,6 +190,23 @@ pub(super) fn fitted(store: &mut Store<Host>, func: Func, wanted: &FuncType) -> 
         Ok(())
     };
     Some(Func::new(store, wanted.clone(), adapted))
+}
+
+/// A function of WASI that has more to do in a module of Emscripten: its directories are listed from a place that can be set.
+pub(super) fn in_place_of(store: &mut Store<Host>, module: &Module, name: &str, wasi: Func) -> Option<Func> {
+    let lists = module.imports().any(|import| names::known_as(&import).1 == "__syscall_getdents64");
+    let seek =
+        wasi.typed::<(u32, i64, u32, u32), u32>(&*store).ok().filter(|_| name == "fd_seek" && lists)?;
+    let seeking = move |mut call: Caller<'_, Host>, fd: u32, offset: i64, whence: u32, out: u32| {
+        let listed = descriptors::seek_listing(&mut call, fd, offset, whence);
+        let Some(listed) = listed else { return seek.call(&mut call, (fd, offset, whence, out)) };
+        match listed.and_then(|place| memory::put(&mut call, out, &place.to_le_bytes())) {
+            Ok(()) => Ok(0),
+            Err(Fail::Errno(errno)) => Ok(errno as u32),
+            Err(Fail::Stop(error)) => Err(error),
+        }
+    };
+    Some(Func::wrap(store, seeking))
 }
 
 /// The virtual system, to be looked at.

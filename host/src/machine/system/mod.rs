@@ -45,7 +45,7 @@ pub(crate) use errno::{Answer, Errno};
 pub(crate) use files::{Inode, Node, ROOT, TARGET_MAX, Times};
 pub(crate) use paths::{Place, resolve};
 use process::Process;
-pub(crate) use process::{DIRECTORY_MAX, Exceptions};
+pub(crate) use process::{CAUGHT_MAX, DIRECTORY_MAX, Exceptions};
 pub(crate) use record::Part;
 
 /// The directory that no crash strikes.

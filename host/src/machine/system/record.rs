@@ -30,7 +30,7 @@ impl System {
     pub(crate) fn count(&self) {
         self.0.held.get_or_init(|| {
             let inodes = self.get().files.len() + self.get().descriptors.len();
-            Held::new(size_of::<Shared>() + inodes * HELD_BYTES)
+            Held::new(size_of::<Shared>() + inodes * HELD_BYTES + self.get().process.held_bytes())
         });
     }
 
