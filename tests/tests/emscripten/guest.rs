@@ -1,7 +1,6 @@
 //! Guests that make a list of calls, and what the glue of Emscripten answers to the same.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -157,75 +156,66 @@ module.exports({ locateFile: (name) => path.join(path.dirname(input.glue), name)
 
 /// A guest that makes the calls, and ends itself with the number of the first that is answered otherwise.
 fn guest(room: &[u8], calls: &[Call], answers: &Answers) -> String {
-    let mut text = String::from("(module\n");
     let mut names: Vec<&str> = calls.iter().map(|call| call.name).collect();
     names.sort_unstable();
     names.dedup();
-    for name in names {
-        let module = if name.starts_with("fd_") { "wasi_snapshot_preview1" } else { "env" };
-        let (params, result) = type_of(name);
-        let list =
-            |types: &str| types.chars().map(|ty| if ty == 'l' { "i64 " } else { "i32 " }).collect::<String>();
-        let (params, result) = (list(params), list(result));
-        writeln!(text, r#"(import "{module}" "{name}" (func ${name} (param {params}) (result {result})))"#)
-            .unwrap();
-    }
+    let imports: String = names.into_iter().map(import).collect();
     let bytes: String = room.iter().map(|byte| format!("\\{byte:02x}")).collect();
-    writeln!(
-        text,
-        r#"(import "env" "exit" (func $exit (param i32))) (memory (export "memory") 8)
+    let steps = calls.iter().zip(answers).enumerate();
+    let steps: String = steps.map(|(index, (call, answer))| step(index as u32, call, answer)).collect();
+    format!(
+        r#"(module {imports}
+        (import "env" "exit" (func $exit (param i32))) (memory (export "memory") 8)
         (data (i32.const {ROOM}) "{bytes}") (global $top (mut i32) (i32.const 0x60000))
         (func (export "emscripten_builtin_memalign") (param $align i32) (param $len i32) (result i32)
             (global.get $top) (global.set $top (i32.add (global.get $top) (local.get $len))))
         (func $same (param i32 i32 i32)
             (if (i32.ne (local.get 0) (local.get 1)) (then (call $exit (local.get 2)))))
-        (func (export "check")"#
+        (func (export "check") {steps}))"#
     )
-    .unwrap();
-    for (index, (call, (number, bytes))) in calls.iter().zip(answers).enumerate() {
-        let (params, result) = type_of(call.name);
-        let args = call.args.iter().zip(params.chars()).map(|(arg, ty)| {
-            let ty = if ty == 'l' { "i64" } else { "i32" };
-            match arg {
-                Arg::Number(number) => format!("({ty}.const {number})"),
-                Arg::At(at) => format!("({ty}.const {})", ROOM + at),
-                Arg::Result(of) => format!("({ty}.load (i32.const {}))", RESULTS + 4 * *of as u32),
-            }
-        });
-        let made = format!("(call ${} {})", call.name, args.collect::<Vec<_>>().join(" "));
-        let at = RESULTS + 4 * index as u32;
-        match result {
-            "" => writeln!(text, "{made}").unwrap(),
-            _ => writeln!(text, "(i32.store (i32.const {at}) {made})").unwrap(),
+}
+
+fn import(name: &str) -> String {
+    let module = if name.starts_with("fd_") { "wasi_snapshot_preview1" } else { "env" };
+    let list =
+        |types: &str| types.chars().map(|ty| if ty == 'l' { "i64 " } else { "i32 " }).collect::<String>();
+    let (params, result) = type_of(name);
+    let (params, result) = (list(params), list(result));
+    format!(r#"(import "{module}" "{name}" (func ${name} (param {params}) (result {result})))"#)
+}
+
+/// Makes a call, and compares what comes of it.
+fn step(index: u32, call: &Call, (number, bytes): &(i64, Vec<Vec<u8>>)) -> String {
+    let (params, result) = type_of(call.name);
+    let args = call.args.iter().zip(params.chars()).map(|(arg, ty)| {
+        let ty = if ty == 'l' { "i64" } else { "i32" };
+        match arg {
+            Arg::Number(number) => format!("({ty}.const {number})"),
+            Arg::At(at) => format!("({ty}.const {})", ROOM + at),
+            Arg::Result(of) => format!("({ty}.load (i32.const {}))", RESULTS + 4 * *of as u32),
         }
-        let found = format!("(i32.load (i32.const {at}))");
-        match call.look {
-            _ if result.is_empty() => {}
-            Look::Sign if *number >= 0 => {
-                writeln!(
-                    text,
-                    "(call $same (i32.lt_s {found} (i32.const 0)) (i32.const 0) (i32.const {}))",
-                    index + 1
-                )
-                .unwrap();
-            }
-            _ => {
-                writeln!(text, "(call $same {found} (i32.const {number}) (i32.const {}))", index + 1).unwrap()
-            }
-        }
-        for ((from, _), bytes) in call.bytes.iter().zip(bytes) {
-            for (offset, byte) in (0..).zip(bytes) {
-                let place = ROOM + from + offset;
-                writeln!(
-                    text,
-                    "(call $same (i32.load8_u (i32.const {place})) (i32.const {byte}) (i32.const {}))",
-                    1_000_000 + index as u32 * 1000 + from + offset
-                )
-                .unwrap();
-            }
+    });
+    let made = format!("(call ${} {})", call.name, args.collect::<Vec<_>>().join(" "));
+    let found = format!("(i32.load (i32.const {}))", RESULTS + 4 * index);
+    let same = |found: &str, expected: i64, code: u32| {
+        format!("(call $same {found} (i32.const {expected}) (i32.const {code}))\n")
+    };
+    let mut text = match result {
+        "" => made,
+        _ => format!("(i32.store (i32.const {}) {made})\n", RESULTS + 4 * index),
+    };
+    text += &match call.look {
+        _ if result.is_empty() => String::new(),
+        Look::Sign if *number >= 0 => same(&format!("(i32.lt_s {found} (i32.const 0))"), 0, index + 1),
+        _ => same(&found, *number, index + 1),
+    };
+    for ((from, _), bytes) in call.bytes.iter().zip(bytes) {
+        for (offset, byte) in (0..).zip(bytes) {
+            let found = format!("(i32.load8_u (i32.const {}))", ROOM + from + offset);
+            text += &same(&found, (*byte).into(), 1_000_000 + index * 10_000 + from + offset);
         }
     }
-    text + "))"
+    text
 }
 
 /// Texts and numbers in the room, by their places; a number is four bytes.
@@ -276,7 +266,7 @@ pub fn check(glue: &Path, room: &Room, calls: &[Call]) {
         let index = code
             .parse::<usize>()
             .ok()
-            .map(|code| if code > 1_000_000 { (code - 1_000_000) / 1000 } else { code - 1 });
+            .map(|code| if code > 1_000_000 { (code - 1_000_000) / 10_000 } else { code - 1 });
         let call = index.map(|index| (calls[index].name, &answers[index]));
         panic!("{:?}\nfails as {code}: {call:?}", found.failure);
     }
