@@ -275,3 +275,101 @@ fn the_working_directory_and_the_mask_are_part_of_the_state() {
     states.dedup();
     assert_eq!(states.len(), 3);
 }
+
+#[test]
+fn directories_are_listed_from_a_place_that_can_be_set() {
+    check_passes(
+        r#"(import "env" "__syscall_openat" (func $open (param i32 i32 i32 i32) (result i32)))
+        (import "env" "__syscall_getdents64" (func $list (param i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "fd_seek" (func $seek (param i32 i64 i32 i32) (result i32)))
+        (memory (export "memory") 1) (data (i32.const 0) "/home\00")
+        (func $same (param i32 i32) (if (i32.ne (local.get 0) (local.get 1)) (then unreachable)))
+        (func (export "check") (local $fd i32)
+            (local.set $fd (call $open (i32.const -100) (i32.const 0) (i32.const 0x10000) (i32.const 0)))
+            (call $same (call $list (local.get $fd) (i32.const 1024) (i32.const 559)) (i32.const 280))
+            (call $same (i32.load8_u (i32.const 1042)) (i32.const 4)) (call $same (i32.load16_u (i32.const 1043)) (i32.const 0x2e))
+            (call $same (call $list (local.get $fd) (i32.const 1024) (i32.const 4096)) (i32.const 560))
+            (call $same (i32.load16_u (i32.const 1040)) (i32.const 280))
+            (call $same (i32.load (i32.const 1323)) (i32.const 0x5f626577))
+            (call $same (call $list (local.get $fd) (i32.const 1024) (i32.const 4096)) (i32.const 0))
+            (call $same (call $list (local.get $fd) (i32.const 1024) (i32.const 4)) (i32.const 0))
+            (call $same (call $seek (local.get $fd) (i64.const 0) (i32.const 0) (i32.const 64)) (i32.const 0))
+            (call $same (call $list (local.get $fd) (i32.const 1024) (i32.const 4096)) (i32.const 840))
+            (call $same (call $list (i32.const 1) (i32.const 1024) (i32.const 4096)) (i32.const -54)))"#,
+    );
+}
+
+#[test]
+fn descriptors_paths_and_terminals_are_those_of_posix() {
+    check_passes(
+        r#"(import "env" "__syscall_openat" (func $open (param i32 i32 i32 i32) (result i32)))
+        (import "env" "__syscall_dup" (func $dup (param i32) (result i32)))
+        (import "env" "__syscall_dup3" (func $dup3 (param i32 i32 i32) (result i32)))
+        (import "env" "__syscall_ioctl" (func $control (param i32 i32 i32) (result i32)))
+        (import "env" "__syscall_poll" (func $poll (param i32 i32 i32) (result i32)))
+        (import "env" "__syscall_renameat" (func $rename (param i32 i32 i32 i32) (result i32)))
+        (import "env" "__syscall_symlinkat" (func $link (param i32 i32 i32) (result i32)))
+        (import "env" "__syscall_readlinkat" (func $read (param i32 i32 i32 i32) (result i32)))
+        (import "env" "__syscall_chdir" (func $go (param i32) (result i32)))
+        (import "env" "__syscall_getcwd" (func $here (param i32 i32) (result i32)))
+        (import "env" "_mktime_js" (func $seconds (param i32) (result i64)))
+        (import "env" "_gmtime_js" (func $date (param i64 i32)))
+        (memory (export "memory") 1) (data (i32.const 0) "/tmp/a\00") (data (i32.const 16) "b\00")
+        (data (i32.const 32) "/tmp\00") (data (i32.const 48) "a\00") (data (i32.const 64) "\b6\01\00\00\00\02\00\00")
+        (data (i32.const 80) "\01\00\00\00\05\00\00\00\63\00\00\00\05\00\00\00")
+        (func $same (param i32 i32) (if (i32.ne (local.get 0) (local.get 1)) (then unreachable)))
+        (func (export "check") (local $fd i32)
+            (local.set $fd (call $open (i32.const -100) (i32.const 0) (i32.const 66) (i32.const 64)))
+            (call $same (call $dup (local.get $fd)) (i32.const -138))
+            (call $same (call $dup (i32.const 1)) (i32.add (local.get $fd) (i32.const 1)))
+            (call $same (call $dup3 (i32.const 1) (i32.const 9) (i32.const 0)) (i32.const 9))
+            (call $same (call $dup3 (i32.const 1) (i32.const 1) (i32.const 0)) (i32.const -28))
+            (call $same (call $dup (i32.const 77)) (i32.const -8))
+            (call $same (call $control (i32.const 9) (i32.const 0x5413) (i32.const 68)) (i32.const 0))
+            (call $same (i32.load (i32.const 512)) (i32.const 0x500018))
+            (call $same (call $control (local.get $fd) (i32.const 0x5413) (i32.const 68)) (i32.const -59))
+            (call $same (call $control (i32.const 9) (i32.const 1) (i32.const 68)) (i32.const -28))
+            (call $same (call $poll (i32.const 80) (i32.const 2) (i32.const 0)) (i32.const 2))
+            (call $same (i32.load16_u (i32.const 86)) (i32.const 5)) (call $same (i32.load16_u (i32.const 94)) (i32.const 32))
+            (call $same (call $go (i32.const 0)) (i32.const -54)) (call $same (call $go (i32.const 32)) (i32.const 0))
+            (call $same (call $here (i32.const 600) (i32.const 20)) (i32.const 5))
+            (call $same (i32.load (i32.const 600)) (i32.const 0x706d742f))
+            (call $same (call $rename (i32.const -100) (i32.const 48) (i32.const -100) (i32.const 16)) (i32.const 0))
+            (call $same (call $open (i32.const -100) (i32.const 0) (i32.const 0) (i32.const 0)) (i32.const -44))
+            (call $same (call $link (i32.const 16) (i32.const -100) (i32.const 48)) (i32.const 0))
+            (call $same (call $open (i32.const -100) (i32.const 0) (i32.const 0) (i32.const 0)) (i32.add (local.get $fd) (i32.const 2)))
+            (call $same (call $open (i32.const -100) (i32.const 0) (i32.const 0x20000) (i32.const 0)) (i32.const -32))
+            (call $same (call $read (i32.const -100) (i32.const 48) (i32.const 700) (i32.const 9)) (i32.const 1))
+            (call $same (i32.load8_u (i32.const 700)) (i32.const 98))
+            (call $date (i64.const 951782400) (i32.const 800))
+            (call $same (i32.load (i32.const 812)) (i32.const 29))
+            (i32.store (i32.const 812) (i32.const 31))
+            (call $same (i32.wrap_i64 (call $seconds (i32.const 800))) (i32.const 951955200))
+            (call $same (i32.load (i32.const 812)) (i32.const 2)) (call $same (i32.load (i32.const 816)) (i32.const 2)))"#,
+    );
+}
+
+#[test]
+fn a_mapping_is_written_back_and_bad_addresses_are_traps() {
+    let mapped = r#"(import "env" "__syscall_openat" (func $open (param i32 i32 i32 i32) (result i32)))
+        (import "env" "_mmap_js" (func $map (param i32 i32 i32 i32 i64 i32 i32) (result i32)))
+        (import "env" "_munmap_js" (func $unmap (param i32 i32 i32 i32 i32 i64) (result i32)))
+        (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+        (memory (export "memory") 4) (data (i32.const 0) "/tmp/a\00") (data (i32.const 16) "\b6\01\00\00")
+        (data (i32.const 32) "\00\04\00\00\00\04\00\00")
+        (func (export "emscripten_builtin_memalign") (param i32 i32) (result i32) (i32.const 0x20000))
+        (func $same (param i32 i32) (if (i32.ne (local.get 0) (local.get 1)) (then unreachable)))
+        (func (export "check") (local $fd i32)
+            (local.set $fd (call $open (i32.const -100) (i32.const 0) (i32.const 66) (i32.const 16)))
+            (call $same (call $map (i32.const 8) (i32.const 3) (i32.const 1) (local.get $fd) (i64.const 0) (i32.const 64) (i32.const 68))
+                (i32.const 0))
+            (call $same (i32.load (i32.const 64)) (i32.const 1)) (call $same (i32.load (i32.const 68)) (i32.const 0x20000))
+            (i32.store (i32.const 0x20000) (i32.const 77))
+            (call $same (call $unmap (i32.const 0x20000) (i32.const LEN) (i32.const 3) (i32.const 1) (local.get $fd) (i64.const 0))
+                (i32.const 0))
+            (call $same (call $read (local.get $fd) (i32.const 32) (i32.const 1) (i32.const 64)) (i32.const 0))
+            (call $same (i32.load (i32.const 64)) (i32.const 8)) (call $same (i32.load (i32.const 1024)) (i32.const 77)))"#;
+    check_passes(&mapped.replace("LEN", "8"));
+    let trapped = failure(&mapped.replace("LEN", "0x20001")).unwrap();
+    assert!(trapped.message.contains("out of bounds"), "{}", trapped.message);
+}

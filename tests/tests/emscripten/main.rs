@@ -38,7 +38,6 @@ const MISSING: Arg = Arg::At(192);
 const BELOW: Arg = Arg::At(256);
 const ABOVE: Arg = Arg::At(320);
 const EMPTY: Arg = Arg::At(384);
-const SLASH: Arg = Arg::At(448);
 const MODE: Arg = Arg::At(512);
 const WRITTEN: Arg = Arg::At(520);
 const READ: Arg = Arg::At(528);
@@ -57,7 +56,6 @@ fn room() -> Room {
         .text(256, "below")
         .text(320, "/../../tmp/file")
         .text(384, "")
-        .text(448, "/tmp/file/")
         .numbers(512, &[0o640])
         // The list of one part of memory: its address is put in later, and its length is that distance.
         .numbers(520, &[0xadd0, 1024])
@@ -85,7 +83,7 @@ fn files_are_opened_as_the_glue_opens_them() {
         call("__syscall_stat64", [FILE, OUT]).sees(&ATTRIBUTES),
         open(FILE, EXCLUSIVE),
         open(ABOVE, 0),
-        open(SLASH, 0o102),
+        open(EMPTY, CREATED),
         open(OTHER, CREATED),
         open(MISSING, CREATED),
         open(EMPTY, 0),
