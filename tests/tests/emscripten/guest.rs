@@ -11,7 +11,7 @@ use spelunk_tests::{explore, machine, seeded};
 
 /// An argument of a call.
 #[derive(Clone, Copy)]
-pub enum Arg {
+pub(crate) enum Arg {
     Number(i64),
     /// An address in the room that the calls have.
     At(u32),
@@ -19,15 +19,9 @@ pub enum Arg {
     Result(usize),
 }
 
-impl From<i32> for Arg {
-    fn from(number: i32) -> Arg {
-        Arg::Number(number.into())
-    }
-}
-
 /// What is looked at of the answer to a call.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Look {
+pub(crate) enum Look {
     /// The number that it returns.
     Number,
     /// Whether that is an error: numbers of descriptors differ.
@@ -35,17 +29,17 @@ pub enum Look {
 }
 
 /// A call: the function, its arguments, what is looked at, and which bytes of the room are compared after it.
-pub struct Call {
-    pub name: &'static str,
-    pub args: Vec<Arg>,
-    pub look: Look,
-    pub bytes: Vec<(u32, u32)>,
+pub(crate) struct Call {
+    pub(crate) name: &'static str,
+    pub(crate) args: Vec<Arg>,
+    pub(crate) look: Look,
+    pub(crate) bytes: Vec<(u32, u32)>,
 }
 
 /// Where the room is in a guest, and where it keeps what the calls returned.
 const ROOM: u32 = 4096;
 const RESULTS: u32 = 1024;
-pub const ROOM_BYTES: u32 = 48 << 10;
+const ROOM_BYTES: u32 = 48 << 10;
 
 /// Parameters of functions: `i` for an `i32`, `l` for an `i64`, and a result where the second text is not empty.
 const TYPES: [(&str, &str, &str); 27] = [
@@ -87,7 +81,7 @@ fn type_of(name: &str) -> (&'static str, &'static str) {
 type Answers = Vec<(i64, Vec<Vec<u8>>)>;
 
 /// Has the glue of sql.js answer the calls. `None` where there is no node.
-pub fn of_glue(glue: &Path, room: &[u8], calls: &[Call]) -> Option<Answers> {
+fn of_glue(glue: &Path, room: &[u8], calls: &[Call]) -> Option<Answers> {
     let list: Vec<serde_json::Value> = calls
         .iter()
         .map(|call| {
@@ -220,23 +214,23 @@ fn step(index: u32, call: &Call, (number, bytes): &(i64, Vec<Vec<u8>>)) -> Strin
 
 /// Texts and numbers in the room, by their places; a number is four bytes.
 #[derive(Default)]
-pub struct Room(BTreeMap<u32, Vec<u8>>);
+pub(crate) struct Room(BTreeMap<u32, Vec<u8>>);
 
 impl Room {
     /// Puts a text that ends in a 0.
-    pub fn text(mut self, at: u32, text: &str) -> Room {
+    pub(crate) fn text(mut self, at: u32, text: &str) -> Room {
         self.0.insert(at, [text.as_bytes(), &[0]].concat());
         self
     }
 
     /// Puts numbers.
-    pub fn numbers(mut self, at: u32, numbers: &[u32]) -> Room {
+    pub(crate) fn numbers(mut self, at: u32, numbers: &[u32]) -> Room {
         self.0.insert(at, numbers.iter().flat_map(|number| number.to_le_bytes()).collect());
         self
     }
 
     /// The bytes; a list of one part of memory is `(0xadd0, place)` until somebody knows where the room is.
-    pub fn bytes(&self, base: Option<u32>) -> Vec<u8> {
+    fn bytes(&self, base: Option<u32>) -> Vec<u8> {
         let mut bytes = vec![0; ROOM_BYTES as usize];
         for (at, part) in &self.0 {
             bytes[*at as usize..][..part.len()].copy_from_slice(part);
@@ -253,7 +247,7 @@ impl Room {
 }
 
 /// Checks that a guest is answered as the glue answers.
-pub fn check(glue: &Path, room: &Room, calls: &[Call]) {
+pub(crate) fn check(glue: &Path, room: &Room, calls: &[Call]) {
     let Some(answers) = of_glue(glue, &room.bytes(None), calls) else {
         return spelunk_tests::tools::report("node", "it is not installed");
     };

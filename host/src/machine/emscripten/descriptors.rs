@@ -3,7 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::host::pay;
-use super::super::preview1::{Done, GROW, LOOK, WAIT, may_fail, struck};
+use super::super::preview1::{CHANGE, Done, GROW, LOOK, WAIT, may_fail, struck};
 use super::super::system::{APPEND, Descriptor, Errno, Node, Open, State, rights};
 use super::files::{APPENDED, NO_WAIT, NONBLOCK};
 use super::memory::{Call, Layout, get, get_u32, put, put_u32};
@@ -54,7 +54,7 @@ pub(super) fn fadvise64(call: &mut Call<'_>, fd: u32, _at: i64, _len: i64, _advi
 
 pub(super) fn fdatasync(call: &mut Call<'_>, fd: u32) -> Done<i32> {
     let Some(ino) = system(call).descriptor(fd)?.open.ino() else { return Ok(0) };
-    may_fail(call, "fdatasync", &super::super::preview1::CHANGE, ino)?;
+    may_fail(call, "fdatasync", &CHANGE, ino)?;
     if system(call).may_crash() {
         change(call).sync(ino);
     }
@@ -176,20 +176,19 @@ pub(super) fn ioctl(call: &mut Call<'_>, fd: u32, request: u32, more: u32) -> Do
     if !is_terminal {
         return Err(Errno::Notty.into());
     }
-    let out = || more;
     match request {
         GET_TERMINAL => {
-            let at = get_u32(call, out())?;
+            let at = get_u32(call, more)?;
             let modes = Layout::<60>::zeros().u32(0, 25_856).u32(4, 5).u32(8, 191).u32(12, 35_387);
             put(call, at, &modes.0)?;
         }
         GET_GROUP => {
-            let at = get_u32(call, out())?;
+            let at = get_u32(call, more)?;
             put_u32(call, at, 0)?;
         }
         SET_GROUP => return Err(Errno::Inval.into()),
         GET_SIZE => {
-            let at = get_u32(call, out())?;
+            let at = get_u32(call, more)?;
             put(call, at, &Layout::<4>::zeros().u16(0, 24).u16(2, 80).0)?;
         }
         _ => {}

@@ -19,6 +19,7 @@ const PRIVATE: u32 = 2;
 /// The guest's own function that reserves memory at a multiple of a number.
 const RESERVE: &str = "emscripten_builtin_memalign";
 
+#[expect(clippy::too_many_arguments, reason = "the glue gives them")]
 pub(super) fn mmap(
     call: &mut Call<'_>,
     len: u32,
