@@ -85,7 +85,7 @@ fn of_glue(glue: &Path, room: &[u8], calls: &[Call]) -> Option<Answers> {
     let list: Vec<serde_json::Value> = calls
         .iter()
         .map(|call| {
-            let args: Vec<_> = call.args.iter().map(|arg| match arg {
+            let args = call.args.iter().map(|arg| match arg {
                 Arg::Number(number) => serde_json::json!({ "number": number.to_string() }),
                 Arg::At(at) => serde_json::json!({ "at": at }),
                 Arg::Result(index) => serde_json::json!({ "result": index }),
