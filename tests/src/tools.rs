@@ -70,6 +70,25 @@ pub fn asc() -> Result<Command, Missing> {
     command("asc", "asc")
 }
 
+/// A file of an npm package that `tests/tools/npm` pins; `None` if npm cannot install it, which is reported.
+pub fn npm_package(path: &str) -> Option<PathBuf> {
+    match npm() {
+        Ok(folder) => Some(folder.join("node_modules").join(path)),
+        Err(reason) => {
+            Missing { tool: "npm", reason }.report();
+            None
+        }
+    }
+}
+
+/// Says that a test is not run for want of a tool.
+///
+/// # Panics
+/// Where `CI` is `true`.
+pub fn report(tool: &'static str, reason: &str) {
+    Missing { tool, reason: reason.to_string() }.report();
+}
+
 /// Builds an example as its README says; the path of the module. `None` if a tool is missing, which is reported.
 ///
 /// The command is the first block of `sh` in the README, and runs in the root of the repository. The module is what the README

@@ -88,7 +88,11 @@ fn guests_and_examples_know_the_sdk_alone() {
     let words = ["spelunk::", "spelunk_tests", "spelunk_instrumenter", "wasmtime", "std::net"];
     check(&["examples", "tests/guests"], &[], &words);
     // What is built for WASI has files.
-    check(&["examples", "tests/guests"], &["examples/settings-wasi", "examples/sqlite", "tests/guests/inputs"], &["std::fs"]);
+    check(
+        &["examples", "tests/guests"],
+        &["examples/settings-wasi", "examples/sqlite", "tests/guests/inputs"],
+        &["std::fs"],
+    );
     check(&["tests/native"], &[], &["spelunk"]);
 }
 

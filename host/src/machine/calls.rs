@@ -1,8 +1,10 @@
 //! The functions of a guest that the machine calls.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
+use super::emscripten::names;
+use super::emscripten::{Main, Stack};
 use super::exports::{Exports, INITIALIZE, INPUT, START};
 use super::host::{Host, Stop};
 use super::imports::{stop, write};
@@ -27,6 +29,10 @@ pub(super) enum Call {
         func: TypedFunc<(u32, u32), i32>,
         room: Room,
     },
+    /// A program as C knows it, which returns what it ends with.
+    Main(Main),
+    /// Tells a module that checks the bounds of its stack where they are.
+    Stack(Stack),
     /// Takes the addresses of the number and the list of the arguments of a program; there are none.
     Initialize {
         func: TypedFunc<(u32, u32), i32>,
@@ -119,7 +125,10 @@ impl Calls {
         for name in &exports.fault_exports {
             faults.push(instance.get_typed_func(&mut *store, name).map_err(engine_error)?);
         }
-        let mut call = |name: &String| Call::new(&instance, store, name, room);
+        let mut call = |name: &String| match &exports.main {
+            Some(main) if main == name => Call::main(&instance, store, name),
+            _ => Call::new(&instance, store, name, room),
+        };
         let mut guards = Vec::new();
         for (rule, name) in &exports.preconditions {
             guards.push((*rule, call(name)?));
@@ -150,6 +159,11 @@ impl Call {
                 Call::Initialize { func, room }
             });
         }
+        if name == names::SET_STACK
+            && let Some(stack) = Stack::of(instance, store, name)
+        {
+            return Ok(Call::Stack(stack));
+        }
         if name == START {
             return Ok(Call::Start(func.typed(&*store).map_err(engine_error)?));
         }
@@ -165,6 +179,11 @@ impl Call {
         Ok(Call::General { func, args, results })
     }
 
+    fn main(instance: &Instance, store: &mut Store<Host>, name: &str) -> Result<Call> {
+        let main = Main::of(instance, store, name);
+        main.map(Call::Main).ok_or_else(|| anyhow!("the instrumented module lost its export `{name}`"))
+    }
+
     /// Calls the function; its result where it returns one `i32`.
     pub(super) fn call(&mut self, store: &mut Store<Host>) -> wasmtime::Result<Option<i32>> {
         match self {
@@ -173,6 +192,11 @@ impl Call {
                 Err(error) if matches!(error.downcast_ref(), Some(Stop::Exit(0))) => Ok(None),
                 ended => ended.map(|()| None),
             },
+            Call::Main(main) => match main.call(store) {
+                Err(error) if matches!(error.downcast_ref(), Some(Stop::Exit(0))) => Ok(None),
+                ended => ended.map(|()| None),
+            },
+            Call::Stack(stack) => stack.call(store).map(|()| None),
             Call::Checked(func) => func.call(store, ()).map(Some),
             Call::General { func, args, results } => {
                 for arg in args.iter_mut() {

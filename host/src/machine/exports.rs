@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail};
 use wasmtime::{ExternType, FuncType, Module, ValType};
 
+use super::emscripten::names;
 use super::imports::MODULE;
 use super::link::{drawn_kind, shown};
 use crate::choice::Kind;
@@ -34,8 +35,10 @@ pub(crate) struct Exports {
     pub(crate) is_function: bool,
     /// That function is [`INPUT`].
     pub(crate) takes_input: bool,
-    /// That function is [`START`].
+    /// That function is [`START`], or what Emscripten calls so.
     pub(crate) is_command: bool,
+    /// The export that is a program as C knows it.
+    pub(crate) main: Option<String>,
 }
 
 /// What is known while exports are sorted.
@@ -49,8 +52,11 @@ struct Sorting<'a> {
     guards: Vec<(&'a str, &'a String)>,
     /// Functions that the guest may be alone, and what is drawn for them.
     alone: Vec<(&'a String, Vec<Kind>)>,
-    /// [`START`].
+    /// [`START`], or what Emscripten calls so.
     start: Option<&'a String>,
+    /// What Emscripten's modules have called before everything else, in this order.
+    before: [Option<&'a String>; names::STARTS.len()],
+    is_emscripten: bool,
     /// Functions whose names say nothing.
     plain: Vec<(&'a String, &'a FuncType)>,
 }
@@ -64,6 +70,22 @@ pub(super) const INPUT: &str = "LLVMFuzzerTestOneInput";
 pub(super) const START: &str = "_start";
 /// What such a target may have called once before.
 pub(super) const INITIALIZE: &str = "LLVMFuzzerInitialize";
+
+impl<'a> Sorting<'a> {
+    /// Functions whose names say nothing, and that are not the toolchain's own.
+    fn candidates(&self) -> impl Iterator<Item = &(&'a String, &'a FuncType)> {
+        let is_own = |name: &str| name.starts_with("__") || self.is_emscripten && names::is_internal(name);
+        self.plain.iter().filter(move |(name, ty)| !is_own(name) && is_numeric(ty))
+    }
+
+    /// What readies a module of Emscripten, or is all of a program.
+    fn ready(&mut self, export: &'a String) {
+        match names::STARTS.iter().position(|name| name == export) {
+            Some(place) => self.before[place] = Some(export),
+            None => self.start = self.start.or(Some(export)),
+        }
+    }
+}
 
 const KINDS: [&str; 4] = ["rule", "precondition", "invariant", "fault"];
 
@@ -83,27 +105,29 @@ impl Exports {
             .collect();
         let mut exports = Exports::default();
         let mut sorting = Sorting {
+            is_emscripten: names::is_emscripten(module),
             hands_over_state: module.imports().any(|i| (i.module(), i.name()) == (MODULE, "state")),
             input_bytes_max,
             ..Sorting::default()
         };
         for (export, ty) in &functions {
+            let of_emscripten =
+                sorting.is_emscripten && (names::is_start(export) || names::is_main(export, ty));
+            let readies = of_emscripten || [START, INITIALIZE, "_initialize"].contains(&&**export);
             // With one function to call, others are called only to ready it.
             match entry {
-                Some(entry) if entry == export && ![INPUT, START].contains(&entry) => {
+                Some(entry) if entry == export && ![INPUT, START].contains(&entry) && !of_emscripten => {
                     sorting.alone.push((export, params_of(export, ty)?));
                 }
-                Some(entry)
-                    if entry != export && ![START, INITIALIZE, "_initialize"].contains(&&**export) => {}
+                Some(entry) if entry != export && !readies => {}
+                _ if of_emscripten => sorting.ready(export),
                 _ => exports.sort(&mut sorting, export, ty)?,
             }
         }
         exports.add_start(&mut sorting, entry);
-        exports.add_function(sorting.alone)?;
-        if exports.rules.is_empty() {
-            let plain = sorting.plain.iter().filter(|(name, ty)| !name.starts_with("__") && is_numeric(ty));
-            plain.for_each(|(export, ty)| exports.add_rule(export, export, ty));
-        }
+        exports.add_before(sorting.before, sorting.start);
+        exports.add_function(std::mem::take(&mut sorting.alone))?;
+        exports.add_plain(&sorting);
         match entry {
             _ if !exports.rules.is_empty() => {}
             Some(entry) => bail!("the module exports no function `{entry}`, which --entry names"),
@@ -154,13 +178,25 @@ impl Exports {
     /// A program from its start to its end is all there is, where nothing else is to be called.
     fn add_start(&mut self, sorting: &mut Sorting<'_>, entry: Option<&str>) {
         let Some(start) = sorting.start else { return };
-        if sorting.alone.is_empty() && self.rules.is_empty() && entry.is_none_or(|entry| entry == start) {
+        self.main = (start != START).then(|| start.clone());
+        // What Emscripten calls so may be there only to ready the functions that are called.
+        let has_others = self.main.is_some() && entry.is_none() && sorting.candidates().next().is_some();
+        let is_alone = sorting.alone.is_empty() && self.rules.is_empty() && !has_others;
+        if is_alone && entry.is_none_or(|entry| entry == start) {
             self.is_command = true;
             sorting.alone.push((start, Vec::new()));
         } else if !self.setup.iter().any(|name| name == "_initialize") {
             // It readies the program, as `_initialize` does where there is that.
             self.setup.insert(0, start.clone());
         }
+    }
+
+    /// Has a module of Emscripten readied before anything else is called, where it does not do that itself.
+    fn add_before(&mut self, before: [Option<&String>; names::STARTS.len()], start: Option<&String>) {
+        let constructs = |name: &String| name == "_initialize" || name == START;
+        let is_done = self.setup.iter().any(constructs) || start.is_some_and(constructs);
+        let before = before.into_iter().flatten().filter(|name| !is_done || *name != names::CONSTRUCT);
+        self.setup.splice(0..0, before.cloned());
     }
 
     /// Whether a run starts with a setup step: where something is to be called, or held of the state that runs start from.
@@ -177,6 +213,18 @@ impl Exports {
     /// Whether there is a setup step only for the invariants to be checked in.
     pub(crate) fn implies_setup(&self) -> bool {
         self.setup.is_empty() && !self.invariants.is_empty()
+    }
+
+    /// Functions whose names say nothing are rules where there are no others, but for those that are the toolchain's own. To
+    /// reserve memory and give it back is one only where there is nothing else.
+    fn add_plain(&mut self, sorting: &Sorting<'_>) {
+        let (allocators, plain): (Vec<_>, Vec<_>) =
+            sorting.candidates().partition(|(name, _)| names::is_allocator(name));
+        for functions in [plain, allocators] {
+            if self.rules.is_empty() {
+                functions.iter().for_each(|(export, ty)| self.add_rule(export, export, ty));
+            }
+        }
     }
 
     fn add_rule(&mut self, name: &str, export: &str, ty: &FuncType) {
@@ -334,6 +382,20 @@ mod tests {
                (func (export "take") (param externref)) (func (export "fault_handler") (param i64))"#,
             r#"["add", "fault_handler"] [] [] [] [] None"#,
         );
+    }
+
+    #[test]
+    fn what_readies_a_module_of_emscripten_is_no_rule() {
+        let rest = r#"(func (export "main") (param i32 i32) (result i32) (i32.const 0)) (func (export "stackAlloc") (param i32))
+            (func (export "malloc") (param i32)) (func (export "__wasm_call_ctors")) (func (export "__wasm_apply_data_relocs"))"#;
+        let before = r#""__wasm_apply_data_relocs", "__wasm_call_ctors""#;
+        check(rest, &format!(r#"["main"] [] [] [] [{before}] None"#));
+        let rest = format!(r#"(func (export "add") (param i32)) {rest}"#);
+        check(&rest, &format!(r#"["add"] [] [] [] [{before}, "main"] None"#));
+        check_entry(&rest, Some("add"), &format!(r#"["add"] [] [] [] [{before}, "main"] None"#));
+        check_entry(&rest, Some("main"), &format!(r#"["main"] [] [] [] [{before}] None"#));
+        check(r#"(func (export "malloc") (param i32)) (func (export "f"))"#, r#"["f"] [] [] [] [] None"#);
+        check(r#"(func (export "malloc") (param i32))"#, r#"["malloc"] [] [] [] [] None"#);
     }
 
     #[test]

@@ -90,6 +90,10 @@ pub(super) fn outcome(
             let place = place(program, &error, failure.place.clone());
             Failure { place, ..failure.clone() }
         }
+        Some(Stop::Thrown(what)) => {
+            let (kind, message) = (FailureKind::Panic, what.clone());
+            Failure { kind, subject: None, message, place: place(program, &error, None) }
+        }
         None => trapped(program, state, stderr, &error, phase),
     };
     Outcome::Fail(Box::new(within(program, failure, phase)))

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use spelunk_instrumenter::TABLE_ELEMENTS_MAX;
-use wasmtime::{Memory, ResourceLimiter, Trap};
+use wasmtime::{Memory, ResourceLimiter, Table, Trap};
 
 use super::keyed::Hasher;
 use super::system::System;
@@ -41,8 +41,12 @@ pub(crate) struct Guest {
     pub(crate) has_run: bool,
     /// The export of memory 0.
     pub(crate) memory_export: Option<String>,
+    /// How deep calls may nest.
+    pub(crate) depth_max: u32,
     /// Memory 0, once the module is instantiated.
     pub(crate) memory: Option<Memory>,
+    /// The table of functions that it imports, where it does.
+    pub(crate) table: Option<Table>,
     /// The instrumenter's own memory.
     pub(crate) private: Option<Private>,
 }
@@ -55,6 +59,8 @@ pub(crate) struct Private {
     pub(crate) marks: u32,
     /// The step budget.
     pub(crate) budget: Option<u32>,
+    /// How deep calls nest.
+    pub(crate) depth: Option<u32>,
 }
 
 /// What belongs to one step.
@@ -168,6 +174,8 @@ pub(crate) enum Stop {
     Exit(u32),
     /// It crashed, and is to be started again.
     Crash,
+    /// It leaves calls up to one that catches this.
+    Thrown(String),
 }
 
 /// Arguments, and notes, that are reported of a step, and bytes of all of them; the others are left out.
@@ -180,6 +188,7 @@ impl fmt::Display for Stop {
             Stop::Reject => f.write_str("reject"),
             Stop::Fail(failure) => failure.fmt(f),
             Stop::Crash => f.write_str("crash"),
+            Stop::Thrown(what) => f.write_str(what),
             Stop::Exit(code) => write!(f, "the program ended itself with code {code}"),
         }
     }

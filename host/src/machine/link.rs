@@ -2,16 +2,19 @@
 
 use anyhow::{Result, bail};
 use wasmtime::{
-    Caller, Error, ExternType, Func, FuncType, ImportType, Instance, Linker, Module, Store, Val, ValType,
+    Caller, Error, Extern, ExternType, Func, FuncType, ImportType, Instance, Linker, Module, Store, Val,
+    ValType,
 };
 
+use super::emscripten::linking::{Dynamic, define_tables, global, is_table, tag};
+use super::emscripten::names::known_as;
 use super::host::Host;
 use super::imports::{MODULE, choose, define};
-use super::{preview1, toolchains};
+use super::{emscripten, preview1, toolchains};
 use crate::choice::{Kind, Value};
 use crate::file::StubImports;
 
-/// Makes every import of `module` available, or says which cannot be.
+/// Makes every import of `module` available but memories and tables, or says which cannot be.
 ///
 /// # Errors
 /// Imports that nobody provides, unless they are to be stubbed.
@@ -20,31 +23,35 @@ pub(crate) fn link(
     store: &mut Store<Host>,
     module: &Module,
     stubs: StubImports,
+    dynamic: Option<&Dynamic>,
 ) -> Result<()> {
     define(linker).and_then(|()| preview1::define(linker)).map_err(|e| anyhow::anyhow!("{e:#}"))?;
     let mut unknown = Vec::new();
     for import in module.imports() {
+        let (from, name) = known_as(&import);
         if is_provided(linker, store, &import) {
-            continue;
-        }
-        let (name, module) = (import.name(), import.module());
-        if ![MODULE, preview1::MODULE].contains(&module) {
-            match toolchains::provided(store, &import) {
-                Some(func) => define_one(linker, store, &import, func)?,
-                None => unknown.push(import),
+            let wasi = linker.get_by_import(&mut *store, &import).and_then(Extern::into_func);
+            if from == preview1::MODULE
+                && let Some(func) = wasi.and_then(|wasi| emscripten::in_place_of(store, module, name, wasi))
+            {
+                define_one(linker, store, &import, func)?;
             }
             continue;
         }
-        match (known_type(linker, store, (module, name)), import.ty()) {
+        if let Some(item) = answer(linker, store, module, &import, dynamic) {
+            item.map_or(Ok(()), |item| define_one(linker, store, &import, item))?;
+            continue;
+        }
+        if ![MODULE, preview1::MODULE].contains(&from) {
+            unknown.push(import);
+            continue;
+        }
+        match (known_type(linker, store, (from, name)), import.ty()) {
             (Some(known), ExternType::Func(ty)) => {
-                bail!(
-                    "the module imports `{name}` from `{module}` as {}; it is {}",
-                    shown(&ty),
-                    shown(&known)
-                )
+                bail!("the module imports `{name}` from `{from}` as {}; it is {}", shown(&ty), shown(&known))
             }
-            (Some(known), _) => bail!("`{name}` from `{module}` is a function, {}", shown(&known)),
-            (None, _) => bail!("the module imports `{name}` from `{module}`, which has nothing of that name"),
+            (Some(known), _) => bail!("`{name}` from `{from}` is a function, {}", shown(&known)),
+            (None, _) => bail!("the module imports `{name}` from `{from}`, which has nothing of that name"),
         }
     }
     if unknown.is_empty() {
@@ -56,21 +63,69 @@ pub(crate) fn link(
     if stubs == StubImports::Drawn {
         unknown.iter().try_for_each(|import| draw_results(linker, store, import))?;
     }
-    stub_memories(linker, store, module)
-        .and_then(|()| linker.define_unknown_imports_as_default_values(store, module))
-        .map_err(|e| anyhow::anyhow!("an import cannot be stubbed: {e:#}"))
+    Ok(())
+}
+
+/// Makes the memories and tables that `module` imports, and stubs of what nobody provides.
+///
+/// # Errors
+/// They have no room; what cannot be stubbed.
+pub(crate) fn define_spaces(
+    linker: &mut Linker<Host>,
+    store: &mut Store<Host>,
+    module: &Module,
+    dynamic: Option<&Dynamic>,
+) -> wasmtime::Result<()> {
+    define_memories(linker, store, module)?;
+    define_tables(linker, store, module, dynamic)?;
+    linker.define_unknown_imports_as_default_values(store, module)
+}
+
+/// What an import is answered with, by the name that it is known under: a function, a global or a tag. What is answered with
+/// nothing here is a memory or a table, which [`define_spaces`] makes.
+fn answer(
+    linker: &Linker<Host>,
+    store: &mut Store<Host>,
+    module: &Module,
+    import: &ImportType<'_>,
+    dynamic: Option<&Dynamic>,
+) -> Option<Option<Extern>> {
+    let (from, name) = known_as(import);
+    let of_wasi = from == preview1::MODULE;
+    if from == MODULE || of_wasi && import.ty().func().is_none() {
+        return None;
+    }
+    let item = match import.ty() {
+        ExternType::Memory(_) => return Some(None),
+        ExternType::Table(ty) => return is_table(name, &ty).then_some(None),
+        ExternType::Global(ty) => global(store, module, dynamic, (from, name), &ty)?.into(),
+        ExternType::Tag(ty) => tag(store, name, &ty)?.into(),
+        ExternType::Func(ty) => {
+            let mut found =
+                if from == toolchains::MODULE { toolchains::provided(store, name, &ty) } else { None };
+            if !of_wasi {
+                found = found.or_else(|| emscripten::provided(store, module, name, &ty));
+            }
+            if found.is_none() {
+                let func = linker.get(&mut *store, preview1::MODULE, name).ok()?.into_func()?;
+                found = emscripten::fitted(store, func, &ty);
+            }
+            found?.into()
+        }
+    };
+    Some(Some(item))
 }
 
 fn define_one(
     linker: &mut Linker<Host>,
     store: &Store<Host>,
     import: &ImportType<'_>,
-    func: Func,
+    item: impl Into<Extern>,
 ) -> Result<()> {
     let (module, name) = (import.module(), import.name());
     // A module may import one thing twice.
     linker.allow_shadowing(true);
-    linker.define(store, module, name, func).map_err(|e| anyhow::anyhow!("{e:#}"))?;
+    linker.define(store, module, name, item).map_err(|e| anyhow::anyhow!("{e:#}"))?;
     linker.allow_shadowing(false);
     Ok(())
 }
@@ -143,7 +198,7 @@ pub(super) fn drawn_kind(ty: &ValType) -> Option<Kind> {
 }
 
 /// Imported memories are those of a module made for them, since only a module's own memories can be saved.
-fn stub_memories(
+fn define_memories(
     linker: &mut Linker<Host>,
     store: &mut Store<Host>,
     module: &Module,

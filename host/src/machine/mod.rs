@@ -9,6 +9,7 @@ mod addresses;
 mod cache;
 mod calls;
 mod data;
+mod emscripten;
 mod exports;
 mod failure;
 mod faults;
@@ -48,6 +49,7 @@ use crate::target::Scores;
 use crate::target::{Rule, Target};
 use crate::trace::Action;
 use calls::{Calls, Room};
+use emscripten::linking::enter_functions;
 use failure::Phase;
 use host::{Guest, Host, Limiter};
 use pages::Hashing;
@@ -245,6 +247,7 @@ fn new_store(program: &Program) -> Store<Host> {
         faults: vec![false; program.exports.faults.len()],
         fault_names: program.exports.faults.clone(),
         memory_export: layout.memories.first().map(|memory| memory.export.clone()),
+        depth_max: program.limits.depth_max,
         ..Guest::default()
     };
     let limits = Limiter { memory_bytes_max: program.memory_bytes_max(), ..Limiter::default() };
@@ -273,15 +276,18 @@ impl Fresh {
     fn new(program: &Program, watched: &Watched) -> Result<Fresh> {
         let mut store = new_store(program);
         let mut linker = Linker::new(&program.engine);
-        link::link(&mut linker, &mut store, &program.module, program.limits.stub_imports)?;
+        let (module, dynamic) = (&program.module, program.dynamic.as_ref());
+        link::link(&mut linker, &mut store, module, program.limits.stub_imports, dynamic)?;
         let needed = STACK_BYTES + STACK_MARGIN;
         watched.set_place(program.place_of_start());
         watched.turn();
         let instance = stacker::maybe_grow(needed, needed + STACK_MARGIN, || {
-            linker.instantiate(&mut store, &program.module)
+            link::define_spaces(&mut linker, &mut store, module, dynamic)?;
+            linker.instantiate(&mut store, module)
         });
         watched.turn();
         let instance = instance.map_err(|error| failure::of_start(program, &error))?;
+        enter_functions(instance, &mut store, module, dynamic).map_err(program::engine_error)?;
         let takes_input = program.exports.takes_input;
         let room = takes_input.then(|| Room::of(instance, &mut store, program.limits.input_bytes_max));
         let room = room.transpose()?;

@@ -13,15 +13,18 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::cache::{Cache, Key};
 use super::data::Data;
+use super::emscripten::linking::{self, Dynamic};
+use super::emscripten::names;
 use super::exports::Exports;
 use super::host::Host;
+use super::imports::MODULE;
 use super::link::link;
 use super::memory::{GUARD, Memories};
 use super::sections::{collected_heap, custom_section, independent_of};
 use super::stack::ShadowStack;
 use super::system::System;
 use super::watchdog::{CALL_MAX, Place};
-use super::{PAGE, STACK_BYTES, STACK_MARGIN, preview1, toolchains};
+use super::{PAGE, STACK_BYTES, STACK_MARGIN};
 use crate::budget::Budget;
 use crate::file::{Conditions, Environment, Image, Limits, Names, Selection, StubImports};
 use crate::property::{Counts, Properties};
@@ -39,6 +42,8 @@ pub struct Program {
     pub(super) properties: Properties,
     pub(super) stack: Option<ShadowStack>,
     pub(super) data: Vec<Data>,
+    /// What it needs, of a module that may be loaded anywhere.
+    pub(super) dynamic: Option<Dynamic>,
     /// Pairs of rules that are declared independent, the lower index first.
     pub(super) independent: BTreeSet<(u16, u16)>,
     /// What the module as it came says of its source.
@@ -60,9 +65,11 @@ pub(super) struct World {
 
 impl World {
     fn of(module: &Module, environment: &Environment, image: &Image, is_command: bool) -> Result<World> {
-        let of_system = [preview1::MODULE, toolchains::MODULE];
-        let imports_system = module.imports().any(|import| of_system.contains(&import.module()));
-        let system = imports_system.then(|| System::new(environment, image, is_command)).transpose()?;
+        // Whatever it is called, a function that is not of Spelunk may be one of a system's.
+        let imports_system =
+            module.imports().any(|import| import.module() != MODULE && import.ty().func().is_some());
+        let image = names::with_folders(image, module);
+        let system = imports_system.then(|| System::new(environment, &image, is_command)).transpose()?;
         Ok(World { environment: Arc::new(environment.clone()), system })
     }
 }
@@ -161,6 +168,7 @@ impl Program {
             properties,
             stack,
             data: Data::of(wasm),
+            dynamic: Dynamic::of(wasm),
             independent,
             symbols: Symbols::of(wasm),
             limits,
@@ -340,7 +348,7 @@ fn refuse_imports(wasm: &[u8], engine: &Engine, stub_imports: StubImports) -> Re
     // What is wrong with the module itself is said by who reads all of it.
     let Ok(module) = Module::from_binary(engine, &head) else { return Ok(()) };
     let mut store = Store::new(engine, Host::default());
-    link(&mut Linker::new(engine), &mut store, &module, stub_imports)
+    link(&mut Linker::new(engine), &mut store, &module, stub_imports, Dynamic::of(wasm).as_ref())
 }
 
 /// Instruments and compiles a module whose imports there are. The instrumented bytes are not needed once they are compiled.
@@ -353,6 +361,7 @@ fn compile(
     refuse_imports(wasm, engine, limits.stub_imports)?;
     let mut instrumented = instrument(wasm, limits, selection)?;
     instrumented.layout.obstacles.extend(collected_heap(wasm));
+    instrumented.layout.obstacles.extend(linking::obstacle(wasm, &instrumented.layout));
     let bytes = std::mem::take(&mut instrumented.wasm);
     let module = Module::from_binary(engine, &bytes).map_err(engine_error)?;
     Ok((instrumented, module))

@@ -443,7 +443,8 @@ fn claim_private(
     let Some(name) = &layout.private else { return Ok(None) };
     let memory = memory_of(instance, store, name)?;
     let marks = layout.memories.first().map_or(0, |memory| memory.dirty.start);
-    store.data_mut().guest.private = Some(Private { memory, marks, budget: layout.budget });
+    store.data_mut().guest.private =
+        Some(Private { memory, marks, budget: layout.budget, depth: layout.depth });
     Ok(Some(mappings.claim(memory.data_ptr(&*store))))
 }
 

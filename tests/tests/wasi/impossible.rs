@@ -40,7 +40,7 @@ pub(super) const OF_NAMES: [Change; 14] = [
         for (ino, other) in [(901, 902), (902, 901)] {
             let entries = BTreeMap::from([("n".to_string(), other)]);
             let node = Node::Directory { entries, parent: other };
-            s.inodes.insert(ino, Inode { node, times: [0; 3], links: 1 });
+            s.inodes.insert(ino, Inode { node, times: [0; 3], links: 1, mode: 0 });
         }
     }),
 ];
@@ -56,7 +56,11 @@ pub(super) const OF_FILES: [Change; 8] = [
     ("a file that is too large", |s, some| s.node(some.file, Node::File((1 << 40) + 1))),
 ];
 
-pub(super) const OF_OTHERS: [Change; 11] = [
+pub(super) const OF_OTHERS: [Change; 15] = [
+    ("a working directory that is nowhere", |s, _| s.process.directory.clear()),
+    ("a working directory with a long name", |s, _| s.process.directory = "/".repeat(4097)),
+    ("a mask with other bits", |s, _| s.process.umask = 0o1000),
+    ("too many exceptions", |s, _| s.process.caught = vec![0; 257]),
     ("a descriptor of nothing", |s, _| open(s, Open::File { ino: 999, at: 0 })),
     ("a directory that is open as a file", |s, _| open(s, Open::File { ino: 1, at: 0 })),
     ("a file that is open as a directory", |s, some| {

@@ -31,6 +31,19 @@ pub(super) struct State {
     pub(super) offset: i64,
     pub(super) random: u64,
     pub(super) disk: Option<Disk>,
+    pub(super) process: Process,
+}
+
+/// What Emscripten's modules have besides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Process {
+    pub(super) directory: String,
+    pub(super) umask: u16,
+    pub(super) listings: BTreeMap<u32, u64>,
+    pub(super) last: u32,
+    pub(super) uncaught: u32,
+    pub(super) caught: Vec<u32>,
+    pub(super) second: u32,
 }
 
 /// What a crash leaves.
@@ -69,6 +82,7 @@ pub(super) struct Inode {
     pub(super) node: Node,
     pub(super) times: [u64; 3],
     pub(super) links: u32,
+    pub(super) mode: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -369,7 +383,7 @@ fn a_deep_tree_is_read() {
     for ino in 1000..16_000 {
         state.name(above, "deep", ino);
         let node = Node::Directory { entries: BTreeMap::new(), parent: above };
-        state.inodes.insert(ino, Inode { node, times: [0; 3], links: 1 });
+        state.inodes.insert(ino, Inode { node, times: [0; 3], links: 1, mode: 0 });
         above = ino;
     }
     state.count(&stored);

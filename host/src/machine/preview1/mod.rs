@@ -22,6 +22,7 @@ use super::host::{Host, Stop, pay};
 use super::system::Errno;
 use crate::file::HostFault;
 use memory::Call;
+pub(super) use process::{PROGRAM, drawn_random, jump};
 
 /// The module name that guests import from.
 pub(super) const MODULE: &str = "wasi_snapshot_preview1";
@@ -30,7 +31,7 @@ pub(super) const MODULE: &str = "wasi_snapshot_preview1";
 const CALL_BYTES: usize = 1024;
 
 /// Why a function did not do what it was asked for.
-enum Fail {
+pub(super) enum Fail {
     /// The guest is told so.
     Errno(Errno),
     /// The guest does not go on.
@@ -49,11 +50,11 @@ impl From<Error> for Fail {
     }
 }
 
-type Done<T = ()> = Result<T, Fail>;
+pub(super) type Done<T = ()> = Result<T, Fail>;
 
 /// Faults that can strike reads, writes, and calls that need room or do not.
 const READ: [HostFault; 4] = [HostFault::ShortRead, HostFault::Eio, HostFault::Eintr, HostFault::Eagain];
-const WRITE: [HostFault; 6] = [
+pub(super) const WRITE: [HostFault; 6] = [
     HostFault::ShortWrite,
     HostFault::Eio,
     HostFault::Enospc,
@@ -61,13 +62,13 @@ const WRITE: [HostFault; 6] = [
     HostFault::Eagain,
     HostFault::Crash,
 ];
-const GROW: [HostFault; 3] = [HostFault::Eio, HostFault::Enospc, HostFault::Crash];
-const CHANGE: [HostFault; 2] = [HostFault::Eio, HostFault::Crash];
-const LOOK: [HostFault; 1] = [HostFault::Eio];
-const WAIT: [HostFault; 1] = [HostFault::Eintr];
+pub(super) const GROW: [HostFault; 3] = [HostFault::Eio, HostFault::Enospc, HostFault::Crash];
+pub(super) const CHANGE: [HostFault; 2] = [HostFault::Eio, HostFault::Crash];
+pub(super) const LOOK: [HostFault; 1] = [HostFault::Eio];
+pub(super) const WAIT: [HostFault; 1] = [HostFault::Eintr];
 
 /// Has a fault strike a call, if one does. Of a read or write that is short, the bytes that are left of `len`.
-fn struck(call: &mut Call<'_>, name: &str, possible: &[HostFault], len: u32) -> Done<u32> {
+pub(super) fn struck(call: &mut Call<'_>, name: &str, possible: &[HostFault], len: u32) -> Done<u32> {
     // Of one byte none can be missing.
     let possible = if len < 2 { &possible[possible.len().min(1)..] } else { possible };
     let host = call.data_mut();
@@ -86,7 +87,7 @@ fn struck(call: &mut Call<'_>, name: &str, possible: &[HostFault], len: u32) -> 
 }
 
 /// As [`struck`], of a call on a file or directory that moves no bytes.
-fn may_fail(call: &mut Call<'_>, name: &str, possible: &[HostFault], ino: u32) -> Done {
+pub(super) fn may_fail(call: &mut Call<'_>, name: &str, possible: &[HostFault], ino: u32) -> Done {
     if memory::system(call).is_witness(ino) {
         return Ok(());
     }

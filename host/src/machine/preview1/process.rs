@@ -17,7 +17,7 @@ use crate::file::{Environment, HostFault};
 use crate::outcome::FailureKind;
 
 /// The name that a program is called by.
-const PROGRAM: &str = "guest";
+pub(in super::super) const PROGRAM: &str = "guest";
 /// A text costs as much as so many bytes, besides those that it has.
 const TEXT_BYTES: usize = 64;
 /// Events that one call may wait for.
@@ -101,7 +101,7 @@ pub(super) fn clock_time_get(call: &mut Call<'_>, clock: u32, _precision: u64, o
 }
 
 /// The clock may jump when it is read: that of real time to and fro, others ahead.
-fn jump(call: &mut Call<'_>, is_real: bool) -> Done {
+pub(in super::super) fn jump(call: &mut Call<'_>, is_real: bool) -> Done {
     if call.data_mut().struck("clock_time_get", &[HostFault::ClockJump])?.is_none() {
         return Ok(());
     }
@@ -119,7 +119,7 @@ fn jump(call: &mut Call<'_>, is_real: bool) -> Done {
 const DRAWN_MAX: u32 = 64;
 
 /// Bytes that are drawn, where randomness is to be.
-fn drawn_random(call: &mut Call<'_>, len: u32) -> Done<Option<Arc<[u8]>>> {
+pub(in super::super) fn drawn_random(call: &mut Call<'_>, len: u32) -> Done<Option<Arc<[u8]>>> {
     let host = call.data();
     if !host.environment.faults.contains(&HostFault::Random) || !host.step.may_choose || len == 0 {
         return Ok(None);

@@ -5,8 +5,10 @@
 #[repr(u16)]
 #[allow(missing_docs)]
 pub(crate) enum Errno {
+    Acces = 2,
     Again = 6,
     Badf = 8,
+    Busy = 10,
     Exist = 20,
     Fbig = 22,
     Ilseq = 25,
@@ -18,12 +20,16 @@ pub(crate) enum Errno {
     Mfile = 33,
     Mlink = 34,
     Nametoolong = 37,
+    Nodev = 43,
     Noent = 44,
+    Nomem = 48,
     Nospc = 51,
     Notdir = 54,
     Notempty = 55,
     Notsock = 57,
+    Notty = 59,
     Perm = 63,
+    Range = 68,
     Spipe = 70,
     Xdev = 75,
     Notcapable = 76,

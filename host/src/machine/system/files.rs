@@ -23,7 +23,7 @@ pub(super) const TEXTS_MAX: u64 = 8 << 20;
 /// Bytes of the name of an entry.
 pub(super) const NAME_MAX: usize = 255;
 /// Bytes that a link's target may have.
-const TARGET_MAX: usize = 4096;
+pub(crate) const TARGET_MAX: usize = 4096;
 /// What an inode counts, and an entry beside its name.
 const INODE_BYTES: u64 = 256;
 const ENTRY_BYTES: u64 = 64;
@@ -39,13 +39,16 @@ pub(crate) struct Inode {
     pub(crate) times: Times,
     /// Entries that refer to it.
     pub(crate) links: u32,
+    /// Who may do what, as POSIX numbers it; the faces of WASI do not look at it.
+    pub(crate) mode: u16,
     #[serde(skip)]
     pub(super) known: Known,
 }
 
 impl Inode {
     fn new(node: Node, now: u64) -> Inode {
-        Inode { node, times: Times::at(now), links: 1, known: Known::default() }
+        let mode = if matches!(node, Node::File(_)) { 0o666 } else { 0o777 };
+        Inode { node, times: Times::at(now), links: 1, mode, known: Known::default() }
     }
 
     /// What it counts, beside its entries.
@@ -417,6 +420,11 @@ impl Files {
             Node::File(content) => content,
             _ => unreachable!("the caller looked at its content"),
         }
+    }
+
+    pub(crate) fn set_mode(&mut self, ino: Ino, mode: u16, now: u64) {
+        let inode = self.get_mut(ino);
+        (inode.mode, inode.times.changed) = (mode & 0o7777, now);
     }
 
     pub(crate) fn set_times(&mut self, ino: Ino, times: Times) {

@@ -10,6 +10,7 @@
 //! | `changes`, `disk` | changes of files, and what a crash leaves of them |
 //! | `paths` | from a path to a file |
 //! | `descriptors`, `rights` | what is open, and what may be done with it |
+//! | `process` | the working directory, and what else Emscripten's modules have |
 //! | `image` | the files that a run begins with |
 //! | `record`, `sound` | hashes, and the form in which a snapshot is stored; whether one that is read is sound |
 
@@ -21,6 +22,7 @@ mod errno;
 mod files;
 mod image;
 mod paths;
+mod process;
 mod record;
 pub(crate) mod rights;
 mod sound;
@@ -34,15 +36,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::file::{Environment, HostFault, Image, Stdin};
 use disk::Disk;
-use files::Files;
+pub(crate) use files::Files;
 use record::Known;
 
 pub(crate) use content::Content;
 pub(crate) use descriptors::{APPEND, Descriptor, FLAGS, Open};
 pub(crate) use disk::Kept;
 pub(crate) use errno::{Answer, Errno};
-pub(crate) use files::{Inode, Node, Times};
+pub(crate) use files::{Inode, Node, ROOT, TARGET_MAX, Times};
 pub(crate) use paths::{End, Place, resolve};
+use process::Process;
+pub(crate) use process::{CAUGHT_MAX, DIRECTORY_MAX, Exceptions};
 pub(crate) use record::{Input, Part};
 
 /// The directory that no crash strikes.
@@ -86,6 +90,7 @@ pub(crate) struct State {
     random: u64,
     /// What a crash leaves of the files, where one may come.
     disk: Option<Disk>,
+    pub(crate) process: Process,
 }
 
 impl System {
@@ -110,6 +115,7 @@ impl System {
             offset: 0,
             random: 0,
             disk: None,
+            process: Process::default(),
         };
         for (fd, (open, rights)) in (0..).zip([
             (Open::Stdin, rights::INPUT),

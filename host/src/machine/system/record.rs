@@ -81,6 +81,7 @@ impl System {
                 + state.all_files().count() * MAP_BYTES
                 + state.disk.as_ref().map_or(0, Disk::held_bytes)
                 + state.descriptors.len() * size_of::<Descriptor>()
+                + state.process.held_bytes()
         });
     }
 
@@ -196,7 +197,8 @@ impl State {
     fn hashed(&self, hashing: Hashing) -> Vec<u8> {
         let clocks = (self.clock, self.offset, self.random);
         let pending = self.disk.as_ref().map(|disk| (&disk.pending, &disk.witness));
-        let changing = (&self.descriptors, clocks, self.stdin_at, self.stdin.is_some(), pending);
+        let changing =
+            (&self.descriptors, &self.process, clocks, self.stdin_at, self.stdin.is_some(), pending);
         let mut bytes = postcard::to_allocvec(&changing).expect(PLAIN);
         if let Some(input) = &self.stdin {
             bytes.extend(input.known.hash(hashing, || input.bytes.to_vec()).to_le_bytes());

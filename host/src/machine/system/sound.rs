@@ -104,6 +104,8 @@ impl State {
             Open::Directory { ino, .. } => self.files.contains(ino) && self.files.is_directory(ino),
             _ => true,
         };
-        self.descriptors.len() <= DESCRIPTORS_MAX && self.descriptors.values().all(is_sound)
+        self.descriptors.len() <= DESCRIPTORS_MAX
+            && self.process.is_sound(DESCRIPTORS_MAX)
+            && self.descriptors.values().all(is_sound)
     }
 }
