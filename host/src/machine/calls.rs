@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
 use super::exports::{Exports, INITIALIZE, INPUT, START};
+use super::heap::grow_shadow;
 use super::host::{Host, Stop};
 use super::imports::{stop, write};
 use super::link::{drawn, drawn_kind};
@@ -64,6 +65,7 @@ impl Room {
             let pages = u64::from(bytes_max).div_ceil(memory.page_size(&*store)).max(1);
             let at = memory.data_size(&*store);
             memory.grow(&mut *store, pages).ok()?;
+            grow_shadow(instance, store, memory)?;
             u32::try_from(at).ok()
         });
         let Some(at) = grown else {

@@ -1,9 +1,11 @@
 //! From the way in which a call into the guest ended to an outcome.
 
 use anyhow::anyhow;
+use spelunk_instrumenter::is_library;
 use wasmtime::{Error, Trap, WasmBacktrace};
 
 use super::Program;
+use super::heap::HeapError;
 use super::host::Stop;
 use super::said::{Said, last_line, said};
 use super::state::{Spent, State};
@@ -121,6 +123,9 @@ fn exited(program: &Program, stderr: &[u8], code: u32, phase: Phase) -> Option<F
 fn trapped(program: &Program, state: &mut State, stderr: &[u8], error: &Error, phase: Phase) -> Failure {
     let trap = error.downcast_ref::<Trap>();
     let at = place(program, error);
+    if let Some(found) = state.heap_error() {
+        return of_heap(program, &found, error);
+    }
     // Where a budget runs out or a stack ends is chance; the call that led there names the failure.
     let (kind, message, place) = if let Some(spent) = state.spent() {
         let (kind, message) = match spent {
@@ -152,6 +157,21 @@ fn trapped(program: &Program, state: &mut State, stderr: &[u8], error: &Error, p
     Failure { kind, subject: None, message, place }
 }
 
+/// An error of the heap. It is that of the function which called the library that met it.
+fn of_heap(program: &Program, found: &HeapError, error: &Error) -> Failure {
+    let functions = &program.instrumented.edges.functions;
+    let name = |function: u32| functions.get(function as usize).map(|function| function.name.clone());
+    let mut message = found.message(&name);
+    let mut frames = frames(program, error).peekable();
+    let innermost = frames.peek().cloned();
+    let place = frames.find(|(name, _)| !is_library(name)).or(innermost.clone()).map(|(_, place)| place);
+    if let Some((library, _)) = innermost.filter(|(name, at)| is_library(name) && place.as_ref() != Some(at))
+    {
+        message += &format!(", in {library}");
+    }
+    Failure { kind: found.kind(), subject: None, message, place }
+}
+
 fn trap_text(trap: Trap) -> String {
     let text = trap.to_string();
     text.strip_prefix("wasm trap: ").unwrap_or(&text).to_string()
@@ -164,13 +184,19 @@ fn inside(place: &Option<String>) -> String {
 /// `function+offset` of the innermost guest frame, as the original module has it; the offset is that within
 /// the function's body, which changes elsewhere do not move.
 pub(super) fn place(program: &Program, error: &Error) -> Option<String> {
-    let frames = error.downcast_ref::<WasmBacktrace>()?.frames();
-    frames.iter().find_map(|frame| {
+    frames(program, error).next().map(|(_, place)| place)
+}
+
+/// The name of each of the guest's frames, from the innermost on, and the place in it.
+fn frames(program: &Program, error: &Error) -> impl Iterator<Item = (String, String)> {
+    let frames = error.downcast_ref::<WasmBacktrace>().map(WasmBacktrace::frames).unwrap_or_default();
+    frames.iter().filter_map(|frame| {
         let offset = frame.module_offset().unwrap_or(0);
         let at = program.instrumented.code.locate(frame.func_index(), offset as u32)?;
         let name = at.name.unwrap_or_else(|| format!("func[{}]", at.function));
         let start = program.bodies.get(at.function as usize).copied().flatten().unwrap_or(0);
-        Some(format!("{name}+{:#x}", at.offset.saturating_sub(start)))
+        let place = format!("{name}+{:#x}", at.offset.saturating_sub(start));
+        Some((name, place))
     })
 }
 

@@ -18,6 +18,10 @@ pub(super) fn finding_json(finding: &Finding) -> Json {
         "steps": told(&finding.story).map(step_json).collect::<Vec<_>>(),
         "trace": finding.trace, "reproduce": finding.reproduce, "minimal": finding.is_minimal,
     });
+    if let Some(cause) = &finding.cause {
+        let Failure { kind, subject: _, message, place } = cause;
+        json["cause"] = json!({ "kind": kind, "message": message, "place": place, "sanitize": "heap" });
+    }
     if let Some(after) = finding.found_after {
         json["found_after"] = json!({ "steps": after.steps, "seconds": after.seconds });
     }
@@ -126,6 +130,11 @@ pub(super) fn finding_text(finding: &Finding) -> String {
         };
         out += &format!("  {verb} {}\n", text::line(place));
     }
+    if let Some(cause) = &finding.cause {
+        let place =
+            cause.place.as_ref().map(|place| format!(", at {}", text::line(place))).unwrap_or_default();
+        out += &format!("  under --sanitize heap: {cause}{place}\n");
+    }
     if let Some(built) = &finding.built {
         out += &format!("  built {built}\n");
     }
@@ -172,6 +181,7 @@ mod tests {
             run: 9,
             found_after: None,
             steps_before: 212,
+            cause: None,
             story,
             trace,
             reproduce,
@@ -208,10 +218,11 @@ Reproduce:  spelunk replay 'my bank' t.json"#;
         evil.told.notes.push(hostile.into());
         evil.free.push(0);
         let finding = Finding {
-            failure,
+            failure: failure.clone(),
             run: 1,
             found_after: None,
             steps_before: 1,
+            cause: Some(failure.clone()),
             story: vec![evil],
             trace: PathBuf::from(hostile),
             reproduce: command_line(["spelunk", "replay", "x", hostile]),
