@@ -32,7 +32,6 @@ pub struct StateLayout {
     /// A byte for each of `tables`, 1 if it was written to.
     pub table_marks: Range<u32>,
     /// What finds errors of the heap, where it was asked for. Its shadow is the last of `memories`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sanitizer: Option<SanitizerLayout>,
     /// Every memory of the target, in order of index, imported ones too.
     pub memories: Vec<MemoryLayout>,

@@ -105,9 +105,9 @@ impl HeapError {
 impl Block {
     /// The block whose header, content or red zone an address is in: the one whose header it is in, or else the one before.
     fn at(address: usize, memory: &[u8], shadow: &[u8]) -> Option<Block> {
-        let down = address / ALIGN * ALIGN;
+        let down = address.min(memory.len()) / ALIGN * ALIGN;
         let after = [down + ALIGN, down + 2 * ALIGN];
-        let after = after.into_iter().filter(|start| start - HEADER <= address);
+        let after = after.into_iter().filter(|start| *start <= address + HEADER);
         let before = (0..=down / ALIGN).rev().map(|at| at * ALIGN);
         after.chain(before).find_map(|start| Block::of(start, memory, shadow))
     }

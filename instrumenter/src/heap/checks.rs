@@ -22,12 +22,16 @@ pub(crate) struct Checks {
     /// Where in private memory it is noted what went wrong.
     pub record: u32,
     pub stack: Option<GlobalId>,
+    /// By index: it is a function of a library for memory and strings. Those read whole words in which a string ends.
+    pub library: Vec<bool>,
 }
 
 /// Checks the accesses of one function.
 pub(crate) struct Checker<'c> {
     checks: &'c Checks,
     frames: Frames,
+    /// Of what is read only the first byte is checked.
+    reads_words: bool,
 }
 
 /// Gives a scratch local of a type.
@@ -51,7 +55,11 @@ struct Access {
 impl Checks {
     /// Of the function with this index.
     pub(crate) fn of(&self, index: usize, function: &LocalFunction) -> Option<Checker<'_>> {
-        (index < self.runtime).then(|| Checker { checks: self, frames: Frames::of(function, self.stack) })
+        (index < self.runtime).then(|| Checker {
+            checks: self,
+            frames: Frames::of(function, self.stack),
+            reads_words: self.library[index],
+        })
     }
 }
 
@@ -118,6 +126,7 @@ impl Checker<'_> {
             }
             _ => return None,
         };
+        let bytes = if self.reads_words && what == READ { 1 } else { bytes };
         (*memory == self.checks.memory).then_some(Access { offset, bytes, what, value })
     }
 

@@ -113,6 +113,10 @@ const LIBRARY: &[&str] = &[
     "strlcpy",
     "strlcat",
     "__memrchr",
+    "index",
+    "rindex",
+    "strspn",
+    "strcspn",
 ];
 
 /// Whether a function says nothing of where an error is, by its name.
@@ -175,7 +179,7 @@ impl Shadow {
             memory: self.memory,
             grow: linked["grow"],
             inside,
-            passes,
+            passes: passes.clone(),
             private,
             site: record + 12,
         };
@@ -191,6 +195,7 @@ impl Shadow {
             runtime: first,
             record,
             stack: stack_pointer(module),
+            library: passes,
         })
     }
 

@@ -119,3 +119,15 @@ RULE(none) {
             abort();
     free(zeros);
 }
+
+// What a libc may do that reads by words: the string ends within the last word of the block.
+RULE(string_that_fits) {
+    char *block = hide(malloc(5));
+    memcpy(block, hide("four"), 5);
+    char *copy = hide(malloc(strlen(block) + 1));
+    strcpy(copy, block);
+    if (strlen(copy) != 4 || strcmp(copy, block) || strchr(copy, 'r') != copy + 3 || memchr(copy, 'x', 5))
+        abort();
+    free(copy);
+    free(block);
+}
