@@ -171,6 +171,12 @@ impl Shadow {
                  {address:#x}; build the module so that the allocator's functions are not inlined"
             );
         }
+        if let Some(name) = shared::caller(module, names, &inside) {
+            bail!(
+                "the heap cannot be sanitized: a part of the allocator is in `{name}` too; build the module so that the \
+                 allocator's functions are not inlined"
+            );
+        }
         let first = names.len();
         let linked = self.link(module, private, record)?;
         let passes: Vec<bool> = names.iter().map(|name| name.is_named && is_library(&name.name)).collect();

@@ -5,7 +5,7 @@
 //! allocator, at addresses that are constants, which nobody else has any business with.
 
 use crate::bases::{Bases, Value};
-use crate::code::sequences;
+use crate::code::{each_instr, sequences};
 use crate::names::FunctionName;
 use std::collections::{BTreeMap, BTreeSet};
 use walrus::ir::*;
@@ -30,6 +30,31 @@ pub(super) fn outside<'n>(
         each_constant(function, |address, _| {
             if found.is_none() && used.contains_key(&address) {
                 found = Some((names[id.index()].name.as_str(), address));
+            }
+        });
+    }
+    found
+}
+
+/// A function outside of the allocator that calls a part of Rust's, past the functions that are replaced: those were
+/// inlined there.
+pub(super) fn caller<'n>(
+    module: &Module,
+    names: &'n [FunctionName],
+    inside: &BTreeSet<FunctionId>,
+) -> Option<&'n str> {
+    let is_part = |id: FunctionId| {
+        let name = &names[id.index()].name;
+        name.starts_with("dlmalloc::") || name.starts_with("<dlmalloc::")
+    };
+    let mut found = None;
+    for (id, function) in module.funcs.iter_local().filter(|(id, _)| !inside.contains(id) && !is_part(*id)) {
+        each_instr(function, |instr, _| {
+            if let Instr::Call(Call { func }) | Instr::ReturnCall(ReturnCall { func }) = instr
+                && found.is_none()
+                && is_part(*func)
+            {
+                found = Some(names[id.index()].name.as_str());
             }
         });
     }
