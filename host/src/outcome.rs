@@ -66,6 +66,16 @@ pub enum FailureKind {
     Hang,
     /// A call took too long by the clock. Where it was then is chance, and whether it happens again too.
     Timeout,
+    /// An access beyond the end of a block of the heap.
+    HeapBufferOverflow,
+    /// An access before the beginning of a block of the heap.
+    HeapBufferUnderflow,
+    /// An access of a block that was freed.
+    UseAfterFree,
+    /// A block that was freed is freed again.
+    DoubleFree,
+    /// What is freed is no block.
+    InvalidFree,
     /// Calls nested deeper than the limit.
     StackOverflow,
     /// A choice among nothing.
@@ -80,6 +90,14 @@ pub enum FailureKind {
     Abi,
 }
 
+impl FailureKind {
+    /// Whether it is one that a sanitizer finds.
+    pub fn is_sanitized(self) -> bool {
+        use FailureKind::{DoubleFree, HeapBufferOverflow, HeapBufferUnderflow, InvalidFree, UseAfterFree};
+        matches!(self, HeapBufferOverflow | HeapBufferUnderflow | UseAfterFree | DoubleFree | InvalidFree)
+    }
+}
+
 impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -89,6 +107,11 @@ impl fmt::Display for FailureKind {
             FailureKind::Trap => "trap",
             FailureKind::Hang => "hang",
             FailureKind::Timeout => "timeout",
+            FailureKind::HeapBufferOverflow => "heap-buffer-overflow",
+            FailureKind::HeapBufferUnderflow => "heap-buffer-underflow",
+            FailureKind::UseAfterFree => "use-after-free",
+            FailureKind::DoubleFree => "double-free",
+            FailureKind::InvalidFree => "invalid-free",
             FailureKind::StackOverflow => "stack-overflow",
             FailureKind::Deadlock => "deadlock",
             FailureKind::Always => "always",

@@ -71,6 +71,23 @@ pub fn replay<T: Target>(target: &mut T, trace: &Trace, compares_states: bool) -
     (Replayed::Passed, again)
 }
 
+/// The failure that the steps of `trace` lead to on a target that is instrumented otherwise, so that its states do not
+/// compare; none where they lead elsewhere.
+pub fn failure_of<T: Target>(target: &mut T, trace: &Trace) -> Option<Failure> {
+    let mut chooser = Chooser::default();
+    let (mut enabled, mut again) = (Vec::new(), Trace::default());
+    target.reset();
+    for (index, step) in trace.steps().iter().enumerate() {
+        let what = (step.action, step.seed);
+        match attempt(target, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again) {
+            Outcome::Fail(failure) => return Some(*failure).filter(|_| chooser.misfit.is_none()),
+            Outcome::Pass if misfit(&chooser, trace, &again, index).is_none() => {}
+            Outcome::Pass | Outcome::Exit | Outcome::Reject(_) | Outcome::Stopped => return None,
+        }
+    }
+    None
+}
+
 /// How the choices of step `index` differ from the recorded ones.
 fn misfit(chooser: &Chooser, trace: &Trace, again: &Trace, index: usize) -> Option<String> {
     let (recorded, asked) = (trace.choices(&trace.steps()[index]), again.choices(&again.steps()[index]));

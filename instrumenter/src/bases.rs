@@ -13,16 +13,35 @@
 
 use walrus::LocalId;
 use walrus::MemoryId;
-use walrus::ir::*;
+use walrus::ir::{self, *};
 
 /// A mark on a page says that bytes of that page, and up to so many of the next, may have changed.
 pub const FRINGE_BYTES: u32 = 15;
 
 #[derive(Default)]
 pub(crate) struct Bases {
-    /// For each value on the stack, as far as it is known, the local that has the same value.
-    stack: Vec<Option<LocalId>>,
+    /// What is known of the values on the stack, as far as it is known.
+    stack: Vec<Value>,
     marks: Vec<Mark>,
+    /// Ranges that were checked for errors of the heap.
+    checked: Vec<Checked>,
+}
+
+/// What is known of a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// It is that of a local.
+    Local(LocalId),
+    /// It is this number.
+    Constant(u32),
+    Unknown,
+}
+
+#[derive(Clone, Copy)]
+struct Checked {
+    base: LocalId,
+    offset: u64,
+    bytes: u32,
 }
 
 #[derive(Clone, Copy)]
@@ -38,8 +57,33 @@ const MARKS_MAX: usize = 8;
 impl Bases {
     /// The local that holds the address of a store that is about to happen.
     pub(crate) fn of_store(&self) -> Option<LocalId> {
-        let address = self.stack.len().checked_sub(2)?;
-        self.stack[address]
+        match self.below(1) {
+            Value::Local(local) => Some(local),
+            _ => None,
+        }
+    }
+
+    /// What is known of the value below so many others.
+    pub(crate) fn below(&self, others: usize) -> Value {
+        let at = self.stack.len().checked_sub(others + 1);
+        at.map_or(Value::Unknown, |at| self.stack[at])
+    }
+
+    /// Whether so many bytes were checked already; if not, it is noted that they are now.
+    pub(crate) fn is_checked(&mut self, base: LocalId, offset: u64, bytes: u32) -> bool {
+        let holds = |checked: &Checked| {
+            checked.base == base
+                && checked.offset <= offset
+                && offset + u64::from(bytes) <= checked.offset + u64::from(checked.bytes)
+        };
+        if self.checked.iter().any(holds) {
+            return true;
+        }
+        if self.checked.len() == MARKS_MAX {
+            self.checked.remove(0);
+        }
+        self.checked.push(Checked { base, offset, bytes });
+        false
     }
 
     /// Whether a store of so many bytes needs no mark; if it does, one is noted.
@@ -62,7 +106,10 @@ impl Bases {
     /// Goes past an instruction of the target.
     pub(crate) fn pass(&mut self, instr: &Instr) {
         match instr {
-            Instr::LocalGet(LocalGet { local }) => self.stack.push(Some(*local)),
+            Instr::LocalGet(LocalGet { local }) => self.stack.push(Value::Local(*local)),
+            Instr::Const(Const { value: ir::Value::I32(value) }) => {
+                self.stack.push(Value::Constant(*value as u32));
+            }
             Instr::LocalSet(LocalSet { local }) => {
                 self.stack.pop();
                 self.assigned(*local);
@@ -70,12 +117,12 @@ impl Bases {
             Instr::LocalTee(LocalTee { local }) => {
                 self.stack.pop();
                 self.assigned(*local);
-                self.stack.push(Some(*local));
+                self.stack.push(Value::Local(*local));
             }
             other => match effect(other) {
                 Some((pops, pushes)) => {
                     self.stack.truncate(self.stack.len().saturating_sub(pops));
-                    self.stack.extend(std::iter::repeat_n(None, pushes));
+                    self.stack.extend(std::iter::repeat_n(Value::Unknown, pushes));
                 }
                 None => *self = Self::default(),
             },
@@ -84,11 +131,12 @@ impl Bases {
 
     fn assigned(&mut self, local: LocalId) {
         for value in &mut self.stack {
-            if *value == Some(local) {
-                *value = None;
+            if *value == Value::Local(local) {
+                *value = Value::Unknown;
             }
         }
         self.marks.retain(|mark| mark.base != local);
+        self.checked.retain(|checked| checked.base != local);
     }
 }
 

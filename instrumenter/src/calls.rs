@@ -206,7 +206,7 @@ fn shape(types: &[ValType]) -> Vec<ValType> {
 }
 
 /// Calls `f` with each function that a global, table or element segment refers to.
-fn each_static_reference(module: &Module, mut f: impl FnMut(FunctionId)) {
+pub(crate) fn each_static_reference(module: &Module, mut f: impl FnMut(FunctionId)) {
     for global in module.globals.iter() {
         if let GlobalKind::Local(init) = &global.kind {
             references_of(init, &mut f);

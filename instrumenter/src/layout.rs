@@ -31,6 +31,8 @@ pub struct StateLayout {
     pub dropped: Range<u32>,
     /// A byte for each of `tables`, 1 if it was written to.
     pub table_marks: Range<u32>,
+    /// What finds errors of the heap, where it was asked for. Its shadow is the last of `memories`.
+    pub sanitizer: Option<SanitizerLayout>,
     /// Every memory of the target, in order of index, imported ones too.
     pub memories: Vec<MemoryLayout>,
     /// Every mutable global that can hold different values, imported ones too.
@@ -42,6 +44,16 @@ pub struct StateLayout {
     pub functions: Option<String>,
     /// State that cannot be saved and restored; if there is none, all of it can.
     pub obstacles: Vec<Obstacle>,
+}
+
+/// What finds errors of the heap.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SanitizerLayout {
+    /// Four `i32`, to be set to 0 before each call. After a trap the first is not 0 if an error was found: 1 a read, 2 a write,
+    /// 3 a block that was freed again, 4 what is no block was freed. Then follow the address and the length.
+    pub record: u32,
+    /// Export name of a memory with a bit for each byte of the first memory, 1 where nothing may be accessed.
+    pub shadow: String,
 }
 
 /// A memory of the target.

@@ -36,6 +36,7 @@
 //! | `work`, `charges` | what instructions take, and those that pay for it themselves |
 //! | `flow` (`cfg`) → `placement` (`classes`) → `weave` (`counters`) | the edges of a function → those to be counted → their code |
 //! | `depth`, `segments`, `marks` (`bases`, `ranges`) | calls, dropped segments, stores |
+//! | `heap/` | errors of the heap, where they are asked for |
 //! | `state`, `layout` | what the host can reach, and where |
 //! | `rewrite` | all of these, in order |
 //! | `locate` | from instrumented code back to the original |
@@ -53,6 +54,7 @@ mod cycles;
 mod depth;
 mod edges;
 mod flow;
+mod heap;
 mod layout;
 mod locate;
 mod marks;
@@ -70,7 +72,10 @@ mod work;
 pub use bases::FRINGE_BYTES;
 pub use charges::TABLE_ELEMENTS_MAX;
 pub use edges::{Edge, EdgeMap};
-pub use layout::{GlobalLayout, MemoryLayout, Obstacle, StateLayout, TableLayout, ValueKind};
+pub use heap::{HEADER_BYTES, MAGIC, is_library};
+pub use layout::{
+    GlobalLayout, MemoryLayout, Obstacle, SanitizerLayout, StateLayout, TableLayout, ValueKind,
+};
 pub use locate::{CodeMap, Location};
 pub use names::FunctionName;
 pub use selection::EXCLUDED;
@@ -78,7 +83,7 @@ pub use selection::EXCLUDED;
 use anyhow::{Context, Result, ensure};
 use selection::Selection;
 use serde::{Deserialize, Serialize};
-use walrus::{FunctionId, Module, ModuleConfig};
+use walrus::{Module, ModuleConfig};
 
 /// Names that begin with this belong to the instrumentation: exports, and modules of imports.
 pub const PREFIX: &str = "__spelunk";
@@ -117,6 +122,8 @@ pub struct Options {
     /// The size to which memories are limited. The limit is written into the module's own memories; an
     /// imported one must be kept within it by the host.
     pub memory_bytes_max: u64,
+    /// Find errors of the heap of C and Rust.
+    pub heap: bool,
 }
 
 impl Default for Options {
@@ -131,6 +138,7 @@ impl Default for Options {
             budget_initial: 1 << 24,
             depth_max: 10_000,
             memory_bytes_max: 4 << 30,
+            heap: false,
         }
     }
 }
@@ -154,14 +162,15 @@ pub fn instrument(wasm: &[u8], options: &Options) -> Result<Instrumented> {
     let offsets = refuse::check(wasm)?;
     let mut module = parse(wasm)?;
     let mut names = names::names(&module);
-    let functions: Vec<FunctionId> = module.funcs.iter_local().map(|(id, _)| id).collect();
     if options.edges != Edges::None {
-        for id in &functions {
+        for (id, _) in module.funcs.iter_local() {
             let name = &mut names[id.index()];
             name.is_counted = selection.counts(&name.name);
         }
     }
-    let (layout, edges) = rewrite::rewrite(&mut module, options, &names, &functions, &offsets)?;
+    let functions = names.len();
+    let (layout, edges) = rewrite::rewrite(&mut module, options, &mut names, &offsets)?;
+    names.truncate(functions);
     let (wasm, code) = locate::emit(&mut module, &names);
     // Forgetting so much takes as long as validating.
     let ((), validated) = rayon::join(|| drop(module), || refuse::validate(&wasm, refuse::FEATURES));

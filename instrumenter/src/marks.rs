@@ -15,6 +15,7 @@
 
 use crate::bases::Bases;
 use crate::code::*;
+use crate::heap::Checks;
 use std::collections::BTreeMap;
 use walrus::ir::*;
 use walrus::{FunctionId, LocalFunction, LocalId, MemoryId, TableId, ValType};
@@ -35,23 +36,39 @@ pub(crate) struct Marks {
     pub maps: BTreeMap<MemoryId, Map>,
     /// The mark of each table that changes.
     pub tables: BTreeMap<TableId, u32>,
+    /// Finds errors of the heap on the way, since both need to know where addresses come from.
+    pub checks: Option<Checks>,
 }
 
 impl Marks {
-    /// Adds marks to a function.
-    pub(crate) fn mark(&self, function: &mut LocalFunction, seqs: &[InstrSeqId], locals: &NewLocals<'_>) {
+    /// Adds marks and checks to the function with this index.
+    pub(crate) fn mark(
+        &self,
+        index: usize,
+        function: &mut LocalFunction,
+        seqs: &[InstrSeqId],
+        locals: &NewLocals<'_>,
+    ) {
         let mut scratch = Scratch::default();
+        let mut local = |ty, slot| scratch.local(locals, ty, slot);
+        let checker = self.checks.as_ref().and_then(|checks| checks.of(index, function));
         for &seq in seqs {
             let instrs = &mut function.block_mut(seq).instrs;
             let writes = instrs.iter().filter(|instr| self.writes(&instr.0)).count();
-            if writes == 0 {
+            let is_checked =
+                checker.as_ref().is_some_and(|checker| instrs.iter().any(|instr| checker.concerns(&instr.0)));
+            if writes == 0 && !is_checked {
                 continue;
             }
             let mut code = Code::with_capacity(instrs.len() + writes * 9);
             let mut bases = Bases::default();
-            for instr in std::mem::take(instrs) {
+            for mut instr in std::mem::take(instrs) {
+                if let Some(checker) = &checker {
+                    let next = (&instr.0, &mut instr.1);
+                    checker.before(function, &mut code, next, &mut bases, &mut local);
+                }
                 let after = instr.0.clone();
-                self.instr(&mut code, instr, &mut bases, &mut |ty, slot| scratch.local(locals, ty, slot));
+                self.instr(&mut code, instr, &mut bases, &mut local);
                 bases.pass(&after);
             }
             function.block_mut(seq).instrs = code;
@@ -216,7 +233,7 @@ pub(crate) fn page(code: &mut Code, memory64: bool, offset: u64, bits: u32) {
     }
 }
 
-fn stored_type(kind: StoreKind) -> ValType {
+pub(crate) fn stored_type(kind: StoreKind) -> ValType {
     match kind {
         StoreKind::I32 { .. } | StoreKind::I32_8 { .. } | StoreKind::I32_16 { .. } => ValType::I32,
         StoreKind::F32 => ValType::F32,

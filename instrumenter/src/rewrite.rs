@@ -3,13 +3,14 @@
 use crate::charges::Charges;
 use crate::code::{NewLocals, Private};
 use crate::edges::{Counting, Plan};
+use crate::heap::{Checks, Shadow};
 use crate::layout::Allocator;
 use crate::marks::{Map, Marks};
 use crate::refuse::Offsets;
 use crate::segments::Segments;
 use crate::{
-    Edge, Edges, FunctionName, MemoryLayout, Options, PREFIX, StateLayout, calls, code, depth, locate,
-    ranges, state, weave,
+    Edge, Edges, FunctionName, MemoryLayout, Options, PREFIX, SanitizerLayout, StateLayout, calls, code,
+    depth, locate, ranges, state, weave,
 };
 use anyhow::Result;
 use rayon::iter::ParallelIterator;
@@ -20,15 +21,15 @@ use walrus::{ConstExpr, DataKind, FunctionId, MemoryId, Module, ValType};
 pub(crate) fn rewrite(
     module: &mut Module,
     options: &Options,
-    names: &[FunctionName],
-    functions: &[FunctionId],
+    names: &mut Vec<FunctionName>,
     offsets: &Offsets,
 ) -> Result<(StateLayout, Vec<Edge>)> {
-    let (calls, survey) = rayon::join(|| calls::analyse(module), || state::survey(module, names, offsets));
     let mut allocator = Allocator::default();
+    let (targets, private, checks) = memories_of(module, options, names, &mut allocator)?;
+    let names = &*names;
+    let functions: Vec<FunctionId> = module.funcs.iter_local().map(|(id, _)| id).collect();
+    let (calls, survey) = rayon::join(|| calls::analyse(module), || state::survey(module, names, offsets));
     let mut layout = small_state(options, &calls, &survey, functions.len(), &mut allocator)?;
-    let targets: Vec<MemoryId> = module.memories.iter().map(|memory| memory.id()).collect();
-    let private = Private(module.memories.add_local(false, false, 0, Some(0), None));
 
     let places = places(private, &layout);
     let (counters, shared) = (layout.resets.end, layout.resets.end.saturating_sub(1));
@@ -38,7 +39,7 @@ pub(crate) fn rewrite(
     let edges = counting.number(&mut plans);
     layout.counters = allocator.take(counter_bytes(options.edges, &edges), 64)?;
     allocator.take(0, 64)?;
-    for id in functions {
+    for id in &functions {
         plans[id.index()].declare(&mut module.types, module.funcs.get(*id).kind.unwrap_local());
     }
     let depth = layout.depth.map(|address| depth::Depth { private, address, max: options.depth_max });
@@ -49,7 +50,8 @@ pub(crate) fn rewrite(
         data: state::flags(&survey.data, layout.dropped.start),
         elements: state::flags(&survey.elements, layout.dropped.start + survey.data.len() as u32),
     };
-    let marks = marks(module, options, private, &layout, &memories, &survey);
+    layout.sanitizer = sanitizer(checks.as_ref(), &memories);
+    let marks = Marks { checks, ..marks(module, options, private, &layout, &memories, &survey) };
     let charges = layout.budget.map(|budget| Charges::new(module, private, budget));
     let (types, locals) = (&module.types, NewLocals::new(&mut module.locals));
     module.funcs.par_iter_local_mut().for_each(|(id, function)| {
@@ -69,11 +71,31 @@ pub(crate) fn rewrite(
             charges.add(function, &seqs, &locals);
         }
         segments.replace(function, &seqs, &locals);
-        marks.mark(function, &seqs, &locals);
+        marks.mark(id.index(), function, &seqs, &locals);
     });
     state::export(module, survey, &calls, &mut layout, &memories);
     finish_private(module, private, &allocator, &mut layout, options);
     Ok((layout, edges))
+}
+
+/// The memories of a module, with the shadow of its heap if that is sanitized, and private memory.
+fn memories_of(
+    module: &mut Module,
+    options: &Options,
+    names: &mut Vec<FunctionName>,
+    allocator: &mut Allocator,
+) -> Result<(Vec<MemoryId>, Private, Option<Checks>)> {
+    let shadow = options.heap.then(|| Shadow::add(module, options, names)).transpose()?;
+    let targets = module.memories.iter().map(|memory| memory.id()).collect();
+    let private = Private(module.memories.add_local(false, false, 0, Some(0), None));
+    let checks = shadow.map(|shadow| shadow.replace(module, private, allocator, names)).transpose()?;
+    Ok((targets, private, checks))
+}
+
+/// What the host needs to know of the checks of the heap.
+fn sanitizer(checks: Option<&Checks>, memories: &[(MemoryId, MemoryLayout)]) -> Option<SanitizerLayout> {
+    let (checks, (_, shadow)) = checks.zip(memories.last())?;
+    Some(SanitizerLayout { record: checks.record, shadow: shadow.export.clone() })
 }
 
 /// From so many functions on, those that are entered say so. Below, looking at all counters takes less.
@@ -182,7 +204,7 @@ fn marks(
         }
     }
     let tables = state::flags(&survey.tables, layout.table_marks.start);
-    Marks { private, page_bits: bits, maps, tables }
+    Marks { private, page_bits: bits, maps, tables, checks: None }
 }
 
 /// Gives private memory its size, its name and its first contents; or removes it, if nothing is in it.

@@ -142,6 +142,7 @@
 ;;     depth: None,
 ;;     dropped: 8..8,
 ;;     table_marks: 8..9,
+;;     sanitizer: None,
 ;;     memories: [
 ;;         MemoryLayout {
 ;;             export: "__spelunk:memory:0",

@@ -125,6 +125,7 @@
 ;;     ),
 ;;     dropped: 12..12,
 ;;     table_marks: 12..12,
+;;     sanitizer: None,
 ;;     memories: [],
 ;;     globals: [],
 ;;     tables: [],

@@ -71,6 +71,7 @@
 ;;     depth: None,
 ;;     dropped: 8..8,
 ;;     table_marks: 8..8,
+;;     sanitizer: None,
 ;;     memories: [],
 ;;     globals: [],
 ;;     tables: [],

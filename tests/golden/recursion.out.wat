@@ -159,6 +159,7 @@
 ;;     ),
 ;;     dropped: 12..12,
 ;;     table_marks: 12..12,
+;;     sanitizer: None,
 ;;     memories: [],
 ;;     globals: [],
 ;;     tables: [],

@@ -72,6 +72,7 @@
 ;;     depth: None,
 ;;     dropped: 8..8,
 ;;     table_marks: 8..8,
+;;     sanitizer: None,
 ;;     memories: [],
 ;;     globals: [],
 ;;     tables: [],

@@ -7,10 +7,11 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use spelunk::check::{self, Options};
+use spelunk::machine::Selection;
 use spelunk::session::{Caching, Config, Job};
 
 use super::system::System;
-use super::{Compiled, Guest, GuestLimits};
+use super::{Compiled, Guest, GuestLimits, Sanitizers};
 
 #[derive(Args)]
 pub(super) struct Check {
@@ -64,6 +65,8 @@ pub(super) struct Check {
     #[command(flatten)]
     limits: GuestLimits,
     #[command(flatten)]
+    sanitizers: Sanitizers,
+    #[command(flatten)]
     compiled: Compiled,
     /// The folder that findings are saved in, below one named after the target.
     #[arg(long, default_value = ".spelunk", help_heading = "Output")]
@@ -89,6 +92,7 @@ impl Check {
         Ok(Config {
             limits: (&self.limits).into(),
             environment: self.system.environment(self.guest.files_bytes_max())?,
+            selection: Selection { sanitize: (&self.sanitizers).into(), ..Selection::default() },
             order: self.order.map(|order| match order {
                 Order::Dfs => check::Order::Depth,
                 Order::Bfs => check::Order::Breadth,

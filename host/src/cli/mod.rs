@@ -9,6 +9,7 @@ mod replay;
 mod shrink;
 mod system;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ use spelunk::budget::{Budget, COMPILING_MAX, Over};
 use spelunk::console::Console;
 use spelunk::file::{Environment, TraceFile};
 use spelunk::load::{self, Build, Folder};
-use spelunk::machine::{Limits, Machine, Selection, StubImports};
+use spelunk::machine::{Limits, Machine, Sanitizer, Selection, StubImports};
 use spelunk::outcome::Failure;
 use spelunk::report::Report;
 use spelunk::session::{self, Caching, Config, Event, Finding, Observer, Place, Session};
@@ -157,6 +158,32 @@ struct Edges {
     /// Count no edges in functions whose demangled name matches one of these globs.
     #[arg(long, value_name = "GLOB", help_heading = "Target")]
     exclude: Vec<String>,
+    #[command(flatten)]
+    sanitizers: Sanitizers,
+}
+
+#[derive(Args)]
+struct Sanitizers {
+    /// Look for errors that need not make the guest fail: of the heap, of a guest with `malloc` and `free`, or Rust's
+    /// allocator.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST", help_heading = "Target")]
+    sanitize: Vec<Sanitize>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Sanitize {
+    /// Accesses beyond a block or of one that was freed, and blocks that are freed wrongly.
+    Heap,
+}
+
+impl From<&Sanitizers> for Vec<Sanitizer> {
+    fn from(args: &Sanitizers) -> Vec<Sanitizer> {
+        let sanitizer = |sanitize: &Sanitize| match sanitize {
+            Sanitize::Heap => Sanitizer::Heap,
+        };
+        let chosen: BTreeSet<Sanitizer> = args.sanitize.iter().map(sanitizer).collect();
+        chosen.into_iter().collect()
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -211,7 +238,12 @@ impl From<&Edges> for Selection {
             EdgeMode::Static => spelunk::machine::Edges::Static,
             EdgeMode::Hashed => spelunk::machine::Edges::Hashed,
         };
-        Selection { edges, include: args.include.clone(), exclude: args.exclude.clone() }
+        Selection {
+            edges,
+            include: args.include.clone(),
+            exclude: args.exclude.clone(),
+            sanitize: (&args.sanitizers).into(),
+        }
     }
 }
 
@@ -359,17 +391,18 @@ impl Guest {
         }
     }
 
-    /// A machine of the target, as a trace was recorded on.
+    /// A machine of the target, as a trace was recorded on, and the target's module.
     fn machine(
         &self,
         file: &TraceFile,
         compiled: &Compiled,
         console: &Console,
         budget: &Budget,
-    ) -> Result<Machine> {
+    ) -> Result<(Machine, Vec<u8>)> {
         let cache = Caching::from(compiled).open().and_then(Result::ok);
         let wasm = self.load(console, budget)?;
         let program = session::program(&self.target, &wasm, file.conditions(), cache.as_ref(), budget)?;
-        Machine::new(program).with_context(|| format!("cannot explore `{}`", self.target.display()))
+        let machine = Machine::new(program);
+        Ok((machine.with_context(|| format!("cannot explore `{}`", self.target.display()))?, wasm))
     }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use spelunk::budget::Budget;
 use spelunk::file::{Hex, TraceFile};
 use spelunk::replay::{Replayed, replay};
-use spelunk::session::{describe, steps_of};
+use spelunk::session::{Caching, Finding, cause, describe, steps_of};
 use spelunk::story;
 use spelunk::trace::Trace;
 
@@ -31,7 +31,7 @@ impl Replay {
     pub(super) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
         ensure!(self.times > 0, "--times must be at least 1");
         let file = TraceFile::read(&self.trace)?;
-        let mut machine = self.guest.machine(&file, &self.compiled, &output.console, budget)?;
+        let (mut machine, wasm) = self.guest.machine(&file, &self.compiled, &output.console, budget)?;
         let is_same_build = machine.program().hash() == file.module.0;
         if !is_same_build {
             output.console.warning(
@@ -62,8 +62,10 @@ impl Replay {
                 }
                 output.report.event("replay", data("failed"))?;
                 let story = story::tell(&mut machine, &trace);
+                let cache = Caching::from(&self.compiled).open().and_then(Result::ok);
+                let cause = cause(&wasm, &machine, &trace, cache.as_ref(), budget);
                 let finding = self.guest.finding(*failure, story, steps_of(&trace), &self.trace);
-                output.report.finding(&finding)?;
+                output.report.finding(&Finding { cause, ..finding })?;
                 Ok(FOUND)
             }
             Replayed::Passed => {

@@ -40,7 +40,7 @@ impl Shrink {
         let Some(failure) = &file.failure else {
             bail!("every step of the trace `{}` passes: there is no failure to shrink", self.trace.display());
         };
-        let mut machine = self.guest.machine(&file, &self.compiled, &output.console, budget)?;
+        let (mut machine, _) = self.guest.machine(&file, &self.compiled, &output.console, budget)?;
         let is_same_build = machine.program().hash() == file.module.0;
         if !is_same_build {
             output.console.warning("the trace was recorded on another build of this target");

@@ -106,11 +106,22 @@ pub struct Selection {
     /// Globs of function names not to instrument.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
+    /// What else is looked for while the guest runs, each once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sanitize: Vec<Sanitizer>,
+}
+
+/// Looks for errors that need not make a guest fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sanitizer {
+    /// Of the heap: accesses beyond a block or of one that was freed, blocks that are freed wrongly.
+    Heap,
 }
 
 impl Default for Selection {
     fn default() -> Selection {
-        Selection { edges: Edges::Static, include: Vec::new(), exclude: Vec::new() }
+        Selection { edges: Edges::Static, include: Vec::new(), exclude: Vec::new(), sanitize: Vec::new() }
     }
 }
 

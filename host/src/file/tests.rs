@@ -44,7 +44,7 @@ fn example() -> (TraceFile, Trace) {
         input_bytes_max: 4,
     };
     let steps = lines_of(&model(), &trace);
-    let selection = Selection { edges: Edges::Static, include: vec!["a*".into()], exclude: Vec::new() };
+    let selection = Selection { edges: Edges::Static, include: vec!["a*".into()], ..Selection::default() };
     let failure = Some(failure);
     let shrinking = Some(Shrinking::Limited);
     let environment = Environment::default();

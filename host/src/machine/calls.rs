@@ -6,6 +6,7 @@ use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 use super::emscripten::names;
 use super::emscripten::{Main, Stack};
 use super::exports::{Exports, INITIALIZE, INPUT, START};
+use super::heap::grow_shadow;
 use super::host::{Host, Stop};
 use super::imports::{stop, write};
 use super::link::{drawn, drawn_kind};
@@ -70,6 +71,7 @@ impl Room {
             let pages = u64::from(bytes_max).div_ceil(memory.page_size(&*store)).max(1);
             let at = memory.data_size(&*store);
             memory.grow(&mut *store, pages).ok()?;
+            grow_shadow(instance, store, memory)?;
             u32::try_from(at).ok()
         });
         let Some(at) = grown else {

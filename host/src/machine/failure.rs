@@ -4,6 +4,7 @@ use anyhow::anyhow;
 use wasmtime::{Error, Trap, WasmBacktrace};
 
 use super::Program;
+use super::heap::HeapError;
 use super::host::Stop;
 use super::said::{Said, last_line, said};
 use super::state::{Spent, State};
@@ -129,6 +130,9 @@ fn exited(program: &Program, stderr: &[u8], error: &Error, code: u32, phase: Pha
 
 fn trapped(program: &Program, state: &mut State, stderr: &[u8], error: &Error, phase: Phase) -> Failure {
     let trap = error.downcast_ref::<Trap>();
+    if let Some(found) = state.heap_error() {
+        return of_heap(program, &found, error);
+    }
     // Where a budget runs out or a stack ends is chance; the call that led there names the failure.
     let (kind, message, place) = if let Some(spent) = state.spent() {
         let (kind, message) = match spent {
@@ -161,6 +165,22 @@ fn trapped(program: &Program, state: &mut State, stderr: &[u8], error: &Error, p
         (FailureKind::Trap, message, place(program, error, None))
     };
     Failure { kind, subject: None, message, place }
+}
+
+/// An error of the heap. It is that of the function which called the library that met it.
+fn of_heap(program: &Program, found: &HeapError, error: &Error) -> Failure {
+    let functions = &program.instrumented.edges.functions;
+    let name = |function: u32| functions.get(function as usize).map(|function| function.name.clone());
+    let mut message = found.message(&name);
+    let innermost = program.symbols.stack(stack(program, error)).into_iter().next();
+    let at_fault = culprit(program, error, None);
+    if let Some(library) =
+        innermost.filter(|frame| frame.role == Role::Library && at_fault.as_ref() != Some(frame))
+    {
+        message += &format!(", in {}", library.function);
+    }
+    let place = at_fault.map(|frame| frame.place());
+    Failure { kind: found.kind(), subject: None, message, place }
 }
 
 fn trap_text(trap: Trap) -> String {

@@ -43,6 +43,8 @@ pub(crate) struct Guest {
     pub(crate) memory_export: Option<String>,
     /// How deep calls may nest.
     pub(crate) depth_max: u32,
+    /// The export of the memory that says which bytes of memory 0 may not be touched.
+    pub(crate) shadow_export: Option<String>,
     /// Memory 0, once the module is instantiated.
     pub(crate) memory: Option<Memory>,
     /// The table of functions that it imports, where it does.
@@ -201,6 +203,8 @@ impl std::error::Error for Stop {}
 #[derive(Default)]
 pub(crate) struct Limiter {
     pub(crate) memory_bytes_max: usize,
+    /// What the shadow of memory 0 may grow to, which is not the guest's. No other memory has this largest size.
+    pub(crate) shadow_bytes_max: Option<usize>,
     /// Bytes of all memories now.
     pub(crate) memory_bytes: usize,
     /// Elements of all tables now.
@@ -214,6 +218,9 @@ impl ResourceLimiter for Host {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
+        if maximum.is_some() && maximum == self.limits.shadow_bytes_max {
+            return Ok(maximum.is_some_and(|maximum| desired <= maximum));
+        }
         if desired > current && self.struck("memory.grow", &[HostFault::MemoryGrow])?.is_some() {
             return Ok(false);
         }

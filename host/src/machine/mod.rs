@@ -14,6 +14,7 @@ mod exports;
 mod failure;
 mod faults;
 mod functions;
+mod heap;
 mod host;
 mod imports;
 mod input;
@@ -57,7 +58,7 @@ use state::State;
 use tally::Tally;
 use watchdog::Watched;
 
-pub use crate::file::{Edges, Limits, Selection, StubImports};
+pub use crate::file::{Edges, Limits, Sanitizer, Selection, StubImports};
 pub use cache::Cache;
 pub use host::Told;
 pub use memory::ignore_file_size_signal;
@@ -133,6 +134,11 @@ impl Machine {
         }
         self.uses_snapshots = uses_snapshots;
         Ok(())
+    }
+
+    /// Whether states are saved.
+    pub fn uses_snapshots(&self) -> bool {
+        self.uses_snapshots
     }
 
     /// The program it runs.
@@ -248,9 +254,14 @@ fn new_store(program: &Program) -> Store<Host> {
         fault_names: program.exports.faults.clone(),
         memory_export: layout.memories.first().map(|memory| memory.export.clone()),
         depth_max: program.limits.depth_max,
+        shadow_export: layout.sanitizer.as_ref().map(|sanitizer| sanitizer.shadow.clone()),
         ..Guest::default()
     };
-    let limits = Limiter { memory_bytes_max: program.memory_bytes_max(), ..Limiter::default() };
+    let limits = Limiter {
+        memory_bytes_max: program.memory_bytes_max(),
+        shadow_bytes_max: program.shadow_bytes_max(),
+        ..Limiter::default()
+    };
     let host = Host {
         budget: program.budget.clone(),
         guest,

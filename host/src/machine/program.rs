@@ -26,7 +26,7 @@ use super::system::System;
 use super::watchdog::{CALL_MAX, Place};
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
 use crate::budget::Budget;
-use crate::file::{Conditions, Environment, Image, Limits, Names, Selection, StubImports};
+use crate::file::{Conditions, Environment, Image, Limits, Names, Sanitizer, Selection, StubImports};
 use crate::property::{Counts, Properties};
 use crate::symbols::{STACK_MAX, Symbols};
 use crate::target::Rule;
@@ -207,8 +207,10 @@ impl Program {
 
     /// Bytes that the guest's memories have from the start.
     pub(super) fn memory_bytes_min(&self) -> u64 {
-        let memories = &self.instrumented.layout.memories;
-        let types = memories.iter().filter_map(|memory| self.module.get_export(&memory.export));
+        let layout = &self.instrumented.layout;
+        let guests = layout.memories.len() - usize::from(layout.sanitizer.is_some());
+        let types =
+            layout.memories[..guests].iter().filter_map(|memory| self.module.get_export(&memory.export));
         let bytes =
             types.filter_map(|ty| Some(ty.memory()?.minimum().saturating_mul(ty.memory()?.page_size())));
         bytes.fold(0, u64::saturating_add)
@@ -217,6 +219,13 @@ impl Program {
     /// Bytes that all memories may have together: the guest's, and the instrumenter's own.
     pub(super) fn memory_bytes_max(&self) -> usize {
         self.limits.memory_bytes_max as usize + self.private_bytes().unwrap_or(0)
+    }
+
+    /// What the shadow of memory 0 may grow to, where there is one.
+    pub(super) fn shadow_bytes_max(&self) -> Option<usize> {
+        let layout = &self.instrumented.layout;
+        let shadow = layout.sanitizer.as_ref().and(layout.memories.last())?;
+        Some((shadow.pages_max? << 16) as usize)
     }
 
     /// A hash of the module as it came, before it was instrumented.
@@ -315,6 +324,7 @@ pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result
         budget_initial: limits.steps(),
         depth_max: limits.depth_max,
         memory_bytes_max: limits.memory_bytes_max,
+        heap: selection.sanitize.contains(&Sanitizer::Heap),
     };
     spelunk_instrumenter::instrument(wasm, &options)
 }

@@ -10,6 +10,7 @@ use wasmtime::{FuncType, Global, Instance, Memory, Ref, Store, Table};
 use super::Limits;
 use super::data::Data;
 use super::functions::Functions;
+use super::heap::HeapError;
 use super::host::{Host, Private};
 use super::memory::{EXHAUSTED, Memories, View, was_ended};
 use super::pages::{self, Blocks, Hashing, Held, PageTable};
@@ -32,6 +33,8 @@ struct TargetMemory {
     /// Its marks in the private memory.
     marks: Range<usize>,
     is_64: bool,
+    /// It is the shadow of memory 0, which does not count as the guest's.
+    is_shadow: bool,
     /// What it held when it was last saved or restored.
     resident: PageTable,
     /// Pages that were written since, of those whose marks have been taken.
@@ -47,6 +50,7 @@ impl TargetMemory {
             view,
             marks: range(&layout.dirty),
             is_64: layout.memory64,
+            is_shadow: false,
             resident: PageTable::zeros(0),
             dirty: Vec::new(),
             blocks: Blocks::default(),
@@ -74,12 +78,17 @@ impl TargetMemory {
             return;
         }
         let limits = &mut store.data_mut().limits;
-        limits.memory_bytes = (limits.memory_bytes + size).saturating_sub(before);
+        if !self.is_shadow {
+            limits.memory_bytes = (limits.memory_bytes + size).saturating_sub(before);
+        }
         // The engine reads the size anew when the memory grows, even by nothing.
         self.memory.grow(&mut *store, 0).expect("growing by nothing is within every limit");
         debug_assert!(self.is_64 || size <= 1 << 32);
     }
 }
+
+/// Bytes of what the sanitizer notes.
+const RECORD_BYTES: usize = 16;
 
 /// The handles to all of an instance's state.
 pub(super) struct State {
@@ -125,6 +134,9 @@ impl State {
             let memory = memory_of(instance, store, &layout.export)?;
             let view = mappings.claim(memory.data_ptr(&*store));
             memories.push(TargetMemory::new(memory, view, layout));
+        }
+        if let (Some(_), Some(shadow)) = (&layout.sanitizer, memories.last_mut()) {
+            shadow.is_shadow = true;
         }
         store.data_mut().guest.memory = memories.first().map(|first| first.memory);
         let mut globals = Vec::new();
@@ -255,7 +267,20 @@ impl State {
         if let Some(at) = self.layout.depth {
             bytes[at as usize..][..4].fill(0);
         }
+        if let Some(sanitizer) = &self.layout.sanitizer {
+            bytes[sanitizer.record as usize..][..RECORD_BYTES].fill(0);
+        }
         self.has_counts = true;
+    }
+
+    /// The error of the heap that ended the last call, where one did.
+    pub(super) fn heap_error(&mut self) -> Option<HeapError> {
+        let record = self.layout.sanitizer.as_ref()?.record;
+        let words = self.private_at::<12>(Some(record))?;
+        let [what, address, length] =
+            [0, 4, 8].map(|at| u32::from_le_bytes(words[at..at + 4].try_into().expect("four bytes")));
+        let [memory, .., shadow] = &mut self.memories[..] else { return None };
+        (what != 0).then(|| HeapError::of(what, (address, length), memory.view.bytes(), shadow.view.bytes()))
     }
 
     fn clear_counts(&mut self) {

@@ -20,6 +20,10 @@ pub(super) fn finding_json(finding: &Finding) -> Json {
         "stack": finding.stack().iter().map(frame_json).collect::<Vec<_>>(),
         "trace": finding.trace, "reproduce": finding.reproduce, "minimal": finding.is_minimal,
     });
+    if let Some(cause) = &finding.cause {
+        let Failure { kind, subject: _, message, place } = cause;
+        json["cause"] = json!({ "kind": kind, "message": message, "place": place, "sanitize": "heap" });
+    }
     if let Some(after) = finding.found_after {
         json["found_after"] = json!({ "steps": after.steps, "seconds": after.seconds });
     }
@@ -121,6 +125,11 @@ pub(super) fn finding_text(finding: &Finding) -> String {
         }
     }
     out += &place_text(finding);
+    if let Some(cause) = &finding.cause {
+        let place =
+            cause.place.as_ref().map(|place| format!(", at {}", text::line(place))).unwrap_or_default();
+        out += &format!("  under --sanitize heap: {cause}{place}\n");
+    }
     if let Some(built) = &finding.built {
         out += &format!("  built {built}\n");
     }
@@ -214,6 +223,7 @@ mod tests {
             run: 9,
             found_after: None,
             steps_before: 212,
+            cause: None,
             story,
             trace,
             reproduce,
@@ -251,10 +261,11 @@ Reproduce:  spelunk replay 'my bank' t.json"#;
         evil.told.notes.push(hostile.into());
         evil.free.push(0);
         let finding = Finding {
-            failure,
+            failure: failure.clone(),
             run: 1,
             found_after: None,
             steps_before: 1,
+            cause: Some(failure.clone()),
             story: vec![evil],
             trace: PathBuf::from(hostile),
             reproduce: command_line(["spelunk", "replay", "x", hostile]),

@@ -34,6 +34,8 @@ pub struct Finding {
     pub found_after: Option<FoundAfter>,
     /// Rules called and faults toggled before shrinking.
     pub steps_before: usize,
+    /// The error of the heap that the same steps lead to where that is sanitized, if they do.
+    pub cause: Option<Failure>,
     /// What happens.
     pub story: Vec<Line>,
     /// Where the trace was saved.
@@ -117,6 +119,7 @@ impl Guest<'_> {
             run: 0,
             found_after: None,
             steps_before,
+            cause: None,
             story,
             trace: trace.to_path_buf(),
             reproduce: self.replay_command(trace),
@@ -255,6 +258,7 @@ impl Work<'_> {
         });
         let story = self.explain(machine, &shrunk.trace, &shrunk.failure);
         let finding = Finding {
+            cause: self.cause(machine, &shrunk.trace),
             run: *run,
             found_after,
             is_minimal: is_simplest || shrunk.is_minimal,

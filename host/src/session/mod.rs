@@ -14,6 +14,7 @@
 //! [`Config`] says what to do, a [`Budget`] how long, and an [`Observer`] is called with each [`Event`]. A finding goes down
 //! once, from the search to its file, and comes up once, as an event. [`Summary`] holds all of them at the end.
 
+mod cause;
 mod check;
 mod config;
 mod error;
@@ -28,7 +29,7 @@ mod status;
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -38,6 +39,7 @@ use crate::file::Conditions;
 use crate::load;
 use crate::machine::{Cache, Edges, Machine, Program, Selection};
 
+pub use cause::cause;
 pub use check::CheckedTarget;
 pub use config::{Caching, Config, FINDINGS_MAX, Job, Keep};
 pub use error::{Error, ErrorKind};
@@ -165,6 +167,7 @@ impl Session {
             wasm: &wasm,
             budget: &self.budget,
             observer: &observer,
+            sanitized: OnceLock::new(),
         };
         let done = match &self.config.job {
             Job::Explore(settings) => work.explore(machines, settings),
@@ -199,7 +202,11 @@ impl Session {
         let (count, conditions) = match self.config.job {
             Job::Explore(_) => (workers, self.config.conditions()),
             Job::Check(_) => {
-                let selection = Selection { edges: Edges::None, ..Selection::default() };
+                let selection = Selection {
+                    edges: Edges::None,
+                    sanitize: self.config.selection.sanitize.clone(),
+                    ..Selection::default()
+                };
                 (workers + 1, Conditions { selection, ..self.config.conditions() })
             }
         };
@@ -277,6 +284,8 @@ struct Work<'s> {
     wasm: &'s [u8],
     budget: &'s Budget,
     observer: &'s Told<'s>,
+    /// The program with its heap sanitized, where it has one, once a finding asked for it.
+    sanitized: OnceLock<Option<Arc<Program>>>,
 }
 
 impl Work<'_> {

@@ -107,6 +107,7 @@ impl Work<'_> {
         }
         let story = self.explain(machine, &saved.trace, failure);
         let finding = Finding {
+            cause: self.cause(machine, &saved.trace),
             run,
             is_minimal: saved.shrinking != Some(Shrinking::Limited),
             was_known: true,
@@ -136,6 +137,9 @@ fn replayed(machine: &mut Machine, path: PathBuf) -> Saved {
     };
     if file.environment != program.conditions().environment {
         return stale(path, "it was found with other arguments, standard input or faults".to_string());
+    }
+    if file.selection.sanitize != program.conditions().selection.sanitize {
+        return stale(path, "it was found with other sanitizers (--sanitize)".to_string());
     }
     let is_same = file.is_of(program.hash(), program.conditions());
     let fate = match replay(machine, &trace, is_same).0 {

@@ -332,7 +332,7 @@ mod tests {
         check(|state| (made_again(state), state.sync(ROOT)).0, Some(b"new"));
         let renamed = |state: &mut State| {
             file(state, "a", b"old");
-            state.rename((ROOT, "a"), (ROOT, "b")).unwrap();
+            state.rename((ROOT, "a"), (ROOT, "b"), &mut 0).unwrap();
             file(state, "a", b"new");
         };
         check(renamed, Some(b"new"));

@@ -1,0 +1,266 @@
+//! Errors of the heap are found where they are, and nowhere else.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use spelunk::choice::Chooser;
+use spelunk::machine::{Limits, Machine, Program, Sanitizer, Selection};
+use spelunk::outcome::{Failure, FailureKind, Outcome};
+use spelunk::search::Explorer;
+use spelunk::target::Target;
+use spelunk::trace::Action;
+use spelunk_tests::{check_replays, machine, on_guest_stack, seeded, steps_of, tools, wasm};
+
+fn heap() -> Selection {
+    Selection { sanitize: vec![Sanitizer::Heap], ..Selection::default() }
+}
+
+/// A program in C below `guests/heap`, compiled with these flags; none where there is no compiler, which is reported.
+fn compiled(name: &str, flags: &[&str]) -> Option<Vec<u8>> {
+    static COMPILER: Mutex<()> = Mutex::new(());
+    let _alone = COMPILER.lock();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().unwrap();
+    let module = folder.path().join("module.wasm");
+    let mut zig = tools::zig().inspect_err(tools::Missing::report).ok()?;
+    zig.args(["cc", "--target=wasm32-wasi", "-mexec-model=reactor", "-fno-builtin"]).args(flags);
+    zig.arg("-I").arg(root.join("../guest-sdk/c"));
+    let output = zig.arg(root.join("guests/heap").join(name)).arg("-o").arg(&module).output().unwrap();
+    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(fs::read(module).unwrap())
+}
+
+fn load(wasm: &[u8], selection: Selection) -> Arc<Program> {
+    Arc::new(Program::load(wasm, Limits::default(), selection).unwrap_or_else(|error| panic!("{error:#}")))
+}
+
+/// What calling a rule once from the start comes to.
+fn call(machine: &mut Machine, rule: &str) -> Outcome {
+    machine.reset();
+    if machine.has_setup() {
+        machine.step(Action::Setup, &mut Chooser::default());
+    }
+    let rule = machine.rules().iter().position(|known| known.name == rule).unwrap();
+    machine.step(Action::Rule(rule as u16), &mut Chooser::default())
+}
+
+/// By rule, which is the function that the place is in: a part of the message. How much is written at once depends on the
+/// library.
+const ERRORS: &[(&str, FailureKind, &str)] = {
+    use FailureKind::*;
+    &[
+        (
+            "write_after",
+            HeapBufferOverflow,
+            "write of 1 byte, 0 bytes after a block of 16 bytes allocated in write_after",
+        ),
+        (
+            "read_after",
+            HeapBufferOverflow,
+            "read of 4 bytes, 0 bytes after a block of 20 bytes allocated in read_after",
+        ),
+        (
+            "write_before",
+            HeapBufferUnderflow,
+            "write of 1 byte, 1 byte before a block of 16 bytes allocated in write_before",
+        ),
+        (
+            "across_the_end",
+            HeapBufferOverflow,
+            "write of 8 bytes, 0 bytes after a block of 13 bytes allocated in across_the_end",
+        ),
+        (
+            "read_of_freed",
+            UseAfterFree,
+            "read of 1 byte, 3 bytes into a block of 8 bytes allocated in read_of_freed, freed in read_of_freed",
+        ),
+        (
+            "read_after_realloc",
+            UseAfterFree,
+            "write of 1 byte, 0 bytes into a block of 8 bytes allocated in read_after_realloc, freed in read_after_realloc",
+        ),
+        (
+            "copy_too_much",
+            HeapBufferOverflow,
+            ", 0 bytes after a block of 24 bytes allocated in copy_too_much",
+        ),
+        (
+            "string_too_long",
+            HeapBufferOverflow,
+            "write of 1 byte, 0 bytes after a block of 5 bytes allocated in string_too_long",
+        ),
+        (
+            "fill_too_much",
+            HeapBufferOverflow,
+            ", 0 bytes after a block of 40 bytes allocated in fill_too_much",
+        ),
+        (
+            "freed_again",
+            DoubleFree,
+            "free of a block of 8 bytes allocated in freed_again, freed in freed_again",
+        ),
+        (
+            "free_of_interior",
+            InvalidFree,
+            "free, 4 bytes into a block of 32 bytes allocated in free_of_interior",
+        ),
+        (
+            "realloc_of_freed",
+            DoubleFree,
+            "free of a block of 8 bytes allocated in realloc_of_freed, freed in realloc_of_freed",
+        ),
+        (
+            "aligned_after",
+            HeapBufferOverflow,
+            "write of 1 byte, 0 bytes after a block of 64 bytes allocated in aligned_after",
+        ),
+        (
+            "write_to_nothing",
+            HeapBufferOverflow,
+            "write of 1 byte, 0 bytes after a block of 0 bytes allocated in write_to_nothing",
+        ),
+    ]
+};
+
+#[test]
+fn each_error_of_a_c_program_is_found_and_told() {
+    for flags in [&["-O1"][..], &["-O0"], &["-O2", "-mbulk-memory", "-msimd128"]] {
+        let Some(wasm) = compiled("errors.c", flags) else { return };
+        on_guest_stack(|| {
+            let mut machine = machine(&load(&wasm, heap()));
+            for (rule, kind, message) in ERRORS {
+                let Outcome::Fail(failure) = call(&mut machine, rule) else {
+                    panic!("{rule} passes, {flags:?}")
+                };
+                let Failure { place, .. } = *failure.clone();
+                assert!(failure.kind == *kind && failure.message.contains(message), "{failure:?}, {flags:?}");
+                assert!(place.is_some_and(|place| place.starts_with(&format!("{rule}+0x"))), "{failure:?}");
+            }
+            for rule in ["none", "string_that_fits"] {
+                assert_eq!(call(&mut machine, rule), Outcome::Pass, "{flags:?}");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_library_function_that_met_an_error_is_named() {
+    let Some(wasm) = compiled("errors.c", &["-O1"]) else { return };
+    on_guest_stack(|| {
+        let mut machine = machine(&load(&wasm, heap()));
+        for (rule, library) in [("copy_too_much", "memcpy"), ("string_too_long", "c.string.strcpy")] {
+            let Outcome::Fail(failure) = call(&mut machine, rule) else { panic!("{rule} passes") };
+            assert!(failure.message.ends_with(&format!(", in {library}")), "{failure:?}");
+        }
+    });
+}
+
+/// So many steps of the rule, what then is said of the content, and the state.
+fn operated(machine: &mut Machine, steps: usize, restores: bool) -> (Vec<String>, u128) {
+    machine.reset();
+    for _ in 0..steps {
+        assert_eq!(machine.step(Action::Rule(0), &mut Chooser::default()), Outcome::Pass);
+        if restores {
+            let saved = machine.snapshot().unwrap();
+            assert_eq!(machine.step(Action::Rule(0), &mut Chooser::default()), Outcome::Pass);
+            machine.restore(&saved);
+        }
+    }
+    let state = machine.state();
+    assert_eq!(machine.state_from_scratch(), state);
+    (machine.tell(Action::Rule(1), &mut Chooser::default()).notes, state)
+}
+
+#[test]
+fn a_hundred_thousand_operations_give_the_same_content_and_no_finding() {
+    for flags in [&["-O2"][..], &["-O0"]] {
+        let Some(wasm) = compiled("random.c", flags) else { return };
+        on_guest_stack(|| {
+            let (mut plain, mut sanitized) =
+                (machine(&load(&wasm, Selection::default())), machine(&load(&wasm, heap())));
+            let (expected, _) = operated(&mut plain, 100, false);
+            assert_eq!(expected[0].len(), 8, "{flags:?}");
+            let (notes, state) = operated(&mut sanitized, 100, false);
+            assert_eq!(notes, expected);
+            assert_eq!(operated(&mut sanitized, 100, true), (notes, state));
+        });
+    }
+}
+
+#[test]
+fn snapshots_change_no_finding() {
+    let Some(wasm) = compiled("errors.c", &["-O1"]) else { return };
+    on_guest_stack(|| {
+        let program = load(&wasm, heap());
+        let found = |uses_snapshots| {
+            let mut machine = machine(&program);
+            machine.set_uses_snapshots(uses_snapshots).unwrap();
+            let mut explorer = Explorer::new(&mut machine, seeded(1));
+            explorer.explore(|progress| progress.runs < 500);
+            explorer.findings().cloned().collect::<Vec<_>>()
+        };
+        let findings = found(true);
+        assert_eq!(findings.len(), ERRORS.len());
+        assert_eq!(found(false), findings);
+        for found in &findings {
+            check_replays(&program, &found.trace, &found.failure);
+            assert!(steps_of(&found.trace) > 0);
+        }
+    });
+}
+
+#[test]
+fn correct_examples_have_no_finding_of_the_heap() {
+    for example in ["ranges-cpp", "settings-wasi", "bank", "kv"] {
+        let wasm = match example {
+            "ranges-cpp" => match tools::build(example) {
+                Some(module) => fs::read(module).unwrap(),
+                None => continue,
+            },
+            _ => wasm(example, &[]).to_vec(),
+        };
+        on_guest_stack(|| {
+            let mut machine = machine(&load(&wasm, heap()));
+            let mut explorer = Explorer::new(&mut machine, seeded(0));
+            explorer.explore(|progress| progress.runs < 2_000);
+            let kinds: Vec<FailureKind> = explorer.findings().map(|found| found.failure.kind).collect();
+            assert!(!kinds.iter().any(|kind| kind.is_sanitized()), "{example}: {kinds:?}");
+        });
+    }
+}
+
+#[test]
+fn a_module_without_an_allocator_is_refused() {
+    let wasm = wat::parse_str(r#"(module (memory 1) (func (export "rule:a")))"#).unwrap();
+    let error = Program::load(&wasm, Limits::default(), heap()).err().unwrap();
+    let expected = "no allocator was found, so the heap cannot be sanitized: the module has no function of its own that is \
+                    called `malloc`, `__libc_malloc`, `emscripten_builtin_malloc`, `dlmalloc` (of C), or";
+    assert!(error.to_string().starts_with(expected), "{error}");
+}
+
+/// An allocator of few instructions, whose `free` keeps the address of the next block before a block. The rule frees by a copy
+/// of it.
+const INLINED: &str = r#"(module
+    (memory (export "memory") 1)
+    (func $malloc (export "malloc") (param i32) (result i32)
+        (i32.store (i32.const 1024) (i32.add (i32.load (i32.const 1024)) (i32.add (local.get 0) (i32.const 8))))
+        (i32.sub (i32.load (i32.const 1024)) (local.get 0)))
+    (func $free (export "free") (param i32)
+        (i32.store (i32.sub (local.get 0) (i32.const 8)) (i32.load (i32.const 1028)))
+        (i32.store (i32.const 1028) (local.get 0)))
+    (func $use (export "rule:use") (local i32)
+        (local.set 0 (call $malloc (i32.const 8)))
+        (i32.store (i32.sub (local.get 0) (i32.const 8)) (i32.load (i32.const 1028)))
+        (i32.store (i32.const 1028) (local.get 0))))"#;
+
+#[test]
+fn an_allocator_that_was_inlined_is_refused() {
+    let wasm = wat::parse_str(INLINED).unwrap();
+    let error = Program::load(&wasm, Limits::default(), heap()).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "the heap cannot be sanitized: a part of the allocator is in `use` too, which uses its data at 0x404; build the \
+         module so that the allocator's functions are not inlined"
+    );
+}
