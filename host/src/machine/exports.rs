@@ -1,13 +1,16 @@
 //! What the exports of a guest mean: rules, preconditions, invariants, faults, setup, teardown, and a state to compare.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use wasmtime::{ExternType, FuncType, Module, ValType};
 
 use super::imports::MODULE;
 use super::link::{drawn_kind, shown};
+use super::signed::Plans;
 use crate::choice::Kind;
+use crate::file::Signatures;
 use crate::target::Rule;
 
 /// The exports of a guest, sorted by what they mean. Each is named by its export.
@@ -25,7 +28,7 @@ pub(crate) struct Exports {
     pub(crate) fault_exports: Vec<String>,
     /// `_initialize` and `setup`, in this order, where they exist.
     pub(crate) setup: Vec<String>,
-    pub(crate) teardown: Option<String>,
+    pub(crate) teardown: Vec<String>,
     /// What readies the guest after a crash, in the place of `setup`.
     pub(crate) recover: Option<String>,
     /// Says what the state is that a check compares.
@@ -36,6 +39,17 @@ pub(crate) struct Exports {
     pub(crate) takes_input: bool,
     /// That function is [`START`].
     pub(crate) is_command: bool,
+    /// How exports are called that have a signature.
+    pub(crate) plans: Arc<Plans>,
+}
+
+/// What is said of the exports beside their names.
+#[derive(Default)]
+pub(crate) struct Called<'a> {
+    /// The only one to be called.
+    pub(crate) entry: Option<&'a str>,
+    pub(crate) signatures: Option<&'a Signatures>,
+    pub(crate) has_memory: bool,
 }
 
 /// What is known while exports are sorted.
@@ -72,8 +86,9 @@ impl Exports {
     ///
     /// # Errors
     /// Two spellings of one name, a function `check` beside rules, an export with a type that its name does not allow, a precondition of a
-    /// rule that does not exist, no rule at all; an `entry` that is no function to call.
-    pub(crate) fn of(module: &Module, input_bytes_max: u32, entry: Option<&str>) -> Result<Exports> {
+    /// rule that does not exist, no rule at all; an `entry` that is no function to call; signatures that do not fit.
+    pub(crate) fn of(module: &Module, input_bytes_max: u32, called: &Called<'_>) -> Result<Exports> {
+        let Called { entry, signatures, has_memory } = *called;
         let functions: Vec<(String, FuncType)> = module
             .exports()
             .filter_map(|export| match export.ty() {
@@ -81,7 +96,9 @@ impl Exports {
                 _ => None,
             })
             .collect();
-        let mut exports = Exports::default();
+        let plans = signatures.map(|signatures| Plans::of(signatures, &functions, has_memory));
+        let mut exports =
+            Exports { plans: Arc::new(plans.transpose()?.unwrap_or_default()), ..Exports::default() };
         let mut sorting = Sorting {
             hands_over_state: module.imports().any(|i| (i.module(), i.name()) == (MODULE, "state")),
             input_bytes_max,
@@ -90,6 +107,11 @@ impl Exports {
         for (export, ty) in &functions {
             // With one function to call, others are called only to ready it.
             match entry {
+                _ if exports.is_signed(signatures, export) => {
+                    // What is drawn for it, its signature says.
+                    let is_entry = entry == Some(export);
+                    sorting.alone.extend(is_entry.then(|| (export, Vec::new())));
+                }
                 Some(entry) if entry == export && ![INPUT, START].contains(&entry) => {
                     sorting.alone.push((export, params_of(export, ty)?));
                 }
@@ -100,7 +122,11 @@ impl Exports {
         }
         exports.add_start(&mut sorting, entry);
         exports.add_function(sorting.alone)?;
-        if exports.rules.is_empty() {
+        if let Some(signatures) = signatures {
+            exports.add_signed(signatures, entry.is_some())?;
+        }
+        let are_all_rules = signatures.is_some_and(|signatures| signatures.are_all_rules && entry.is_none());
+        if exports.rules.is_empty() || are_all_rules {
             let plain = sorting.plain.iter().filter(|(name, ty)| !name.starts_with("__") && is_numeric(ty));
             plain.for_each(|(export, ty)| exports.add_rule(export, export, ty));
         }
@@ -136,7 +162,7 @@ impl Exports {
                 self.faults.push(name.to_string());
                 self.fault_exports.push(export.clone());
             }
-            "teardown" => self.teardown = Some(export.clone()),
+            "teardown" => self.teardown.push(export.clone()),
             "recover" => self.recover = Some(export.clone()),
             "state" => self.state = Some(export.clone()),
             "start" => sorting.start = Some(export),
@@ -301,7 +327,7 @@ mod tests {
     fn check_entry(wat: &str, entry: Option<&str>, expected: &str) {
         let wasm = wat::parse_str(format!("(module {wat})")).unwrap();
         let module = Module::new(&Engine::default(), wasm).unwrap();
-        let found = match Exports::of(&module, 9, entry) {
+        let found = match Exports::of(&module, 9, &Called { entry, ..Called::default() }) {
             Ok(found) => {
                 let rules: Vec<_> = found.rules.iter().map(|rule| &rule.name).collect();
                 let invariants: Vec<_> = found.invariants.iter().map(|(name, _)| name).collect();
@@ -323,7 +349,7 @@ mod tests {
                (func (export "invariant:i")) (func (export "fault_f") (param i32))
                (func (export "setup")) (func (export "_initialize")) (func (export "teardown"))
                (func (export "helper"))"#,
-            r#"["a", "b"] [(1, "precondition:b")] ["i"] ["f"] ["_initialize", "setup"] Some("teardown")"#,
+            r#"["a", "b"] [(1, "precondition:b")] ["i"] ["f"] ["_initialize", "setup"] ["teardown"]"#,
         );
     }
 
@@ -332,7 +358,7 @@ mod tests {
         check(
             r#"(func (export "add") (param i32 f64)) (func (export "__internal"))
                (func (export "take") (param externref)) (func (export "fault_handler") (param i64))"#,
-            r#"["add", "fault_handler"] [] [] [] [] None"#,
+            r#"["add", "fault_handler"] [] [] [] [] []"#,
         );
     }
 
@@ -340,15 +366,15 @@ mod tests {
     fn a_function_named_check_is_all_there_is() {
         check(
             r#"(func (export "check")) (func (export "helper") (param i32)) (func (export "setup"))"#,
-            r#"["check"] [] [] [] ["setup"] None"#,
+            r#"["check"] [] [] [] ["setup"] []"#,
         );
         check(
             r#"(func (export "check") (param i32)) (func (export "state"))"#,
-            r#"["check", "state"] [] [] [] [] None"#,
+            r#"["check", "state"] [] [] [] [] []"#,
         );
         check(
             r#"(import "spelunk" "state" (func (param i32 i32))) (func (export "a")) (func (export "state"))"#,
-            r#"["a"] [] [] [] [] None"#,
+            r#"["a"] [] [] [] [] []"#,
         );
     }
 
@@ -361,7 +387,7 @@ mod tests {
                    (func (export "LLVMFuzzerInitialize") (param i32 i32) (result i32) (i32.const 0))
                    (func (export "_initialize"))"#
             ),
-            r#"["LLVMFuzzerTestOneInput"] [] [] [] ["_initialize", "LLVMFuzzerInitialize"] None"#,
+            r#"["LLVMFuzzerTestOneInput"] [] [] [] ["_initialize", "LLVMFuzzerInitialize"] []"#,
         );
         check(
             &format!(r#"{target} (func (export "rule:a"))"#),
@@ -380,13 +406,13 @@ mod tests {
     #[test]
     fn a_program_is_one_function_unless_there_are_rules() {
         let start = r#"(func (export "_start")) (func (export "malloc") (param i32))"#;
-        check(start, r#"["_start"] [] [] [] [] None"#);
-        check(&format!(r#"{start} (func (export "rule:a"))"#), r#"["a"] [] [] [] ["_start"] None"#);
+        check(start, r#"["_start"] [] [] [] [] []"#);
+        check(&format!(r#"{start} (func (export "rule:a"))"#), r#"["a"] [] [] [] ["_start"] []"#);
         check(
             &format!(r#"{start} (func (export "rule:a")) (func (export "_initialize"))"#),
-            r#"["a"] [] [] [] ["_initialize"] None"#,
+            r#"["a"] [] [] [] ["_initialize"] []"#,
         );
-        check(&format!(r#"{start} (func (export "check"))"#), r#"["check"] [] [] [] ["_start"] None"#);
+        check(&format!(r#"{start} (func (export "check"))"#), r#"["check"] [] [] [] ["_start"] []"#);
         check(
             r#"(func (export "_start") (param i32))"#,
             "the export `_start` has the type (i32) -> (); it must take and return nothing",
@@ -397,9 +423,9 @@ mod tests {
     fn an_entry_is_the_only_function() {
         let module = r#"(func (export "_start")) (func (export "rule:a")) (func (export "f") (param i32))
             (func (export "g") (param externref)) (func (export "setup"))"#;
-        check_entry(module, Some("_start"), r#"["_start"] [] [] [] [] None"#);
-        check_entry(module, Some("f"), r#"["f"] [] [] [] ["_start"] None"#);
-        check_entry(module, Some("rule:a"), r#"["rule:a"] [] [] [] ["_start"] None"#);
+        check_entry(module, Some("_start"), r#"["_start"] [] [] [] [] []"#);
+        check_entry(module, Some("f"), r#"["f"] [] [] [] ["_start"] []"#);
+        check_entry(module, Some("rule:a"), r#"["rule:a"] [] [] [] ["_start"] []"#);
         check_entry(module, Some("h"), "the module exports no function `h`, which --entry names");
         check_entry(
             module,

@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::cache::{Cache, Key};
 use super::data::Data;
-use super::exports::Exports;
+use super::exports::{Called, Exports};
 use super::host::Host;
 use super::link::link;
 use super::memory::{GUARD, Memories};
@@ -22,7 +22,7 @@ use super::system::System;
 use super::watchdog::{CALL_MAX, Place};
 use super::{PAGE, STACK_BYTES, STACK_MARGIN, preview1, toolchains};
 use crate::budget::Budget;
-use crate::file::{Conditions, Environment, Image, Limits, Names, Selection, StubImports};
+use crate::file::{Conditions, Environment, Image, Limits, Names, Selection, Signatures, StubImports};
 use crate::property::{Counts, Properties};
 use crate::target::Rule;
 
@@ -117,8 +117,9 @@ impl Program {
     ) -> Result<Program> {
         let (limits, selection) = (conditions.limits, conditions.selection.clone());
         let hash = xxh3_128(wasm);
-        let (image, code) = Image::take_from(wasm)?;
-        // With other files it is the same code.
+        let (image, rest) = Image::take_from(wasm)?;
+        let (signatures, code) = Signatures::take_from(&rest)?;
+        // With other files, or called in another way, it is the same code.
         let (wasm, of_code) = (&*code, xxh3_128(&code));
         let memories = Arc::new(Memories::new(budget.clone()));
         let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
@@ -134,7 +135,10 @@ impl Program {
                 compiled
             }
         };
-        let exports = Exports::of(&module, limits.input_bytes_max, conditions.environment.entry.as_deref())?;
+        let entry = conditions.environment.entry.as_deref();
+        let has_memory = !instrumented.layout.memories.is_empty();
+        let called = Called { entry, signatures: signatures.as_ref(), has_memory };
+        let exports = Exports::of(&module, limits.input_bytes_max, &called)?;
         let world = World::of(&module, &conditions.environment, &image, exports.is_command)?;
         let properties = Properties::parse(&custom_section(wasm, "spelunk:properties"));
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
@@ -279,7 +283,7 @@ impl Names for Program {
     }
 
     fn has_teardown(&self) -> bool {
-        self.exports.teardown.is_some()
+        !self.exports.teardown.is_empty()
     }
 }
 
