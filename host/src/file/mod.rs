@@ -24,6 +24,7 @@ pub use image::{Entry, Image};
 pub use limits::{Edges, Limits, MEMORY_BYTES_MAX, STEP_BUDGET_MAX, Selection, StubImports};
 pub use line::{ChoiceEntry, FloatBits, Hex, Names, StepLine, lines_of, name_of};
 pub(crate) use line::{part_of, trace_of};
+pub(crate) use section::push_number;
 pub(crate) use signatures::nearest;
 pub use signatures::{
     Allocator, Buffer, Content, Described, Named, Null, Param, Pool, Returns, Signature, Signatures, What,

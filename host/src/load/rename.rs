@@ -1,14 +1,13 @@
 //! Imports and exports under other names, as tools that minify modules take them away. All else of the module stays as it is,
 //! byte by byte.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
-use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
-use wasm_encoder::{EntityType, ExportSection, ImportSection, Section};
-use wasmparser::{Parser, Payload};
+use anyhow::{Context, Result, bail, ensure};
+use wasmparser::{ExportSectionReader, ImportSectionReader, Imports, Parser, Payload};
 
-use crate::file::nearest;
+use crate::file::{nearest, push_number};
 
 /// The names of imports, `MODULE.NAME`, and of exports.
 pub(super) fn imports_and_exports(wasm: &[u8]) -> Result<(Vec<String>, Vec<String>)> {
@@ -59,54 +58,80 @@ pub(super) fn renamed(
     let mut out = b"\0asm\x01\0\0\0".to_vec();
     for payload in Parser::new(0).parse_all(wasm) {
         let payload = payload?;
-        match &payload {
-            Payload::ImportSection(section) => imports_of(section.clone(), imports)?.append_to(&mut out),
-            Payload::ExportSection(section) => exports_of(section.clone(), exports)?.append_to(&mut out),
-            other => {
-                if let Some((id, range)) = other.as_section() {
-                    wasm_encoder::RawSection { id, data: &wasm[range] }.append_to(&mut out);
-                }
-            }
-        }
+        let Some((id, range)) = payload.as_section() else { continue };
+        let content: Cow<'_, [u8]> = match payload {
+            Payload::ImportSection(section) => imports_of(wasm, section, imports)?.into(),
+            Payload::ExportSection(section) => exports_of(wasm, section, exports)?.into(),
+            _ => wasm[range].into(),
+        };
+        out.push(id);
+        push_number(&mut out, content.len());
+        out.extend_from_slice(&content);
     }
     Ok(out)
 }
 
+/// What a section of imports holds, under other names.
 fn imports_of(
-    section: wasmparser::ImportSectionReader<'_>,
+    wasm: &[u8],
+    section: ImportSectionReader<'_>,
     names: &BTreeMap<String, String>,
-) -> Result<ImportSection> {
-    let mut imports = ImportSection::new();
-    for import in section.into_imports() {
-        let import = import?;
-        let ty: EntityType =
-            RoundtripReencoder.entity_type(import.ty).map_err(|error| anyhow!("an import: {error}"))?;
-        match names.get(&format!("{}.{}", import.module, import.name)) {
-            None => imports.import(import.module, import.name, ty),
+) -> Result<Vec<u8>> {
+    let (count, end) = (section.count(), section.range().end);
+    let mut imports = Vec::new();
+    for entry in section.into_iter_with_offsets() {
+        match entry? {
+            (at, Imports::Single(_, import)) => imports.push((at, import.module, import.name)),
+            _ => bail!("the module has imports in the compact form, which cannot be renamed"),
+        }
+    }
+    let mut out = Vec::new();
+    push_number(&mut out, count as usize);
+    let ends = imports.iter().skip(1).map(|(at, ..)| *at).chain([end]);
+    for ((at, module, name), end) in imports.iter().zip(ends) {
+        let (new_module, new_name) = match names.get(&format!("{module}.{name}")) {
+            None => (*module, *name),
             Some(to) => {
                 let split =
                     to.split_once('.').filter(|(module, name)| !module.is_empty() && !name.is_empty());
-                let (module, name) =
-                    split.with_context(|| format!("an import is named MODULE.NAME, and not `{to}`"))?;
-                imports.import(module, name, ty)
+                split.with_context(|| format!("an import is named MODULE.NAME, and not `{to}`"))?
             }
         };
+        push_text(&mut out, new_module);
+        push_text(&mut out, new_name);
+        out.extend_from_slice(after_text(after_text(&wasm[*at..end], module), name));
     }
-    Ok(imports)
+    Ok(out)
 }
 
+/// What a section of exports holds, under other names.
 fn exports_of(
-    section: wasmparser::ExportSectionReader<'_>,
+    wasm: &[u8],
+    section: ExportSectionReader<'_>,
     names: &BTreeMap<String, String>,
-) -> Result<ExportSection> {
-    let mut exports = ExportSection::new();
-    for export in section {
-        let export = export?;
-        let kind =
-            RoundtripReencoder.export_kind(export.kind).map_err(|error| anyhow!("an export: {error}"))?;
-        exports.export(names.get(export.name).map_or(export.name, |name| name), kind, export.index);
+) -> Result<Vec<u8>> {
+    let (count, end) = (section.count(), section.range().end);
+    let exports: wasmparser::Result<Vec<_>> = section.into_iter_with_offsets().collect();
+    let exports = exports?;
+    let mut out = Vec::new();
+    push_number(&mut out, count as usize);
+    let ends = exports.iter().skip(1).map(|(at, _)| *at).chain([end]);
+    for ((at, export), end) in exports.iter().zip(ends) {
+        push_text(&mut out, names.get(export.name).map_or(export.name, |name| name));
+        out.extend_from_slice(after_text(&wasm[*at..end], export.name));
     }
-    Ok(exports)
+    Ok(out)
+}
+
+fn push_text(out: &mut Vec<u8>, text: &str) {
+    push_number(out, text.len());
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// What follows a text that is there, after its length, which may be written in more bytes than it needs.
+fn after_text<'w>(bytes: &'w [u8], text: &str) -> &'w [u8] {
+    let length = bytes.iter().take_while(|byte| **byte & 0x80 != 0).count() + 1;
+    &bytes[length + text.len()..]
 }
 
 #[cfg(test)]
