@@ -70,7 +70,7 @@ fn part_of(machine: &Machine, trace: &Trace, index: usize, name: &str, place: us
             continue;
         }
         end = span.end;
-        if machine.label(span.label).is_some_and(|label| label == name) {
+        if machine.label(step.action, span.label).is_some_and(|label| label == name) {
             let choices = span.start as usize..span.end as usize;
             return Some(Part { step: index, choices, span: Some(number as u32) });
         }

@@ -130,6 +130,10 @@ struct Guest {
     /// A folder whose files the guest finds, under another path or the same one. They are copied: nothing is written back.
     #[arg(long, value_name = "HOST[::GUEST]", help_heading = "System")]
     dir: Vec<Folder>,
+    /// A file that says how the exports of the module are called. [default: NAME.spelunk.toml beside NAME.wasm, or
+    /// signatures.spelunk.toml in a folder, where it exists]
+    #[arg(long, value_name = "FILE", help_heading = "Target")]
+    signatures: Option<PathBuf>,
     /// MiB that the files of the guest may have together.
     #[arg(long, value_name = "MIB", default_value_t = Environment::default().files_bytes_max >> 20,
         value_parser = clap::value_parser!(u64).range(1..=4096), help_heading = "Limits")]
@@ -346,6 +350,7 @@ impl Guest {
             target: self.guest_target.as_deref(),
             profile: self.guest_profile.as_deref(),
             folders: (&self.dir, self.files_bytes_max()),
+            signatures: self.signatures.as_deref(),
             budget: budget.clone(),
         };
         load::load(&self.target, &build, &mut |verb, text| console.status(verb, text))
@@ -362,6 +367,7 @@ impl Guest {
             guest_target: self.guest_target.clone(),
             guest_profile: self.guest_profile.clone(),
             folders: self.dir.clone(),
+            signatures: self.signatures.clone(),
             program: std::env::args().next().unwrap_or_else(|| "spelunk".to_string()),
             ..config
         }

@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::Range;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
-use wasmparser::{Parser, Payload};
+
+use super::section;
 
 /// The custom section that holds them.
 const SECTION: &str = "spelunk:files";
@@ -42,18 +42,9 @@ impl Image {
     /// The module with these files, in place of those that it has.
     ///
     /// # Errors
-    /// Bytes that are no module.
+    /// More of them than a section can hold.
     pub fn put_into(&self, wasm: &[u8]) -> Result<Vec<u8>> {
-        let mut with = without(wasm)?.into_owned();
-        let held = postcard::to_allocvec(self).context("files are lists of bytes")?;
-        let mut content = Vec::new();
-        push_number(&mut content, SECTION.len());
-        content.extend_from_slice(SECTION.as_bytes());
-        with.push(0);
-        push_number(&mut with, content.len() + held.len());
-        with.extend(content);
-        with.extend(held);
-        Ok(with)
+        Ok(section::put(wasm, SECTION, &postcard::to_allocvec(self).context("files are lists of bytes")?))
     }
 
     /// The files of a module, and the module without them.
@@ -61,60 +52,13 @@ impl Image {
     /// # Errors
     /// A section that [`Image::put_into`] did not make.
     pub fn take_from(wasm: &[u8]) -> Result<(Image, Cow<'_, [u8]>)> {
-        let image = match sections(wasm)?.as_slice() {
-            [] => Image::default(),
-            [(_, held)] => {
-                let taken = postcard::take_from_bytes(&wasm[held.clone()]);
-                let (image, rest) =
-                    taken.map_err(|error| anyhow!("the section `{SECTION}` cannot be read: {error}"))?;
-                ensure!(rest.is_empty(), "{} bytes follow the files in the section `{SECTION}`", rest.len());
-                image
-            }
-            _ => bail!("the module has more than one section `{SECTION}`"),
-        };
-        Ok((image, without(wasm)?))
+        let Some(held) = section::held(wasm, SECTION)? else { return Ok((Image::default(), wasm.into())) };
+        let taken = postcard::take_from_bytes(held);
+        let (image, rest) =
+            taken.map_err(|error| anyhow!("the section `{SECTION}` cannot be read: {error}"))?;
+        ensure!(rest.is_empty(), "{} bytes follow the files in the section `{SECTION}`", rest.len());
+        Ok((image, section::without(wasm, SECTION)))
     }
-}
-
-/// Where the sections of files are, and what they hold.
-fn sections(wasm: &[u8]) -> Result<Vec<(Range<usize>, Range<usize>)>> {
-    let mut found = Vec::new();
-    let mut end = 8;
-    // What is wrong with the module otherwise is said by who reads all of it.
-    for payload in Parser::new(0).parse_all(wasm).map_while(Result::ok) {
-        if let Payload::CustomSection(section) = &payload
-            && section.name() == SECTION
-        {
-            found.push((end..section.range().end, section.data_offset()..section.range().end));
-        }
-        if let Some((_, range)) = payload.as_section() {
-            end = range.end;
-        }
-    }
-    Ok(found)
-}
-
-fn without(wasm: &[u8]) -> Result<Cow<'_, [u8]>> {
-    let sections = sections(wasm)?;
-    if sections.is_empty() {
-        return Ok(Cow::Borrowed(wasm));
-    }
-    let mut rest = Vec::new();
-    let mut at = 0;
-    for (whole, _) in sections {
-        rest.extend_from_slice(&wasm[at..whole.start]);
-        at = whole.end;
-    }
-    rest.extend_from_slice(&wasm[at..]);
-    Ok(Cow::Owned(rest))
-}
-
-fn push_number(out: &mut Vec<u8>, mut number: usize) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }
 
 #[cfg(test)]

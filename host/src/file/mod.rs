@@ -5,6 +5,8 @@ mod faults;
 mod image;
 mod limits;
 mod line;
+mod section;
+mod signatures;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,6 +24,12 @@ pub use image::{Entry, Image};
 pub use limits::{Edges, Limits, MEMORY_BYTES_MAX, STEP_BUDGET_MAX, Sanitizer, Selection, StubImports};
 pub use line::{ChoiceEntry, FloatBits, Hex, Names, StepLine, lines_of, name_of};
 pub(crate) use line::{part_of, trace_of};
+pub(crate) use section::push_number;
+pub(crate) use signatures::nearest;
+pub use signatures::{
+    Allocator, Buffer, Content, Described, Named, Null, Param, Pool, Returns, Signature, Signatures, What,
+    When,
+};
 
 /// Bytes of a file that is read: somebody else may have written it.
 const BYTES_MAX: u64 = 256 << 20;

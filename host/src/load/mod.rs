@@ -2,6 +2,8 @@
 //! that it is given.
 
 mod folders;
+mod rename;
+mod signatures;
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Read as _};
@@ -31,6 +33,8 @@ pub struct Build<'b> {
     pub profile: Option<&'b str>,
     /// Folders that the guest is given, and bytes that its files may have.
     pub folders: (&'b [Folder], u64),
+    /// What says how exports are called; by default the file beside the target.
+    pub signatures: Option<&'b Path>,
     /// Ends the build.
     pub budget: Budget,
 }
@@ -43,6 +47,7 @@ pub struct Build<'b> {
 /// A path that does not exist or is none of the three kinds; text that is not WAT; a build that fails or is stopped.
 pub fn load(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {
     let wasm = module(path, build, status)?;
+    let wasm = signatures::described(path, wasm, build.signatures)?;
     let (folders, bytes_max) = build.folders;
     if folders.is_empty() {
         return Ok(wasm);

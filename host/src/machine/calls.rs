@@ -1,6 +1,6 @@
 //! The functions of a guest that the machine calls.
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
 use super::emscripten::names;
@@ -11,6 +11,7 @@ use super::host::{Host, Stop};
 use super::imports::{stop, write};
 use super::link::{drawn, drawn_kind};
 use super::program::engine_error;
+use super::signed::{Placer, Pools, Signed};
 use crate::choice::{Kind, Value};
 use crate::outcome::FailureKind;
 
@@ -34,6 +35,8 @@ pub(super) enum Call {
     Main(Main),
     /// Tells a module that checks the bounds of its stack where they are.
     Stack(Stack),
+    /// As its signature says.
+    Signed(Box<Signed>),
     /// Takes the addresses of the number and the list of the arguments of a program; there are none.
     Initialize {
         func: TypedFunc<(u32, u32), i32>,
@@ -106,7 +109,7 @@ fn memory_size(store: &Store<Host>) -> u64 {
 /// What a machine calls, in the order of [`Exports`].
 pub(super) struct Calls {
     pub(super) setup: Vec<Call>,
-    pub(super) teardown: Option<Call>,
+    pub(super) teardown: Vec<Call>,
     /// What readies the guest after a crash.
     pub(super) recovery: Vec<Call>,
     pub(super) state: Option<Call>,
@@ -121,14 +124,19 @@ impl Calls {
         exports: &Exports,
         instance: Instance,
         store: &mut Store<Host>,
-        room: Option<&Room>,
+        (room, placer): (Option<&Room>, Option<&Placer>),
     ) -> Result<Calls> {
         let mut faults = Vec::new();
         for name in &exports.fault_exports {
             faults.push(instance.get_typed_func(&mut *store, name).map_err(engine_error)?);
         }
-        let mut call = |name: &String| match &exports.main {
-            Some(main) if main == name => Call::main(&instance, store, name),
+        let mut call = |name: &String| match (exports.plans.calls.get(name), &exports.main) {
+            (Some(plan), _) => {
+                let func = func_of(&instance, store, name)?;
+                let signed = Signed::new(plan, &exports.plans, (func, placer), store);
+                Ok(Call::Signed(Box::new(signed)))
+            }
+            (None, Some(main)) if main == name => Call::main(&instance, store, name),
             _ => Call::new(&instance, store, name, room),
         };
         let mut guards = Vec::new();
@@ -138,7 +146,7 @@ impl Calls {
         Ok(Calls {
             setup: exports.setup.iter().map(&mut call).collect::<Result<_>>()?,
             recovery: exports.recovery().map(&mut call).collect::<Result<_>>()?,
-            teardown: exports.teardown.iter().map(&mut call).next().transpose()?,
+            teardown: exports.teardown.iter().map(&mut call).collect::<Result<_>>()?,
             state: exports.state.iter().map(&mut call).next().transpose()?,
             rules: exports.rule_exports.iter().map(&mut call).collect::<Result<_>>()?,
             faults,
@@ -148,11 +156,22 @@ impl Calls {
     }
 }
 
+fn func_of(instance: &Instance, store: &mut Store<Host>, name: &str) -> Result<Func> {
+    let func = instance.get_func(&mut *store, name);
+    func.with_context(|| format!("the instrumented module lost its export `{name}`"))
+}
+
 impl Call {
+    /// Whether the rule that this is may be called with these pools.
+    pub(super) fn is_enabled(&self, pools: &Pools) -> bool {
+        match self {
+            Call::Signed(signed) => signed.is_enabled(pools),
+            _ => true,
+        }
+    }
+
     fn new(instance: &Instance, store: &mut Store<Host>, name: &str, room: Option<&Room>) -> Result<Call> {
-        let Some(func) = instance.get_func(&mut *store, name) else {
-            bail!("the instrumented module lost its export `{name}`");
-        };
+        let func = func_of(instance, store, name)?;
         if let (INPUT | INITIALIZE, Some(room)) = (name, room) {
             let (func, room) = (func.typed(&*store).map_err(engine_error)?, room.clone());
             return Ok(if name == INPUT {
@@ -200,6 +219,7 @@ impl Call {
             },
             Call::Stack(stack) => stack.call(store).map(|()| None),
             Call::Checked(func) => func.call(store, ()).map(Some),
+            Call::Signed(signed) => signed.call(store),
             Call::General { func, args, results } => {
                 for arg in args.iter_mut() {
                     draw_argument(arg, store)?;

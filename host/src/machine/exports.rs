@@ -1,6 +1,7 @@
 //! What the exports of a guest mean: rules, preconditions, invariants, faults, setup, teardown, and a state to compare.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use wasmtime::{ExternType, FuncType, Module, ValType};
@@ -8,7 +9,9 @@ use wasmtime::{ExternType, FuncType, Module, ValType};
 use super::emscripten::names;
 use super::imports::MODULE;
 use super::link::{drawn_kind, shown};
+use super::signed::Plans;
 use crate::choice::Kind;
+use crate::file::Signatures;
 use crate::target::Rule;
 
 /// The exports of a guest, sorted by what they mean. Each is named by its export.
@@ -26,7 +29,7 @@ pub(crate) struct Exports {
     pub(crate) fault_exports: Vec<String>,
     /// `_initialize` and `setup`, in this order, where they exist.
     pub(crate) setup: Vec<String>,
-    pub(crate) teardown: Option<String>,
+    pub(crate) teardown: Vec<String>,
     /// What readies the guest after a crash, in the place of `setup`.
     pub(crate) recover: Option<String>,
     /// Says what the state is that a check compares.
@@ -39,6 +42,17 @@ pub(crate) struct Exports {
     pub(crate) is_command: bool,
     /// The export that is a program as C knows it.
     pub(crate) main: Option<String>,
+    /// How exports are called that have a signature.
+    pub(crate) plans: Arc<Plans>,
+}
+
+/// What is said of the exports beside their names.
+#[derive(Default)]
+pub(crate) struct Called<'a> {
+    /// The only one to be called.
+    pub(crate) entry: Option<&'a str>,
+    pub(crate) signatures: Option<&'a Signatures>,
+    pub(crate) has_memory: bool,
 }
 
 /// What is known while exports are sorted.
@@ -94,8 +108,9 @@ impl Exports {
     ///
     /// # Errors
     /// Two spellings of one name, a function `check` beside rules, an export with a type that its name does not allow, a precondition of a
-    /// rule that does not exist, no rule at all; an `entry` that is no function to call.
-    pub(crate) fn of(module: &Module, input_bytes_max: u32, entry: Option<&str>) -> Result<Exports> {
+    /// rule that does not exist, no rule at all; an `entry` that is no function to call; signatures that do not fit.
+    pub(crate) fn of(module: &Module, input_bytes_max: u32, called: &Called<'_>) -> Result<Exports> {
+        let Called { entry, signatures, has_memory } = *called;
         let functions: Vec<(String, FuncType)> = module
             .exports()
             .filter_map(|export| match export.ty() {
@@ -103,7 +118,9 @@ impl Exports {
                 _ => None,
             })
             .collect();
-        let mut exports = Exports::default();
+        let plans = signatures.map(|signatures| Plans::of(signatures, &functions, has_memory));
+        let mut exports =
+            Exports { plans: Arc::new(plans.transpose()?.unwrap_or_default()), ..Exports::default() };
         let mut sorting = Sorting {
             is_emscripten: names::is_emscripten(module),
             hands_over_state: module.imports().any(|i| (i.module(), i.name()) == (MODULE, "state")),
@@ -116,6 +133,11 @@ impl Exports {
             let readies = of_emscripten || [START, INITIALIZE, "_initialize"].contains(&&**export);
             // With one function to call, others are called only to ready it.
             match entry {
+                _ if exports.is_signed(signatures, export) => {
+                    // What is drawn for it, its signature says.
+                    let is_entry = entry == Some(export);
+                    sorting.alone.extend(is_entry.then(|| (export, Vec::new())));
+                }
                 Some(entry) if entry == export && ![INPUT, START].contains(&entry) && !of_emscripten => {
                     sorting.alone.push((export, params_of(export, ty)?));
                 }
@@ -124,10 +146,14 @@ impl Exports {
                 _ => exports.sort(&mut sorting, export, ty)?,
             }
         }
-        exports.add_start(&mut sorting, entry);
+        exports.add_start(&mut sorting, entry, signatures.is_some());
         exports.add_before(sorting.before, sorting.start);
         exports.add_function(std::mem::take(&mut sorting.alone))?;
-        exports.add_plain(&sorting);
+        if let Some(signatures) = signatures {
+            exports.add_signed(signatures, entry.is_some())?;
+        }
+        let are_all_rules = signatures.is_some_and(|signatures| signatures.are_all_rules && entry.is_none());
+        exports.add_plain(&sorting, are_all_rules);
         match entry {
             _ if !exports.rules.is_empty() => {}
             Some(entry) => bail!("the module exports no function `{entry}`, which --entry names"),
@@ -160,7 +186,7 @@ impl Exports {
                 self.faults.push(name.to_string());
                 self.fault_exports.push(export.clone());
             }
-            "teardown" => self.teardown = Some(export.clone()),
+            "teardown" => self.teardown.push(export.clone()),
             "recover" => self.recover = Some(export.clone()),
             "state" => self.state = Some(export.clone()),
             "start" => sorting.start = Some(export),
@@ -176,11 +202,12 @@ impl Exports {
     }
 
     /// A program from its start to its end is all there is, where nothing else is to be called.
-    fn add_start(&mut self, sorting: &mut Sorting<'_>, entry: Option<&str>) {
+    fn add_start(&mut self, sorting: &mut Sorting<'_>, entry: Option<&str>, is_signed: bool) {
         let Some(start) = sorting.start else { return };
         self.main = (start != START).then(|| start.clone());
         // What Emscripten calls so may be there only to ready the functions that are called.
-        let has_others = self.main.is_some() && entry.is_none() && sorting.candidates().next().is_some();
+        let has_candidates = self.main.is_some() && sorting.candidates().next().is_some();
+        let has_others = entry.is_none() && (is_signed || has_candidates);
         let is_alone = sorting.alone.is_empty() && self.rules.is_empty() && !has_others;
         if is_alone && entry.is_none_or(|entry| entry == start) {
             self.is_command = true;
@@ -217,11 +244,11 @@ impl Exports {
 
     /// Functions whose names say nothing are rules where there are no others, but for those that are the toolchain's own. To
     /// reserve memory and give it back is one only where there is nothing else.
-    fn add_plain(&mut self, sorting: &Sorting<'_>) {
+    fn add_plain(&mut self, sorting: &Sorting<'_>, are_all_rules: bool) {
         let (allocators, plain): (Vec<_>, Vec<_>) =
             sorting.candidates().partition(|(name, _)| names::is_allocator(name));
-        for functions in [plain, allocators] {
-            if self.rules.is_empty() {
+        for (functions, are_rules) in [(plain, are_all_rules), (allocators, false)] {
+            if are_rules || self.rules.is_empty() {
                 functions.iter().for_each(|(export, ty)| self.add_rule(export, export, ty));
             }
         }
@@ -349,7 +376,7 @@ mod tests {
     fn check_entry(wat: &str, entry: Option<&str>, expected: &str) {
         let wasm = wat::parse_str(format!("(module {wat})")).unwrap();
         let module = Module::new(&Engine::default(), wasm).unwrap();
-        let found = match Exports::of(&module, 9, entry) {
+        let found = match Exports::of(&module, 9, &Called { entry, ..Called::default() }) {
             Ok(found) => {
                 let rules: Vec<_> = found.rules.iter().map(|rule| &rule.name).collect();
                 let invariants: Vec<_> = found.invariants.iter().map(|(name, _)| name).collect();
@@ -371,7 +398,7 @@ mod tests {
                (func (export "invariant:i")) (func (export "fault_f") (param i32))
                (func (export "setup")) (func (export "_initialize")) (func (export "teardown"))
                (func (export "helper"))"#,
-            r#"["a", "b"] [(1, "precondition:b")] ["i"] ["f"] ["_initialize", "setup"] Some("teardown")"#,
+            r#"["a", "b"] [(1, "precondition:b")] ["i"] ["f"] ["_initialize", "setup"] ["teardown"]"#,
         );
     }
 
@@ -380,7 +407,7 @@ mod tests {
         check(
             r#"(func (export "add") (param i32 f64)) (func (export "__internal"))
                (func (export "take") (param externref)) (func (export "fault_handler") (param i64))"#,
-            r#"["add", "fault_handler"] [] [] [] [] None"#,
+            r#"["add", "fault_handler"] [] [] [] [] []"#,
         );
     }
 
@@ -402,15 +429,15 @@ mod tests {
     fn a_function_named_check_is_all_there_is() {
         check(
             r#"(func (export "check")) (func (export "helper") (param i32)) (func (export "setup"))"#,
-            r#"["check"] [] [] [] ["setup"] None"#,
+            r#"["check"] [] [] [] ["setup"] []"#,
         );
         check(
             r#"(func (export "check") (param i32)) (func (export "state"))"#,
-            r#"["check", "state"] [] [] [] [] None"#,
+            r#"["check", "state"] [] [] [] [] []"#,
         );
         check(
             r#"(import "spelunk" "state" (func (param i32 i32))) (func (export "a")) (func (export "state"))"#,
-            r#"["a"] [] [] [] [] None"#,
+            r#"["a"] [] [] [] [] []"#,
         );
     }
 
@@ -423,7 +450,7 @@ mod tests {
                    (func (export "LLVMFuzzerInitialize") (param i32 i32) (result i32) (i32.const 0))
                    (func (export "_initialize"))"#
             ),
-            r#"["LLVMFuzzerTestOneInput"] [] [] [] ["_initialize", "LLVMFuzzerInitialize"] None"#,
+            r#"["LLVMFuzzerTestOneInput"] [] [] [] ["_initialize", "LLVMFuzzerInitialize"] []"#,
         );
         check(
             &format!(r#"{target} (func (export "rule:a"))"#),
@@ -442,13 +469,13 @@ mod tests {
     #[test]
     fn a_program_is_one_function_unless_there_are_rules() {
         let start = r#"(func (export "_start")) (func (export "malloc") (param i32))"#;
-        check(start, r#"["_start"] [] [] [] [] None"#);
-        check(&format!(r#"{start} (func (export "rule:a"))"#), r#"["a"] [] [] [] ["_start"] None"#);
+        check(start, r#"["_start"] [] [] [] [] []"#);
+        check(&format!(r#"{start} (func (export "rule:a"))"#), r#"["a"] [] [] [] ["_start"] []"#);
         check(
             &format!(r#"{start} (func (export "rule:a")) (func (export "_initialize"))"#),
-            r#"["a"] [] [] [] ["_initialize"] None"#,
+            r#"["a"] [] [] [] ["_initialize"] []"#,
         );
-        check(&format!(r#"{start} (func (export "check"))"#), r#"["check"] [] [] [] ["_start"] None"#);
+        check(&format!(r#"{start} (func (export "check"))"#), r#"["check"] [] [] [] ["_start"] []"#);
         check(
             r#"(func (export "_start") (param i32))"#,
             "the export `_start` has the type (i32) -> (); it must take and return nothing",
@@ -459,9 +486,9 @@ mod tests {
     fn an_entry_is_the_only_function() {
         let module = r#"(func (export "_start")) (func (export "rule:a")) (func (export "f") (param i32))
             (func (export "g") (param externref)) (func (export "setup"))"#;
-        check_entry(module, Some("_start"), r#"["_start"] [] [] [] [] None"#);
-        check_entry(module, Some("f"), r#"["f"] [] [] [] ["_start"] None"#);
-        check_entry(module, Some("rule:a"), r#"["rule:a"] [] [] [] ["_start"] None"#);
+        check_entry(module, Some("_start"), r#"["_start"] [] [] [] [] []"#);
+        check_entry(module, Some("f"), r#"["f"] [] [] [] ["_start"] []"#);
+        check_entry(module, Some("rule:a"), r#"["rule:a"] [] [] [] ["_start"] []"#);
         check_entry(module, Some("h"), "the module exports no function `h`, which --entry names");
         check_entry(
             module,

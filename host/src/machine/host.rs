@@ -7,6 +7,7 @@ use spelunk_instrumenter::TABLE_ELEMENTS_MAX;
 use wasmtime::{Memory, ResourceLimiter, Table, Trap};
 
 use super::keyed::Hasher;
+use super::signed::Pools;
 use super::system::System;
 use super::tally::Tally;
 use crate::budget::Budget;
@@ -39,6 +40,8 @@ pub(crate) struct Guest {
     pub(crate) fault_names: Vec<String>,
     /// It is one function, and it was called.
     pub(crate) has_run: bool,
+    /// Handles that exports returned and others take.
+    pub(crate) pools: Pools,
     /// The export of memory 0.
     pub(crate) memory_export: Option<String>,
     /// How deep calls may nest.

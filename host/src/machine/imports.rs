@@ -4,7 +4,7 @@ use wasmtime::{AsContextMut, Caller, Error, Linker, Memory, Trap};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::PAGE;
-use super::host::{Host, Private, Stop, TOLD_BYTES_MAX, TOLD_MAX, pay};
+use super::host::{Host, Private, Step, Stop, TOLD_BYTES_MAX, TOLD_MAX, pay};
 use crate::choice::{Kind, Value};
 use crate::outcome::{Failure, FailureKind};
 use crate::property::PropertyKind;
@@ -137,7 +137,11 @@ fn define_choices(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
 
 /// Asks for an answer.
 pub(super) fn choose<'a>(caller: &'a mut Caller<'_, Host>, kind: Kind) -> Answer<&'a Value> {
-    let step = &caller.data().step;
+    ask(&mut caller.data_mut().step, kind)
+}
+
+/// As [`choose`], of a step that is at hand.
+pub(super) fn ask(step: &mut Step, kind: Kind) -> Answer<&Value> {
     if !step.may_choose {
         let message =
             "a choice was made in a precondition or a start function; draw in setup or in a rule instead";
@@ -147,7 +151,16 @@ pub(super) fn choose<'a>(caller: &'a mut Caller<'_, Host>, kind: Kind) -> Answer
         return stop(FailureKind::Abi, None, format!("the step made more than {CHOICES_MAX} choices"));
     }
     // The chooser remembers why there is no answer; whoever made the step asks it.
-    caller.data_mut().step.chooser.ask(kind).ok_or_else(|| Error::from(Stop::Reject))
+    step.chooser.ask(kind).ok_or_else(|| Error::from(Stop::Reject))
+}
+
+/// A step drew so many bytes.
+pub(super) fn drew_bytes(step: &mut Step, len: usize) -> Answer<()> {
+    step.drawn_bytes += len;
+    match step.drawn_bytes > BYTES_MAX {
+        true => stop(FailureKind::Abi, None, format!("the step drew more than {BYTES_MAX} bytes")),
+        false => Ok(()),
+    }
 }
 
 fn float(mut caller: Caller<'_, Host>, min: f64, max: f64, flags: i32) -> Answer<f64> {
@@ -181,11 +194,7 @@ fn bytes(mut caller: Caller<'_, Host>, pointer: u32, min: u32, max: u32) -> Answ
         unreachable!("bytes are answered by bytes")
     };
     write(&mut caller, pointer, &value)?;
-    let drawn_bytes = &mut caller.data_mut().step.drawn_bytes;
-    *drawn_bytes += value.len();
-    if *drawn_bytes > BYTES_MAX {
-        return stop(FailureKind::Abi, None, format!("the step drew more than {BYTES_MAX} bytes"));
-    }
+    drew_bytes(&mut caller.data_mut().step, value.len())?;
     pay(&mut caller, value.len())?;
     Ok(value.len() as u32)
 }

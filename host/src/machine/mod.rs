@@ -29,6 +29,7 @@ mod said;
 mod saved;
 mod scan;
 mod sections;
+mod signed;
 mod stack;
 mod state;
 mod step;
@@ -54,6 +55,7 @@ use emscripten::linking::enter_functions;
 use failure::Phase;
 use host::{Guest, Host, Limiter};
 use pages::Hashing;
+use signed::{Placer, Pools};
 use state::State;
 use tally::Tally;
 use watchdog::Watched;
@@ -178,8 +180,11 @@ impl Machine {
         told
     }
 
-    /// What a span's label says; nothing where it lies outside memory.
-    pub fn label(&self, (pointer, len): (u32, u32)) -> Option<String> {
+    /// What a span's label says, in a step; nothing where it lies outside memory. The host's own labels name parameters.
+    pub fn label(&self, action: Action, (pointer, len): (u32, u32)) -> Option<String> {
+        if let Some(param) = signed::label_of((pointer, len)) {
+            return self.program.exports.param_of(action, param);
+        }
         let bytes = self.store.data().guest.memory?.data(&self.store);
         let bytes = bytes.get(pointer as usize..(pointer as usize).checked_add(len as usize)?)?;
         Some(String::from_utf8_lossy(bytes).into_owned())
@@ -198,6 +203,9 @@ impl Machine {
         let mut hasher = host.step.state.take().expect("it was just put there");
         hasher.update(&host.guest.faults.iter().map(|on| u8::from(*on)).collect::<Vec<_>>());
         hasher.update(&[u8::from(host.guest.has_run)]);
+        let mut pools = Vec::new();
+        host.guest.pools.push_to(&mut pools);
+        hasher.update(&pools);
         self.state.load(&mut self.store, &before);
         match called {
             Ok(_) if self.program.budget.is_exhausted() => Err(Halt::Stopped),
@@ -252,6 +260,7 @@ fn new_store(program: &Program) -> Store<Host> {
     let guest = Guest {
         faults: vec![false; program.exports.faults.len()],
         fault_names: program.exports.faults.clone(),
+        pools: Pools::empty(program.exports.plans.pools.len()),
         memory_export: layout.memories.first().map(|memory| memory.export.clone()),
         depth_max: program.limits.depth_max,
         shadow_export: layout.sanitizer.as_ref().map(|sanitizer| sanitizer.shadow.clone()),
@@ -302,6 +311,8 @@ impl Fresh {
         let takes_input = program.exports.takes_input;
         let room = takes_input.then(|| Room::of(instance, &mut store, program.limits.input_bytes_max));
         let room = room.transpose()?;
+        let placement = program.exports.plans.placement.as_ref();
+        let placer = placement.map(|placement| Placer::of(placement, instance, &mut store)).transpose()?;
         let state = State::of(
             &program.instrumented.layout,
             &program.entered,
@@ -310,7 +321,8 @@ impl Fresh {
             &mut store,
         )?;
         watched.set_place(state.place_of_budget());
-        let calls = Calls::of(&program.exports, instance, &mut store, room.as_ref())?;
+        let rooms = (room.as_ref(), placer.as_ref());
+        let calls = Calls::of(&program.exports, instance, &mut store, rooms)?;
         Ok(Fresh { store, state, calls })
     }
 }
@@ -335,7 +347,7 @@ impl Target for Machine {
     }
 
     fn has_teardown(&self) -> bool {
-        self.program.exports.teardown.is_some()
+        !self.program.exports.teardown.is_empty()
     }
 
     fn is_function(&self) -> bool {
@@ -368,6 +380,10 @@ impl Target for Machine {
         rules.clear();
         if !self.store.data().guest.has_run {
             rules.extend(0..self.calls.rules.len() as u16);
+        }
+        if !self.program.exports.plans.pools.is_empty() {
+            let pools = &self.store.data().guest.pools;
+            rules.retain(|rule| self.calls.rules[usize::from(*rule)].is_enabled(pools));
         }
         if self.calls.preconditions.is_empty() {
             return Ok(());

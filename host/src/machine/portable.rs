@@ -15,11 +15,13 @@ use super::Fresh;
 use super::pages::{Held, LEAF, Leaf, NAMES, PAGE, Page, PageTable};
 use super::program::Program;
 use super::saved::{GlobalValue, Reference, Saved, SavedTable, Snapshot};
+use super::signed::{HANDLES_MAX, Pools};
 use super::system::{Part, System};
 
-/// The forms of the records that this version writes and reads: of a guest without a virtual system, and of one with it.
+/// The forms of the records that this version writes and reads: of a guest without a virtual system, of one with it; and both
+/// again of guests with pools of handles.
 const VERSION: u32 = 1;
-const VERSION_OF_SYSTEM: u32 = 2;
+const VERSION_MAX: u32 = 4;
 /// Bytes of a WebAssembly page.
 const WASM_PAGE: u64 = 65536;
 /// The most that a machine reserves for a memory.
@@ -60,7 +62,8 @@ impl Snapshot {
         let saved = &*self.0;
         let mut out = Vec::new();
         let number = |out: &mut Vec<u8>, number: usize| out.extend((number as u64).to_le_bytes());
-        let version = if saved.system.is_some() { VERSION_OF_SYSTEM } else { VERSION };
+        let has_pools = saved.pools.iter().next().is_some();
+        let version = VERSION + u32::from(saved.system.is_some()) + 2 * u32::from(has_pools);
         out.extend(version.to_le_bytes());
         out.extend((PAGE as u32).to_le_bytes());
         out.extend((LEAF as u32).to_le_bytes());
@@ -107,6 +110,10 @@ impl Snapshot {
         number(&mut out, saved.faults.len());
         out.extend(saved.faults.iter().map(|on| u8::from(*on)));
         out.push(u8::from(saved.has_run));
+        for handles in saved.pools.iter() {
+            number(&mut out, handles.len());
+            handles.iter().for_each(|handle| out.extend(handle.to_le_bytes()));
+        }
         Ok(out)
     }
 }
@@ -123,7 +130,7 @@ impl Snapshot {
 pub(crate) fn leaves_of(record: &[u8]) -> Result<Vec<u128>> {
     let mut rest = Bytes(record);
     let mut leaves = Vec::new();
-    if rest.version()? == VERSION_OF_SYSTEM {
+    if rest.version()?.has_system {
         rest.number()?;
         for _ in 0..rest.number()? {
             rest.u32()?;
@@ -170,6 +177,7 @@ struct Shape {
     is_function: bool,
     /// The virtual system that a run begins with.
     system: Option<System>,
+    pools: usize,
 }
 
 enum GlobalShape {
@@ -234,6 +242,7 @@ impl Shape {
             faults: program.exports.faults.len(),
             is_function: program.exports.is_function,
             system: program.world.system.clone(),
+            pools: program.exports.plans.pools.len(),
         })
     }
 }
@@ -287,7 +296,11 @@ impl<'b, B: Blobs> Reader<'b, B> {
     /// One that is damaged, or of another program; a part that is missing or is not what its hash says.
     pub fn read(&mut self, bytes: &[u8]) -> Result<Snapshot> {
         let mut rest = Bytes(bytes);
-        let has_system = rest.version()? == VERSION_OF_SYSTEM;
+        let Version { has_system, has_pools } = rest.version()?;
+        ensure!(
+            has_pools == (self.shape.pools > 0),
+            "the program has pools of handles, or the snapshot, and not both"
+        );
         let start = self.shape.system.clone();
         ensure!(
             has_system == start.is_some(),
@@ -322,9 +335,11 @@ impl<'b, B: Blobs> Reader<'b, B> {
         let faults = faults?;
         let has_run = rest.bool()?;
         ensure!(!has_run || self.shape.is_function, "it says that the guest is one function, and it is not");
+        let pools: Result<Vec<Vec<i64>>> = (0..self.shape.pools).map(|_| rest.pool()).collect();
+        let pools = Pools::of(pools?);
         ensure!(rest.0.is_empty(), "{} bytes follow the record", rest.0.len());
         let held = Held::new(0);
-        let saved = Saved { memories, globals, tables, dropped, faults, has_run, system, held };
+        let saved = Saved { memories, globals, tables, dropped, faults, has_run, system, pools, held };
         Ok(Snapshot(Arc::new(saved.counted())))
     }
 
@@ -412,6 +427,12 @@ impl<'b, B: Blobs> Reader<'b, B> {
     }
 }
 
+/// What a record has beside memories, globals and tables.
+struct Version {
+    has_system: bool,
+    has_pools: bool,
+}
+
 /// What is left of a record.
 struct Bytes<'r>(&'r [u8]);
 
@@ -436,18 +457,31 @@ impl Bytes<'_> {
         Ok(byte == 1)
     }
 
-    fn version(&mut self) -> Result<u32> {
+    fn pool(&mut self) -> Result<Vec<i64>> {
+        let count = self.number()?;
+        ensure!(count <= HANDLES_MAX as u64, "a pool has {count} handles, and {HANDLES_MAX} are the most");
+        let mut handles = Vec::new();
+        for _ in 0..count {
+            let handle = i64::from_le_bytes(self.take()?);
+            ensure!(!handles.contains(&handle), "a pool has the handle {handle} twice");
+            handles.push(handle);
+        }
+        Ok(handles)
+    }
+
+    fn version(&mut self) -> Result<Version> {
         let version = self.u32()?;
         ensure!(
-            (VERSION..=VERSION_OF_SYSTEM).contains(&version),
-            "the snapshot has version {version}; this Spelunk reads up to {VERSION_OF_SYSTEM}"
+            (VERSION..=VERSION_MAX).contains(&version),
+            "the snapshot has version {version}; this Spelunk reads up to {VERSION_MAX}"
         );
         let (page, leaf) = (self.u32()?, self.u32()?);
         ensure!(
             (page, leaf) == (PAGE as u32, LEAF as u32),
             "the snapshot is in {leaf} pages of {page} bytes a part; this Spelunk reads {LEAF} of {PAGE}"
         );
-        Ok(version)
+        let parts = version - VERSION;
+        Ok(Version { has_system: parts & 1 != 0, has_pools: parts & 2 != 0 })
     }
 
     fn count(&mut self, what: &str, expected: usize) -> Result<()> {

@@ -15,7 +15,7 @@ use super::cache::{Cache, Key};
 use super::data::Data;
 use super::emscripten::linking::{self, Dynamic};
 use super::emscripten::names;
-use super::exports::Exports;
+use super::exports::{Called, Exports};
 use super::host::Host;
 use super::imports::MODULE;
 use super::link::link;
@@ -26,7 +26,9 @@ use super::system::System;
 use super::watchdog::{CALL_MAX, Place};
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
 use crate::budget::Budget;
-use crate::file::{Conditions, Environment, Image, Limits, Names, Sanitizer, Selection, StubImports};
+use crate::file::{
+    Conditions, Environment, Image, Limits, Names, Sanitizer, Selection, Signatures, StubImports,
+};
 use crate::property::{Counts, Properties};
 use crate::symbols::{STACK_MAX, Symbols};
 use crate::target::Rule;
@@ -126,8 +128,9 @@ impl Program {
     ) -> Result<Program> {
         let (limits, selection) = (conditions.limits, conditions.selection.clone());
         let hash = xxh3_128(wasm);
-        let (image, code) = Image::take_from(wasm)?;
-        // With other files it is the same code.
+        let (image, rest) = Image::take_from(wasm)?;
+        let (signatures, code) = Signatures::take_from(&rest)?;
+        // With other files, or called in another way, it is the same code.
         let (wasm, of_code) = (&*code, xxh3_128(&code));
         let memories = Arc::new(Memories::new(budget.clone()));
         let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
@@ -143,8 +146,11 @@ impl Program {
                 compiled
             }
         };
-        let exports = Exports::of(&module, limits.input_bytes_max, conditions.environment.entry.as_deref())?;
         let environment = &conditions.environment;
+        let has_memory = !instrumented.layout.memories.is_empty();
+        let called =
+            Called { entry: environment.entry.as_deref(), signatures: signatures.as_ref(), has_memory };
+        let exports = Exports::of(&module, limits.input_bytes_max, &called)?;
         ensure!(
             exports.is_command || !environment.draws_file() && environment.args_drawn_max == 0,
             "`@@` and --draw-args are for programs that are called by _start, once in a run; this module is none"
@@ -305,7 +311,7 @@ impl Names for Program {
     }
 
     fn has_teardown(&self) -> bool {
-        self.exports.teardown.is_some()
+        !self.exports.teardown.is_empty()
     }
 }
 

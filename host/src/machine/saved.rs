@@ -6,6 +6,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::keyed;
 use super::pages::{Hashing, Held, PageTable};
+use super::signed::Pools;
 use super::system::System;
 
 /// A saved state. Cloning is cheap, and so is saving one: it shares all pages that did not change with the
@@ -24,6 +25,8 @@ pub(super) struct Saved {
     pub(super) has_run: bool,
     /// The virtual system of a guest that imports one.
     pub(super) system: Option<System>,
+    /// Handles, of a guest with signatures that name pools.
+    pub(super) pools: Pools,
     /// What it holds beside the pages and the tables, which are counted by themselves.
     pub(super) held: Held,
 }
@@ -33,6 +36,7 @@ impl Saved {
     pub(super) fn counted(mut self) -> Saved {
         let lists =
             size_of_val(&*self.globals) + size_of_val(&*self.tables) + self.dropped.len() + self.faults.len();
+        let lists = lists + self.pools.bytes();
         self.held = Held::new(SAVED_BYTES + lists);
         if let Some(system) = &self.system {
             system.count();
@@ -50,6 +54,7 @@ impl Saved {
             faults: Vec::new(),
             has_run: false,
             system: None,
+            pools: Pools::default(),
             held: Held::new(0),
         }
     }
@@ -105,6 +110,7 @@ impl Snapshot {
         if let Some(system) = &saved.system {
             parts.extend(system.hash(Hashing::Portable).to_le_bytes());
         }
+        saved.pools.push_to(&mut parts);
         let flags = (&*saved.dropped, &*saved.faults, saved.has_run);
         digest(&mut parts, &saved.globals, &saved.tables, flags, Hashing::Portable)
     }

@@ -249,6 +249,7 @@ impl State {
         if let Some(system) = &store.data().system {
             self.parts.extend(system.hash(hashing).to_le_bytes());
         }
+        guest.pools.push_to(&mut self.parts);
         digest(&mut self.parts, &self.values, &self.resident.tables, flags, hashing)
     }
 
@@ -366,6 +367,7 @@ impl State {
             faults: store.data().guest.faults.clone(),
             has_run: store.data().guest.has_run,
             system: store.data().system.clone(),
+            pools: store.data().guest.pools.clone(),
             held: Held::new(0),
         };
         Snapshot(Arc::new(saved.counted()))
@@ -423,6 +425,7 @@ impl State {
         let host = store.data_mut();
         host.guest.faults.copy_from_slice(&saved.faults);
         host.guest.has_run = saved.has_run;
+        host.guest.pools.clone_from(&saved.pools);
         if let (Some(system), Some(to)) = (&mut host.system, &saved.system)
             && !system.is(to)
         {

@@ -29,10 +29,9 @@ impl Machine {
                 store.data_mut().guest.faults[usize::from(fault)] = on;
                 self.calls.faults[usize::from(fault)].call(store, on.into())
             }
-            Action::Teardown => match &mut self.calls.teardown {
-                Some(call) => call.call(store).map(drop),
-                None => Ok(()),
-            },
+            Action::Teardown => {
+                self.calls.teardown.iter_mut().try_for_each(|call| call.call(store).map(drop))
+            }
         };
         if let Err(error) = result {
             return self.failed(error, Phase::Step(action));

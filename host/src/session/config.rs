@@ -33,6 +33,8 @@ pub struct Config {
     pub environment: Environment,
     /// Folders that the guest finds.
     pub folders: Vec<Folder>,
+    /// The file that says how exports are called, in place of the one beside the target.
+    pub signatures: Option<PathBuf>,
     /// Runs, at most; of an exploration those of the campaign so far counted. `None` is no bound.
     pub runs: Option<u64>,
     /// Time, at most, from when the target is built.
@@ -139,6 +141,7 @@ impl Config {
             selection: Selection::default(),
             environment: Environment::default(),
             folders: Vec::new(),
+            signatures: None,
             runs: None,
             time: None,
             findings_max,

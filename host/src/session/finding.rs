@@ -89,8 +89,16 @@ pub struct Guest<'s> {
 impl Guest<'_> {
     /// The command that replays a trace.
     pub fn replay_command(&self, trace: &Path) -> String {
-        let Config { program, guest_features, guest_target, guest_profile, folders, environment, .. } =
-            self.config;
+        let Config {
+            program,
+            guest_features,
+            guest_target,
+            guest_profile,
+            folders,
+            signatures,
+            environment,
+            ..
+        } = self.config;
         let (target, trace) = (argument(self.target), argument(trace));
         let features = guest_features.join(",");
         let mut words = vec![program.as_str(), "replay", &target, &trace];
@@ -103,6 +111,8 @@ impl Guest<'_> {
         }
         let folders: Vec<String> = folders.iter().map(Folder::to_string).collect();
         folders.iter().for_each(|folder| words.extend(["--dir", folder]));
+        let signatures = signatures.as_deref().map(argument);
+        signatures.iter().for_each(|file| words.extend(["--signatures", file]));
         let files_max = (environment.files_bytes_max >> 20).to_string();
         if !folders.is_empty() && environment.files_bytes_max != Environment::default().files_bytes_max {
             words.extend(["--files-max", &files_max]);

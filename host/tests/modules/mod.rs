@@ -3,6 +3,7 @@
 mod files;
 mod kept;
 mod places;
+mod signed;
 
 /// The imports of `spelunk` that these modules use.
 const IMPORTS: &str = r#"
@@ -417,7 +418,7 @@ fn base_62(number: usize) -> String {
 pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
     let named = [loops(), memory(), asking(), naming(), shapes(), sections()].into_iter().flatten();
     let named = named.map(|(name, wasm)| (name.to_string(), wasm));
-    named.chain(kept::all()).chain(places::all()).chain(files::all()).collect()
+    named.chain(kept::all()).chain(places::all()).chain(files::all()).chain(signed::all()).collect()
 }
 
 /// One in five, where there is not much time.

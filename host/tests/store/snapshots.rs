@@ -1,12 +1,14 @@
 //! Snapshots, written and read.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
-use spelunk::choice::Chooser;
-use spelunk::machine::{Blobs, Machine, Reader, Snapshot};
+use spelunk::choice::{Chooser, Value};
+use spelunk::file::Described;
+use spelunk::machine::{Blobs, Limits, Machine, Program, Reader, Selection, Snapshot};
 use spelunk::target::{Target, perform};
 use spelunk::trace::{Action, Trace};
 
@@ -145,4 +147,46 @@ fn a_record_of_another_program_is_refused() {
         program(r#"(module (memory 1) (func (export "rule:a") (i32.store (i32.const 0) (i32.const 1))))"#);
     let error = Reader::new(&mut kept, &other).unwrap().read(&record).err().unwrap();
     assert_eq!(format!("{error:#}"), "the snapshot has 2 memories, and the program 1");
+}
+
+/// Handles are a part of the state, and a pool is read only as a machine can leave it.
+#[test]
+fn pools_of_handles_are_written_and_read() {
+    let text = r#"(module (func (export "open") (param i64) (result i64) (local.get 0)))"#;
+    let signatures =
+        "[exports.open]\nparams = [{ type = 'int', min = 1, max = 1_000_000 }]\nreturns = 'handle:h'";
+    let signatures = Described::parse(signatures).unwrap().signatures;
+    let wasm = signatures.put_into(&wat::parse_str(text).unwrap()).unwrap();
+    let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap());
+    let mut machine = Machine::new(program.clone()).unwrap();
+    let empty = machine.state();
+    for handle in [5, 700, 6] {
+        let mut chooser = Chooser::default();
+        let answer = [Some(Value::Integer(handle))];
+        perform(&mut machine, &mut chooser, (Action::Rule(0), 1), answer, &mut Trace::default());
+    }
+    let snapshot = machine.snapshot().unwrap();
+    let mut kept = Kept::default();
+    let record = snapshot.write(&mut kept).unwrap();
+    let mut read = |record: &[u8]| {
+        let read = Reader::new(&mut kept, &program).unwrap().read(record);
+        read.map_err(|error| format!("{error:#}"))
+    };
+    machine.reset();
+    assert_eq!(machine.state(), empty);
+    machine.restore(&read(&record).unwrap());
+    assert_eq!(machine.state(), snapshot.hash());
+    assert_ne!(machine.state(), empty);
+    let end = record.len();
+    assert_eq!(record[end - 32..end - 24], 3u64.to_le_bytes());
+    let mut with = |at: usize, number: u64| {
+        let mut other = record.clone();
+        other[at..at + 8].copy_from_slice(&number.to_le_bytes());
+        read(&other).err()
+    };
+    assert_eq!(with(end - 8, 5).as_deref(), Some("a pool has the handle 5 twice"));
+    let many = "a pool has 18446744073709551615 handles, and 1024 are the most";
+    assert_eq!(with(end - 32, u64::MAX).as_deref(), Some(many));
+    assert_eq!(with(end - 32, 4).as_deref(), Some("the record ends too early"));
+    assert_eq!(with(end - 32, 2).as_deref(), Some("8 bytes follow the record"));
 }
