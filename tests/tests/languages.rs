@@ -83,7 +83,7 @@ start ticks=1
 stop timer=0
 start ticks=1
 stop timer=0
-examples/timers-go/main.go:47:1";
+examples/timers-go/main.go:47:1 in main.stop";
     check("timers-go", expected);
 }
 

@@ -5,13 +5,14 @@ use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
 use super::emscripten::names;
 use super::emscripten::{Main, Stack};
-use super::exports::{Exports, INITIALIZE, INPUT, START};
+use super::exports::Exports;
 use super::heap::grow_shadow;
 use super::host::{Host, Stop};
 use super::imports::{stop, write};
 use super::link::{drawn, drawn_kind};
 use super::program::engine_error;
 use super::signed::{Placer, Pools, Signed};
+use super::spelling::{INITIALIZE, INPUT, START};
 use crate::choice::{Kind, Value};
 use crate::outcome::FailureKind;
 

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
-use wasmtime::{ExternType, FuncType, Module, ValType};
+use anyhow::{Result, bail};
+use wasmtime::{ExternType, FuncType, Module};
 
 use super::emscripten::names;
 use super::imports::MODULE;
-use super::link::{drawn_kind, shown};
+use super::link::drawn_kind;
 use super::signed::Plans;
+use super::spelling::{INITIALIZE, INPUT, START, classify, is_numeric, params_of};
 use crate::choice::Kind;
 use crate::file::Signatures;
 use crate::target::Rule;
@@ -75,16 +76,6 @@ struct Sorting<'a> {
     plain: Vec<(&'a String, &'a FuncType)>,
 }
 
-/// The export of a guest that is one function.
-const CHECK: &str = "check";
-/// The function that a fuzz target for libFuzzer is, and AFL++ and others take too: given bytes, it returns 0, or -1
-/// where they are not to be kept.
-pub(super) const INPUT: &str = "LLVMFuzzerTestOneInput";
-/// Runs a program from its start to its end.
-pub(super) const START: &str = "_start";
-/// What such a target may have called once before.
-pub(super) const INITIALIZE: &str = "LLVMFuzzerInitialize";
-
 impl<'a> Sorting<'a> {
     /// Functions whose names say nothing, and that are not the toolchain's own.
     fn candidates(&self) -> impl Iterator<Item = &(&'a String, &'a FuncType)> {
@@ -100,8 +91,6 @@ impl<'a> Sorting<'a> {
         }
     }
 }
-
-const KINDS: [&str; 4] = ["rule", "precondition", "invariant", "fault"];
 
 impl Exports {
     /// Sorts the exports of `module`.
@@ -287,83 +276,6 @@ impl Exports {
     }
 }
 
-/// The kind and name that an export's name spells; `None` for a plain function. With a colon the type must
-/// be right; with an underscore, which anybody's function may have, another type makes it a plain function.
-fn classify<'a>(
-    export: &'a str,
-    ty: &FuncType,
-    hands_over_state: bool,
-) -> Result<Option<(&'static str, &'a str)>> {
-    let nullary = ty.params().len() == 0 && ty.results().len() == 0;
-    match export {
-        "setup" | "teardown" | "_initialize" | START if !nullary => {
-            bail!("the export `{export}` has the type {}; it must take and return nothing", shown(ty))
-        }
-        "recover" if nullary => return Ok(Some(("recover", ""))),
-        "setup" => return Ok(Some(("setup", ""))),
-        "teardown" => return Ok(Some(("teardown", ""))),
-        "_initialize" => return Ok(Some(("initialize", ""))),
-        START => return Ok(Some(("start", ""))),
-        CHECK if nullary => return Ok(Some(("check", ""))),
-        INPUT | INITIALIZE if !takes_two_words(ty) => {
-            bail!("the export `{export}` has the type {}; it must be (i32, i32) -> i32", shown(ty))
-        }
-        INPUT => return Ok(Some(("input", ""))),
-        INITIALIZE => return Ok(Some(("setup", ""))),
-        "state" if nullary && hands_over_state => return Ok(Some(("state", ""))),
-        _ => {}
-    }
-    for kind in KINDS {
-        let Some(rest) = export.strip_prefix(kind) else { continue };
-        let Some(name) = rest.strip_prefix([':', '_']).filter(|name| !name.is_empty()) else { continue };
-        if has_type_of(kind, ty) {
-            return Ok(Some((kind, name)));
-        }
-        if rest.starts_with(':') {
-            let wanted = match kind {
-                "rule" => "numeric parameters",
-                "precondition" => "() -> i32",
-                "invariant" => "() or () -> i32",
-                _ => "(i32) -> ()",
-            };
-            bail!("the export `{export}` has the type {}; a {kind} has {wanted}", shown(ty));
-        }
-    }
-    Ok(None)
-}
-
-fn has_type_of(kind: &str, ty: &FuncType) -> bool {
-    let is_i32 = |ty: Option<ValType>| ty.is_some_and(|ty| ty.is_i32());
-    match kind {
-        "rule" => is_numeric(ty),
-        "precondition" => ty.params().len() == 0 && ty.results().len() == 1 && is_i32(ty.result(0)),
-        "invariant" => {
-            ty.params().len() == 0
-                && (ty.results().len() == 0 || (ty.results().len() == 1 && is_i32(ty.result(0))))
-        }
-        _ => ty.params().len() == 1 && is_i32(ty.param(0)) && ty.results().len() == 0,
-    }
-}
-
-/// What is drawn for the parameters of the function that a guest is to be.
-fn params_of(name: &str, ty: &FuncType) -> Result<Vec<Kind>> {
-    let params: Option<Vec<Kind>> = ty.params().map(|param| drawn_kind(&param)).collect();
-    params
-        .with_context(|| format!("`{name}` has the type {}; --entry names a function of numbers", shown(ty)))
-}
-
-/// (i32, i32) -> i32.
-fn takes_two_words(ty: &FuncType) -> bool {
-    ty.params().len() == 2
-        && ty.params().all(|ty| ty.is_i32())
-        && ty.results().len() == 1
-        && ty.results().all(|ty| ty.is_i32())
-}
-
-fn is_numeric(ty: &FuncType) -> bool {
-    ty.params().all(|param| drawn_kind(&param).is_some())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -416,13 +328,13 @@ mod tests {
         let rest = r#"(func (export "main") (param i32 i32) (result i32) (i32.const 0)) (func (export "stackAlloc") (param i32))
             (func (export "malloc") (param i32)) (func (export "__wasm_call_ctors")) (func (export "__wasm_apply_data_relocs"))"#;
         let before = r#""__wasm_apply_data_relocs", "__wasm_call_ctors""#;
-        check(rest, &format!(r#"["main"] [] [] [] [{before}] None"#));
+        check(rest, &format!(r#"["main"] [] [] [] [{before}] []"#));
         let rest = format!(r#"(func (export "add") (param i32)) {rest}"#);
-        check(&rest, &format!(r#"["add"] [] [] [] [{before}, "main"] None"#));
-        check_entry(&rest, Some("add"), &format!(r#"["add"] [] [] [] [{before}, "main"] None"#));
-        check_entry(&rest, Some("main"), &format!(r#"["main"] [] [] [] [{before}] None"#));
-        check(r#"(func (export "malloc") (param i32)) (func (export "f"))"#, r#"["f"] [] [] [] [] None"#);
-        check(r#"(func (export "malloc") (param i32))"#, r#"["malloc"] [] [] [] [] None"#);
+        check(&rest, &format!(r#"["add"] [] [] [] [{before}, "main"] []"#));
+        check_entry(&rest, Some("add"), &format!(r#"["add"] [] [] [] [{before}, "main"] []"#));
+        check_entry(&rest, Some("main"), &format!(r#"["main"] [] [] [] [{before}] []"#));
+        check(r#"(func (export "malloc") (param i32)) (func (export "f"))"#, r#"["f"] [] [] [] [] []"#);
+        check(r#"(func (export "malloc") (param i32))"#, r#"["malloc"] [] [] [] [] []"#);
     }
 
     #[test]

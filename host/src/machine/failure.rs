@@ -172,11 +172,11 @@ fn of_heap(program: &Program, found: &HeapError, error: &Error) -> Failure {
     let functions = &program.instrumented.edges.functions;
     let name = |function: u32| functions.get(function as usize).map(|function| function.name.clone());
     let mut message = found.message(&name);
-    let innermost = program.symbols.stack(stack(program, error)).into_iter().next();
     let at_fault = culprit(program, error, None);
-    if let Some(library) =
-        innermost.filter(|frame| frame.role == Role::Library && at_fault.as_ref() != Some(frame))
-    {
+    // The one that was called.
+    let frames = program.symbols.stack(stack(program, error));
+    let inner = frames.iter().take_while(|frame| at_fault.as_ref() != Some(frame));
+    if let Some(library) = inner.filter(|frame| frame.role == Role::Library).last() {
         message += &format!(", in {}", library.function);
     }
     let place = at_fault.map(|frame| frame.place());

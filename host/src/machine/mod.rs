@@ -30,6 +30,7 @@ mod saved;
 mod scan;
 mod sections;
 mod signed;
+mod spelling;
 mod stack;
 mod state;
 mod step;

@@ -63,8 +63,7 @@ impl Snapshot {
         let mut out = Vec::new();
         let number = |out: &mut Vec<u8>, number: usize| out.extend((number as u64).to_le_bytes());
         let has_pools = saved.pools.iter().next().is_some();
-        let version = VERSION + u32::from(saved.system.is_some()) + 2 * u32::from(has_pools);
-        out.extend(version.to_le_bytes());
+        out.extend(version(saved.system.is_some(), has_pools).to_le_bytes());
         out.extend((PAGE as u32).to_le_bytes());
         out.extend((LEAF as u32).to_le_bytes());
         if let Some(system) = &saved.system {
@@ -130,7 +129,8 @@ impl Snapshot {
 pub(crate) fn leaves_of(record: &[u8]) -> Result<Vec<u128>> {
     let mut rest = Bytes(record);
     let mut leaves = Vec::new();
-    if rest.version()?.has_system {
+    let version = rest.version()?;
+    if [false, true].iter().any(|has_pools| version == self::version(true, *has_pools)) {
         rest.number()?;
         for _ in 0..rest.number()? {
             rest.u32()?;
@@ -296,15 +296,10 @@ impl<'b, B: Blobs> Reader<'b, B> {
     /// One that is damaged, or of another program; a part that is missing or is not what its hash says.
     pub fn read(&mut self, bytes: &[u8]) -> Result<Snapshot> {
         let mut rest = Bytes(bytes);
-        let Version { has_system, has_pools } = rest.version()?;
-        ensure!(
-            has_pools == (self.shape.pools > 0),
-            "the program has pools of handles, or the snapshot, and not both"
-        );
         let start = self.shape.system.clone();
         ensure!(
-            has_system == start.is_some(),
-            "the program has a virtual system, or the snapshot, and not both"
+            rest.version()? == version(start.is_some(), self.shape.pools > 0),
+            "the program has a virtual system, or pools of handles, or the snapshot, and not both"
         );
         let system = start.map(|start| self.system(&mut rest, &start).context("its virtual system"));
         let system = system.transpose()?;
@@ -427,10 +422,9 @@ impl<'b, B: Blobs> Reader<'b, B> {
     }
 }
 
-/// What a record has beside memories, globals and tables.
-struct Version {
-    has_system: bool,
-    has_pools: bool,
+/// The version of a record of such a guest.
+fn version(has_system: bool, has_pools: bool) -> u32 {
+    VERSION + u32::from(has_system) + 2 * u32::from(has_pools)
 }
 
 /// What is left of a record.
@@ -469,7 +463,7 @@ impl Bytes<'_> {
         Ok(handles)
     }
 
-    fn version(&mut self) -> Result<Version> {
+    fn version(&mut self) -> Result<u32> {
         let version = self.u32()?;
         ensure!(
             (VERSION..=VERSION_MAX).contains(&version),
@@ -480,8 +474,7 @@ impl Bytes<'_> {
             (page, leaf) == (PAGE as u32, LEAF as u32),
             "the snapshot is in {leaf} pages of {page} bytes a part; this Spelunk reads {LEAF} of {PAGE}"
         );
-        let parts = version - VERSION;
-        Ok(Version { has_system: parts & 1 != 0, has_pools: parts & 2 != 0 })
+        Ok(version)
     }
 
     fn count(&mut self, what: &str, expected: usize) -> Result<()> {

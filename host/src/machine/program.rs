@@ -135,17 +135,15 @@ impl Program {
         let memories = Arc::new(Memories::new(budget.clone()));
         let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
         let kept = cache.and_then(|cache| Some((cache, Key::new(of_code, &limits, &selection, &engine)?)));
-        let (instrumented, module) = match kept.and_then(|(cache, key)| cache.load(key, &engine)) {
-            Some(loaded) => loaded,
-            None => {
-                let (bytes, selection, engine) = (wasm.to_vec(), selection.clone(), engine.clone());
-                let compiled = budget.compiling(move || compile(&bytes, &limits, &selection, &engine))??;
-                if let Some((cache, key)) = kept {
-                    cache.save(key, &compiled.0, &compiled.1);
-                }
-                compiled
+        let loaded = kept.and_then(|(cache, key)| cache.load(key, &engine)).map(Ok);
+        let (instrumented, module) = loaded.unwrap_or_else(|| {
+            let (bytes, engine) = (wasm.to_vec(), engine.clone());
+            let compiled = budget.compiling(move || compile(&bytes, &limits, &selection, &engine))??;
+            if let Some((cache, key)) = kept {
+                cache.save(key, &compiled.0, &compiled.1);
             }
-        };
+            anyhow::Ok(compiled)
+        })?;
         let environment = &conditions.environment;
         let has_memory = !instrumented.layout.memories.is_empty();
         let called =

@@ -197,5 +197,5 @@ fn what_a_guest_writes_where_it_panics_is_its_message() {
     let mut machine = Machine::new(Arc::new(program)).unwrap();
     let outcome = machine.step(Action::Rule(0), &mut Chooser::default());
     let Outcome::Fail(failure) = outcome else { panic!("{outcome:?}") };
-    assert_eq!((&*failure.message, failure.place.as_deref()), ("no way", Some("src/lib.rs:1:2")));
+    assert_eq!((&*failure.message, failure.place.as_deref()), ("no way", Some("src/lib.rs:1:2 in rule:a")));
 }

@@ -106,13 +106,11 @@ fn one(
         What::LengthOf(_) => unreachable!("it is known once all else is drawn"),
         What::Out(len) => (Drawn::Room(*len), None),
         What::OutHandle(..) => (Drawn::Room(8), None),
-        What::Handle(..) => {
-            let handle = match given {
-                Some(handle) => handle,
-                None => handle(plan, slot, store, used)?,
-            };
-            integer(handle, None)
-        }
+        What::Handle(..) => match given {
+            // It is called beside the step, which says nothing of it.
+            Some(handle) => (Drawn::Number(value(&slot.ty, handle)), None),
+            None => integer(handle(plan, slot, store, used)?, None),
+        },
     })
 }
 

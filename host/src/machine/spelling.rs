@@ -1,0 +1,96 @@
+//! What the name of an export says, and its type.
+
+use anyhow::{Context, Result, bail};
+use wasmtime::{FuncType, ValType};
+
+use super::link::{drawn_kind, shown};
+use crate::choice::Kind;
+
+/// The export of a guest that is one function.
+pub(super) const CHECK: &str = "check";
+/// The function that a fuzz target for libFuzzer is, and AFL++ and others take too: given bytes, it returns 0, or -1
+/// where they are not to be kept.
+pub(super) const INPUT: &str = "LLVMFuzzerTestOneInput";
+/// Runs a program from its start to its end.
+pub(super) const START: &str = "_start";
+/// What such a target may have called once before.
+pub(super) const INITIALIZE: &str = "LLVMFuzzerInitialize";
+
+const KINDS: [&str; 4] = ["rule", "precondition", "invariant", "fault"];
+
+/// The kind and name that an export's name spells; `None` for a plain function. With a colon the type must
+/// be right; with an underscore, which anybody's function may have, another type makes it a plain function.
+pub(super) fn classify<'a>(
+    export: &'a str,
+    ty: &FuncType,
+    hands_over_state: bool,
+) -> Result<Option<(&'static str, &'a str)>> {
+    let nullary = ty.params().len() == 0 && ty.results().len() == 0;
+    match export {
+        "setup" | "teardown" | "_initialize" | START if !nullary => {
+            bail!("the export `{export}` has the type {}; it must take and return nothing", shown(ty))
+        }
+        "recover" if nullary => return Ok(Some(("recover", ""))),
+        "setup" => return Ok(Some(("setup", ""))),
+        "teardown" => return Ok(Some(("teardown", ""))),
+        "_initialize" => return Ok(Some(("initialize", ""))),
+        START => return Ok(Some(("start", ""))),
+        CHECK if nullary => return Ok(Some(("check", ""))),
+        INPUT | INITIALIZE if !takes_two_words(ty) => {
+            bail!("the export `{export}` has the type {}; it must be (i32, i32) -> i32", shown(ty))
+        }
+        INPUT => return Ok(Some(("input", ""))),
+        INITIALIZE => return Ok(Some(("setup", ""))),
+        "state" if nullary && hands_over_state => return Ok(Some(("state", ""))),
+        _ => {}
+    }
+    for kind in KINDS {
+        let Some(rest) = export.strip_prefix(kind) else { continue };
+        let Some(name) = rest.strip_prefix([':', '_']).filter(|name| !name.is_empty()) else { continue };
+        if has_type_of(kind, ty) {
+            return Ok(Some((kind, name)));
+        }
+        if rest.starts_with(':') {
+            let wanted = match kind {
+                "rule" => "numeric parameters",
+                "precondition" => "() -> i32",
+                "invariant" => "() or () -> i32",
+                _ => "(i32) -> ()",
+            };
+            bail!("the export `{export}` has the type {}; a {kind} has {wanted}", shown(ty));
+        }
+    }
+    Ok(None)
+}
+
+pub(super) fn has_type_of(kind: &str, ty: &FuncType) -> bool {
+    let is_i32 = |ty: Option<ValType>| ty.is_some_and(|ty| ty.is_i32());
+    match kind {
+        "rule" => is_numeric(ty),
+        "precondition" => ty.params().len() == 0 && ty.results().len() == 1 && is_i32(ty.result(0)),
+        "invariant" => {
+            ty.params().len() == 0
+                && (ty.results().len() == 0 || (ty.results().len() == 1 && is_i32(ty.result(0))))
+        }
+        _ => ty.params().len() == 1 && is_i32(ty.param(0)) && ty.results().len() == 0,
+    }
+}
+
+/// What is drawn for the parameters of the function that a guest is to be.
+pub(super) fn params_of(name: &str, ty: &FuncType) -> Result<Vec<Kind>> {
+    let params: Option<Vec<Kind>> = ty.params().map(|param| drawn_kind(&param)).collect();
+    params
+        .with_context(|| format!("`{name}` has the type {}; --entry names a function of numbers", shown(ty)))
+}
+
+/// (i32, i32) -> i32.
+pub(super) fn takes_two_words(ty: &FuncType) -> bool {
+    ty.params().len() == 2
+        && ty.params().all(|ty| ty.is_i32())
+        && ty.results().len() == 1
+        && ty.results().all(|ty| ty.is_i32())
+}
+
+pub(super) fn is_numeric(ty: &FuncType) -> bool {
+    ty.params().all(|param| drawn_kind(&param).is_some())
+}
