@@ -72,7 +72,7 @@ mod work;
 pub use bases::FRINGE_BYTES;
 pub use charges::TABLE_ELEMENTS_MAX;
 pub use edges::{Edge, EdgeMap};
-pub use heap::{HEADER_BYTES, MAGIC, is_library};
+pub use heap::{HEADER_BYTES, MAGIC};
 pub use layout::{
     GlobalLayout, MemoryLayout, Obstacle, SanitizerLayout, StateLayout, TableLayout, ValueKind,
 };

@@ -66,3 +66,9 @@ fn what_is_not_drawn_is_not_there() {
         assert_eq!((found, progress.runs), (None, 3000));
     });
 }
+
+#[test]
+fn too_many_arguments_are_refused() {
+    let error = load(Environment { args_drawn_max: u32::MAX, ..Environment::default() }).err().unwrap();
+    assert_eq!(error.to_string(), "--draw-args is at most 1000");
+}

@@ -274,3 +274,31 @@ fn an_allocator_that_was_inlined_is_refused() {
          module so that the allocator's functions are not inlined"
     );
 }
+
+/// Memory that the host makes larger, for Emscripten's `sbrk`, has a shadow too; and a function that a table begins with is
+/// replaced as others are.
+#[test]
+fn memory_that_grows_and_tables_have_what_the_rest_has() {
+    let wasm = wat::parse_str(
+        r#"(module
+          (import "env" "emscripten_resize_heap" (func $resize (param i32) (result i32)))
+          (memory (export "memory") 1) (global $top (mut i32) (i32.const 1024))
+          (type $free (func (param i32)))
+          (table 4 funcref (ref.func $f))
+          (func $m (export "malloc") (param i32) (result i32)
+            (global.get $top) (global.set $top (i32.and (i32.add (i32.add (global.get $top) (local.get 0)) (i32.const 15)) (i32.const -16))))
+          (func $f (export "free") (param i32)
+            (if (i32.eq (i32.load (i32.sub (local.get 0) (i32.const 4))) (i32.const 1)) (then unreachable)))
+          (func (export "rule:grow")
+            (drop (call $resize (i32.const 2_097_152)))
+            (i32.store (i32.const 2_097_148) (i32.const 5)))
+          (func (export "rule:free")
+            (call_indirect (type $free) (call $m (i32.const 40)) (i32.const 1))))"#,
+    );
+    let wasm = wasm.unwrap();
+    on_guest_stack(|| {
+        let mut machine = machine(&load(&wasm, heap()));
+        assert_eq!(call(&mut machine, "grow"), Outcome::Pass);
+        assert_eq!(call(&mut machine, "free"), Outcome::Pass);
+    });
+}

@@ -9,7 +9,7 @@ use spelunk::load::{Build, load};
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::target::Target;
 use spelunk::trace::Action;
-use spelunk_tests::{first_story, machine, on_guest_stack, tools};
+use spelunk_tests::{explore, first_story, machine, on_guest_stack, seeded, tools};
 
 fn with(wat: &str, signatures: &str) -> anyhow::Result<Program> {
     let wasm = wat::parse_str(format!("(module {wat})")).unwrap();
@@ -304,4 +304,45 @@ fn a_library_in_c_without_a_harness() {
         assert_eq!(lines, ["store_open name=\"\"", "store_put", "store_put"], "{story}");
         assert_eq!(story.matches("key=\"\" value=\"\"").count(), 2, "{story}");
     });
+}
+
+/// A function that ends what a handle stands for returns 0 where that went well, and is no invariant.
+#[test]
+fn an_end_that_returns_zero_is_no_failure() {
+    on_guest_stack(|| {
+        let wat = r#"(func (export "open") (result i32) (i32.const 7))
+            (func (export "close") (param i32) (result i32) (i32.const 0))"#;
+        let signatures = "teardown = ['close']\n[exports.open]\nreturns = 'handle:h'\n[exports.close]\nparams = ['handle:h']";
+        let program = Arc::new(with(wat, signatures).unwrap());
+        let (found, progress) = explore(&mut machine(&program), seeded(1), 200);
+        assert_eq!((found, progress.runs), (None, 200));
+    });
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    refuses(
+        r#"(func (export "f") (param i32)) (func (export "i") (result f64) (f64.const 0))"#,
+        "invariants = ['i']",
+        "the invariant `i` has the type () -> f64; it returns nothing, or an integer that is 0 where it does not hold",
+    );
+    let text = "[exports.f]\nparams = [{ type = 'text', max = 4 }]";
+    let wat = r#"(memory (export "memory") 1) (func (export "f") (param i32 i32) (drop (memory.grow (i32.const 1))))"#;
+    refuses(
+        wat,
+        text,
+        "the module exports no allocator that Spelunk knows, and seems to have one: name it, as in \
+         `allocator = { malloc = \"malloc\" }`, or say `allocator = \"region\"` if it has none",
+    );
+    assert!(with(wat, &format!("allocator = 'region'\n{text}")).is_ok());
+    // As much as no stack has.
+    let stack = r#"(memory (export "memory") 1) (func (export "f") (param i32 i32))
+        (func (export "stackAlloc") (param i32) (result i32) (i32.const 64)) (func (export "stackSave") (result i32) (i32.const 64))
+        (func (export "stackRestore") (param i32))"#;
+    refuses(
+        stack,
+        "[exports.f]\nparams = [{ type = 'bytes', max = 100_000 }]",
+        "arguments of 100016 bytes do not fit on the stack that `stackAlloc` reserves: name the module's allocator, or let \
+         `max` be smaller",
+    );
 }

@@ -54,6 +54,8 @@ pub(crate) struct Called<'a> {
     pub(crate) entry: Option<&'a str>,
     pub(crate) signatures: Option<&'a Signatures>,
     pub(crate) has_memory: bool,
+    /// The code looks at how large its memory is, as allocators do.
+    pub(crate) sizes_memory: bool,
 }
 
 /// What is known while exports are sorted.
@@ -99,7 +101,7 @@ impl Exports {
     /// Two spellings of one name, a function `check` beside rules, an export with a type that its name does not allow, a precondition of a
     /// rule that does not exist, no rule at all; an `entry` that is no function to call; signatures that do not fit.
     pub(crate) fn of(module: &Module, input_bytes_max: u32, called: &Called<'_>) -> Result<Exports> {
-        let Called { entry, signatures, has_memory } = *called;
+        let Called { entry, signatures, has_memory, sizes_memory } = *called;
         let functions: Vec<(String, FuncType)> = module
             .exports()
             .filter_map(|export| match export.ty() {
@@ -107,7 +109,8 @@ impl Exports {
                 _ => None,
             })
             .collect();
-        let plans = signatures.map(|signatures| Plans::of(signatures, &functions, has_memory));
+        let plans =
+            signatures.map(|signatures| Plans::of(signatures, &functions, (has_memory, sizes_memory)));
         let mut exports =
             Exports { plans: Arc::new(plans.transpose()?.unwrap_or_default()), ..Exports::default() };
         let mut sorting = Sorting {
@@ -118,7 +121,7 @@ impl Exports {
         };
         for (export, ty) in &functions {
             let of_emscripten =
-                sorting.is_emscripten && (names::is_start(export) || names::is_main(export, ty));
+                sorting.is_emscripten && (names::is_start(export, ty) || names::is_main(export, ty));
             let readies = of_emscripten || [START, INITIALIZE, "_initialize"].contains(&&**export);
             // With one function to call, others are called only to ready it.
             match entry {

@@ -9,7 +9,7 @@ use super::host::Stop;
 use super::said::{Said, last_line, said};
 use super::state::{Spent, State};
 use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};
-use crate::symbols::{Frame, Role};
+use crate::symbols::{Frame, Role, STACK_MAX};
 use crate::trace::Action;
 
 /// What was being called.
@@ -223,7 +223,8 @@ fn place(program: &Program, error: &Error, reported: Option<String>) -> Option<S
 
 /// The place of what a program said: of Go, that of the first call which may return.
 fn place_said(program: &Program, error: &Error, said: Said) -> Option<String> {
-    let caller = said.stack.into_iter().find(|(function, _)| !program.symbols.is_go_end(function));
+    let caller =
+        said.stack.into_iter().take(STACK_MAX).find(|(function, _)| !program.symbols.is_go_end(function));
     caller.map(|(_, at)| at).or_else(|| place(program, error, said.place))
 }
 

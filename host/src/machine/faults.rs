@@ -1,6 +1,7 @@
 //! Whether a fault strikes a call to the system: a choice as any other, so it is drawn, enumerated, recorded and shrunk.
 
-use super::host::{Host, Stop};
+use super::host::Host;
+use super::imports::ask;
 use super::system::Kept;
 use crate::choice::{Kind, Value};
 use crate::file::HostFault;
@@ -56,8 +57,8 @@ impl Host {
         }
     }
 
-    /// The answer to a question; the chooser remembers why there is none.
+    /// The answer to a question.
     pub(super) fn ask(&mut self, kind: Kind) -> Answer<&Value> {
-        self.step.chooser.ask(kind).ok_or_else(|| Stop::Reject.into())
+        ask(&mut self.step, kind)
     }
 }

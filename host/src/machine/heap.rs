@@ -114,11 +114,14 @@ impl Block {
 
     /// The block that begins at an address, where one does.
     fn of(start: usize, memory: &[u8], shadow: &[u8]) -> Option<Block> {
-        let header = memory.get(start.checked_sub(HEADER)?..start)?;
+        // The shadow first: memory that nobody touched takes no room until it is read.
+        let header = start.checked_sub(HEADER)?;
+        if shadow.get(header / 8..start / 8) != Some(&[0xff; HEADER / 8]) {
+            return None;
+        }
+        let header = memory.get(header..start)?;
         let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
-        let is_header = word(0) == start as u32 ^ MAGIC
-            && shadow.get((start - HEADER) / 8..start / 8) == Some(&[0xff; HEADER / 8]);
-        is_header.then(|| Block {
+        (word(0) == start as u32 ^ MAGIC).then(|| Block {
             start,
             size: word(4) as usize,
             is_freed: word(16) != 1,
@@ -136,12 +139,16 @@ fn bytes(count: usize) -> String {
     format!("{count} byte{}", if count == 1 { "" } else { "s" })
 }
 
+/// Pages of the shadow of a memory of so many bytes.
+pub(super) fn shadow_pages(bytes: u64) -> u64 {
+    (bytes >> 16) / 8 + 1
+}
+
 /// Has the shadow of a memory that the host let grow stand for all of it, where there is one.
 pub(super) fn grow_shadow(instance: Instance, store: &mut Store<Host>, memory: Memory) -> Option<()> {
     let Some(name) = store.data().guest.shadow_export.clone() else { return Some(()) };
     let shadow = instance.get_memory(&mut *store, &name)?;
-    let wanted = (memory.data_size(&*store) as u64 >> 16) / 8 + 1;
-    let missing = wanted.saturating_sub(shadow.size(&*store));
+    let missing = shadow_pages(memory.data_size(&*store) as u64).saturating_sub(shadow.size(&*store));
     shadow.grow(&mut *store, missing).ok().map(drop)
 }
 

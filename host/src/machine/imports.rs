@@ -221,13 +221,18 @@ pub(super) fn mark(store: &mut impl AsContextMut<Data = Host>, pointer: u32, len
     }
 }
 
+/// Begins a span of a step.
+pub(super) fn span_begin(step: &mut Step, label: (u32, u32)) -> Answer<()> {
+    if step.chooser.spans.len() >= SPANS_MAX {
+        return stop(FailureKind::Abi, None, format!("the step opened more than {SPANS_MAX} spans"));
+    }
+    step.chooser.span_begin(label);
+    Ok(())
+}
+
 fn define_spans(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap(MODULE, "span_begin", |mut caller: Caller<'_, Host>, label: u32, len: u32| {
-        if caller.data().step.chooser.spans.len() >= SPANS_MAX {
-            return stop(FailureKind::Abi, None, format!("the step opened more than {SPANS_MAX} spans"));
-        }
-        caller.data_mut().step.chooser.span_begin((label, len));
-        Answer::Ok(())
+        span_begin(&mut caller.data_mut().step, (label, len))
     })?;
     linker.func_wrap(MODULE, "span_end", |mut caller: Caller<'_, Host>, discarded: i32| {
         if !caller.data_mut().step.chooser.span_end(discarded != 0) {

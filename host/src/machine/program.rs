@@ -20,7 +20,7 @@ use super::host::Host;
 use super::imports::MODULE;
 use super::link::link;
 use super::memory::{GUARD, Memories};
-use super::sections::{collected_heap, custom_section, independent_of};
+use super::sections::{collected_heap, custom_section, independent_of, sizes_memory};
 use super::stack::ShadowStack;
 use super::system::System;
 use super::watchdog::{CALL_MAX, Place};
@@ -57,6 +57,9 @@ pub struct Program {
     pub(super) world: World,
     pub(super) hash: u128,
 }
+
+/// Arguments that may be drawn.
+const ARGS_MAX: u32 = 1000;
 
 /// What surrounds a guest.
 pub(super) struct World {
@@ -134,25 +137,20 @@ impl Program {
         let (wasm, of_code) = (&*code, xxh3_128(&code));
         let memories = Arc::new(Memories::new(budget.clone()));
         let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
-        let kept = cache.and_then(|cache| Some((cache, Key::new(of_code, &limits, &selection, &engine)?)));
-        let loaded = kept.and_then(|(cache, key)| cache.load(key, &engine)).map(Ok);
-        let (instrumented, module) = loaded.unwrap_or_else(|| {
-            let (bytes, engine) = (wasm.to_vec(), engine.clone());
-            let compiled = budget.compiling(move || compile(&bytes, &limits, &selection, &engine))??;
-            if let Some((cache, key)) = kept {
-                cache.save(key, &compiled.0, &compiled.1);
-            }
-            anyhow::Ok(compiled)
-        })?;
+        let (instrumented, module) = compiled(wasm, of_code, (limits, selection), &engine, cache, budget)?;
         let environment = &conditions.environment;
-        let has_memory = !instrumented.layout.memories.is_empty();
-        let called =
-            Called { entry: environment.entry.as_deref(), signatures: signatures.as_ref(), has_memory };
+        let called = Called {
+            entry: environment.entry.as_deref(),
+            signatures: signatures.as_ref(),
+            has_memory: !instrumented.layout.memories.is_empty(),
+            sizes_memory: signatures.is_some() && sizes_memory(wasm),
+        };
         let exports = Exports::of(&module, limits.input_bytes_max, &called)?;
         ensure!(
             exports.is_command || !environment.draws_file() && environment.args_drawn_max == 0,
             "`@@` and --draw-args are for programs that are called by _start, once in a run; this module is none"
         );
+        ensure!(environment.args_drawn_max <= ARGS_MAX, "--draw-args is at most {ARGS_MAX}");
         let world = World::of(&module, &conditions.environment, &image, exports.is_command)?;
         let properties = Properties::parse(&custom_section(wasm, "spelunk:properties"));
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
@@ -311,6 +309,27 @@ impl Names for Program {
     fn has_teardown(&self) -> bool {
         !self.exports.teardown.is_empty()
     }
+}
+
+/// The code of a module with this hash: out of the cache, where it is there.
+fn compiled(
+    wasm: &[u8],
+    hash: u128,
+    (limits, selection): (Limits, Selection),
+    engine: &Engine,
+    cache: Option<&Cache>,
+    budget: &Budget,
+) -> Result<(Instrumented, Module)> {
+    let kept = cache.and_then(|cache| Some((cache, Key::new(hash, &limits, &selection, engine)?)));
+    if let Some(loaded) = kept.and_then(|(cache, key)| cache.load(key, engine)) {
+        return Ok(loaded);
+    }
+    let (bytes, engine) = (wasm.to_vec(), engine.clone());
+    let compiled = budget.compiling(move || compile(&bytes, &limits, &selection, &engine))??;
+    if let Some((cache, key)) = kept {
+        cache.save(key, &compiled.0, &compiled.1);
+    }
+    Ok(compiled)
 }
 
 /// Instruments a module as [`Program::load`] does.

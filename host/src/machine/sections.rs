@@ -86,3 +86,15 @@ fn has_objects(types: wasmparser::TypeSectionReader<'_>) -> bool {
     let mut types = types.into_iter().filter_map(Result::ok).flat_map(wasmparser::RecGroup::into_types);
     types.any(|ty| !matches!(ty.composite_type.inner, wasmparser::CompositeInnerType::Func(_)))
 }
+
+/// Whether code looks at how large a memory is, or makes it larger.
+pub(super) fn sizes_memory(wasm: &[u8]) -> bool {
+    use wasmparser::Operator::{MemoryGrow, MemorySize};
+    let payloads = wasmparser::Parser::new(0).parse_all(wasm).map_while(Result::ok);
+    let mut bodies = payloads.filter_map(|payload| match payload {
+        wasmparser::Payload::CodeSectionEntry(body) => body.get_operators_reader().ok(),
+        _ => None,
+    });
+    let is_one = |operator| matches!(operator, MemoryGrow { .. } | MemorySize { .. });
+    bodies.any(|operators| operators.into_iter().map_while(Result::ok).any(is_one))
+}

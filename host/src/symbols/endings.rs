@@ -14,7 +14,7 @@ const PASSES_MAX: usize = 4;
 /// Calls that are kept; those who call a function beyond that are not looked at again.
 const CALLS_MAX: usize = 1 << 23;
 /// Bytes of a function in which inlined calls are looked at.
-const BODY_MAX: usize = 1 << 18;
+pub(super) const BODY_MAX: usize = 1 << 18;
 
 /// The functions that never return.
 #[derive(Debug, Default)]

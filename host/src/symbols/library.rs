@@ -39,20 +39,22 @@ const PREFIXES: &[&str] = &[
 
 /// Functions of C that end a program, or are given what their caller got wrong.
 const FUNCTIONS: &str = "
-    _Exit __abort __assert __assert_fail __stack_chk_fail __stdio_write _exit abort aligned_alloc bsearch calloc
-    dispose_chunk dlcalloc dlfree dlmalloc dlmemalign dlrealloc exit fclose fflush fgets fmt_fp fputc fputs
-    fread free fwrite getenv internal_memalign longjmp malloc memalign memchr memcmp memcpy memmove memrchr
-    memset panic_unreachable pop_arg posix_memalign printf_core putc putchar puts qsort qsort_r quick_exit raise
-    realloc sift smoothsort stpcpy stpncpy strcasecmp strcat strchr strchrnul strcmp strcpy strcspn strdup
-    strlen strncasecmp strncat strncmp strncpy strndup strnlen strpbrk strrchr strspn strstr strtok strtok_r
-    strtol strtoll strtoul strtoull trinkle try_realloc_chunk wcslen wmemcpy
+    _Exit __abort __assert __assert_fail __stack_chk_fail __stdio_write _exit abort aligned_alloc bcmp
+    bsearch calloc dispose_chunk dlcalloc dlfree dlmalloc dlmemalign dlrealloc exit fclose fflush fgets
+    fmt_fp fputc fputs fread free fwrite getenv internal_memalign longjmp malloc memalign memccpy memchr
+    memcmp memcpy memmove mempcpy memrchr memset panic_unreachable pop_arg posix_memalign printf_core putc
+    putchar puts qsort qsort_r quick_exit raise realloc sift smoothsort stpcpy stpncpy strcasecmp strcat
+    strchr strchrnul strcmp strcpy strcspn strdup strlcat strlcpy strlen strncasecmp strncat strncmp
+    strncpy strndup strnlen strpbrk strrchr strspn strstr strtok strtok_r strtol strtoll strtoul strtoull
+    trinkle try_realloc_chunk wcslen wmemcpy
 ";
 
 /// Packages of Go's standard library, and parts of Zig's.
 const PACKAGES: &str = "
-    Io Thread archive array_list bufio builtin bytes cmp compress container context crypto database debug encoding
-    errors fmt go hash hash_map heap html internal io iter log maps math mem mime multi_array_list net os posix process
-    reflect regexp runtime slices sort spelunk std strconv strings sync syscall text time type: unicode
+    Io Thread archive array_list bufio builtin bytes cmp compiler_rt compress container context crypto
+    database debug encoding errors fmt go hash hash_map heap html internal io iter log maps math mem mime
+    multi_array_list net os posix process reflect regexp runtime slices sort spelunk std strconv strings
+    sync syscall text time type: unicode
 ";
 
 fn is_in(words: &str, name: &str) -> bool {
@@ -70,7 +72,13 @@ pub(super) fn is_library(name: &str, is_bare: bool) -> bool {
     is_of_crates(name)
         || is_of_crates(untyped(name))
         || PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !is_crate_of_prefix(name)
-        || is_bare && (is_in(FUNCTIONS, name) || is_printing(name) || is_package())
+        || is_bare && (is_of_c(name) || is_printing(name) || is_package())
+}
+
+/// Also under the names that they have within a C library: `__stpcpy`, `c.string.strcpy`.
+fn is_of_c(name: &str) -> bool {
+    let inner = name.strip_prefix("c.string.").unwrap_or(name).trim_start_matches('_');
+    is_in(FUNCTIONS, name) || is_in(FUNCTIONS, inner)
 }
 
 /// `a::b<c>` of `void a::b<c>(d)`, as linkers write C++.

@@ -168,7 +168,9 @@ impl Symbols {
         let Some(index) = module.function(function) else { return false };
         let Some(body) = module.body(index) else { return false };
         let bytes = self.wasm.get(body.clone()).unwrap_or_default();
-        module.endings.has_callers(index) && endings::is_go_end(bytes, body.start)
+        body.len() <= endings::BODY_MAX
+            && module.endings.has_callers(index)
+            && endings::is_go_end(bytes, body.start)
     }
 
     fn look_up(&self, known: &mut Known, function: u32, offset: u32) -> Vec<Frame> {

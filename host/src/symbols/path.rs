@@ -62,6 +62,10 @@ fn library(path: &str) -> Option<String> {
     if let Some((_, rest)) = path.strip_prefix("/rustc/").and_then(|rest| rest.split_once('/')) {
         return Some(rest.to_string());
     }
+    // Zig's libc; other languages may have a folder of that name.
+    if let Some(rest) = after(path, "/lib/c/").filter(|rest| rest.ends_with(".zig")) {
+        return Some(format!("c/{rest}"));
+    }
     LIBRARIES.iter().find_map(|(folder, short)| Some(format!("{short}{}", after(path, folder)?)))
 }
 
@@ -152,6 +156,8 @@ mod tests {
         check(installed, "library/std/src/io/mod.rs", true);
         check("/rust/deps/dlmalloc-0.2.11/src/dlmalloc.rs", "dlmalloc-0.2.11/src/dlmalloc.rs", true);
         check("/opt/zig/lib/std/debug.zig", "std/debug.zig", true);
+        check("/opt/zig/lib/c/string.zig", "c/string.zig", true);
+        check("/home/me/bank/lib/c/string.c", "lib/c/string.c", false);
         check("/opt/zig/lib/libc/musl/src/string/memcpy.c", "libc/musl/src/string/memcpy.c", true);
         check("/usr/include/string.h", "/usr/include/string.h", true);
         check("~lib/array.ts", "~lib/array.ts", true);

@@ -30,6 +30,14 @@ pub(super) fn all() -> Vec<(String, Vec<u8>)> {
                 "[exports.f]\nreturns = 'handle:h'\n[exports.g]\nparams = ['handle:h']",
             ),
         ),
+        // Starts of other types than they have.
+        (
+            "start-of-vectors",
+            guest(
+                r#"(func (export "__wasm_call_ctors") (param v128)) (func (export "stackSave") (result i32) (i32.const 0))
+                   (func (export "f") (param i32))"#,
+            ),
+        ),
         (
             "signed-result",
             signed(r#"(func (export "f") (result i32) (i32.const -1))"#, "[exports.f]\nreturns = 'cstring'"),

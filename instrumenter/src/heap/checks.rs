@@ -58,9 +58,26 @@ impl Checks {
         (index < self.runtime).then(|| Checker {
             checks: self,
             frames: Frames::of(function, self.stack),
-            reads_words: self.library[index],
+            reads_words: self.library[index] || finds_zeros(function),
         })
     }
+}
+
+/// Whether a function looks for a zero byte in whole words, as `strlen` does under whatever name, or inlined: that takes a constant
+/// that little else has.
+fn finds_zeros(function: &LocalFunction) -> bool {
+    struct Finds(bool);
+    impl<'i> Visitor<'i> for Finds {
+        fn visit_const(&mut self, constant: &Const) {
+            self.0 |= matches!(
+                constant.value,
+                walrus::ir::Value::I32(-0x7f7f_7f80) | walrus::ir::Value::I64(-0x7f7f_7f7f_7f7f_7f80)
+            );
+        }
+    }
+    let mut finds = Finds(false);
+    dfs_in_order(&mut finds, function, function.entry_block());
+    finds.0
 }
 
 impl Checker<'_> {

@@ -120,7 +120,7 @@ const LIBRARY: &[&str] = &[
 ];
 
 /// Whether a function says nothing of where an error is, by its name.
-pub fn is_library(name: &str) -> bool {
+fn is_library(name: &str) -> bool {
     let name = family::plain(name);
     LIBRARY.iter().any(|known| match known.strip_suffix('*') {
         Some(begin) => name.starts_with(begin),
@@ -284,6 +284,12 @@ impl Replaced {
         let globals: Vec<_> = module.globals.iter().map(|global| global.id()).collect();
         for id in globals {
             if let GlobalKind::Local(initial) = &mut module.globals.get_mut(id).kind {
+                self.constant(initial);
+            }
+        }
+        let tables: Vec<_> = module.tables.iter().map(|table| table.id()).collect();
+        for id in tables {
+            if let Some(initial) = &mut module.tables.get_mut(id).init {
                 self.constant(initial);
             }
         }

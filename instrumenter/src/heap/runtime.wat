@@ -140,7 +140,8 @@
     (if (i32.lt_u (local.get $align) (i32.const 16)) (then (local.set $align (i32.const 16))))
     (if (i32.or
           (i32.gt_u (local.get $size) (i32.const 0x7fff0000)) (i32.gt_u (local.get $align) (i32.const 0x10000000)))
-      (then (return (i32.const 0))))
+      ;; The allocator says itself that there is no such room, as its caller expects it to.
+      (then (return (call $FAMILY_allocate (local.get $size)))))
     (local.set $total
       (i32.add
         (i32.add (i32.add (local.get $align) (i32.const 31)) (call $zone (local.get $size)))
@@ -148,7 +149,11 @@
     (block $allocated
       (loop $again
         (br_if $allocated (local.tee $raw (call $FAMILY_allocate (local.get $total))))
-        (if (i32.eqz (global.get $first)) (then (return (i32.const 0))))
+        (if (i32.eqz (global.get $first))
+          (then
+            (if (i32.gt_u (local.get $align) (i32.const 16)) (then (return (i32.const 0))))
+            ;; There may be room without a header; such a block is not ours.
+            (return (call $FAMILY_allocate (local.get $size)))))
         (loop $all (call $evict) (br_if $all (global.get $first)))
         (br $again)))
     (local.set $block

@@ -76,7 +76,12 @@ pub(super) fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T> {
 
 /// What to say of a name that there is not: the one that is most like it, or all.
 pub(crate) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
-    let mut known: Vec<&str> = known.into_iter().collect();
+    // Of names that are too long or too many none is like another.
+    let is_compared = |name: &&str| name.len() <= COMPARED_BYTES_MAX;
+    let mut known: Vec<&str> = known.into_iter().filter(is_compared).take(COMPARED_MAX).collect();
+    if !is_compared(&name) {
+        return "its name is too long".to_string();
+    }
     known.sort_unstable();
     let near = known.iter().map(|other| (strsim::damerau_levenshtein(name, other), *other)).min();
     match near {
@@ -92,6 +97,9 @@ pub(crate) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) 
     }
 }
 
+/// Names that a wrong one is compared with, and bytes that they may have.
+const COMPARED_MAX: usize = 10_000;
+const COMPARED_BYTES_MAX: usize = 128;
 /// Names that are listed where none is near.
 const NAMED_MAX: usize = 16;
 

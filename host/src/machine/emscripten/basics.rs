@@ -2,6 +2,7 @@
 
 use wasmtime::{Extern, Func, Store};
 
+use super::super::heap::shadow_pages;
 use super::super::host::{Host, pay};
 use super::super::imports::{mark, memory_of, slice, stop};
 use super::super::preview1::{Done, PROGRAM, drawn_random, jump};
@@ -92,7 +93,15 @@ fn resize_heap(mut call: Call<'_>, bytes: u32) -> Answer<u32> {
     let memory = memory_of(&mut call)?;
     let missing = u64::from(bytes).saturating_sub(memory.data_size(&call) as u64);
     let pages = missing.div_ceil(memory.page_size(&call));
-    Ok(u32::from(memory.grow(&mut call, pages).is_ok()))
+    if memory.grow(&mut call, pages).is_err() {
+        return Ok(0);
+    }
+    let shadow = call.data().guest.shadow_export.clone();
+    if let Some(shadow) = shadow.and_then(|name| call.get_export(&name)).and_then(Extern::into_memory) {
+        let missing = shadow_pages(memory.data_size(&call) as u64).saturating_sub(shadow.size(&call));
+        shadow.grow(&mut call, missing)?;
+    }
+    Ok(1)
 }
 
 fn copy(mut call: Call<'_>, to: u32, from: u32, len: u32) -> Answer<()> {

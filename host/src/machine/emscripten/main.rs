@@ -4,7 +4,7 @@ use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
 use super::super::host::{Host, Stop};
 use super::super::imports::write;
-use super::super::preview1::PROGRAM;
+use super::super::preview1::args;
 
 /// Exports that reserve memory: on the stack, or on the heap.
 const RESERVE: [&str; 3] = ["_emscripten_stack_alloc", "stackAlloc", "malloc"];
@@ -41,18 +41,24 @@ impl Main {
     /// The number of arguments and their list: addresses of texts that end in a 0, and then a 0.
     fn arguments(&self, store: &mut Store<Host>) -> wasmtime::Result<Vec<Val>> {
         let Some(reserve) = &self.reserve else { return Ok(vec![Val::I32(0); 2]) };
-        let args = store.data().environment.args.clone();
         let (mut texts, mut places) = (Vec::new(), Vec::new());
-        for text in std::iter::once(PROGRAM).chain(args.iter().map(String::as_str)) {
+        for text in args(store.data()) {
             places.push(texts.len() as u32);
             texts.extend(text.as_bytes());
             texts.push(0);
         }
-        let at = reserve.call(&mut *store, texts.len() as u32)?;
+        let reserved = |store: &mut Store<Host>, len: usize| -> wasmtime::Result<u32> {
+            match reserve.call(store, len as u32)? {
+                // It has no memory left, which says nothing of the program.
+                0 => Err(Stop::Reject.into()),
+                at => Ok(at),
+            }
+        };
+        let at = reserved(&mut *store, texts.len())?;
         write(store, at, &texts)?;
         let addresses = places.iter().map(|place| at.wrapping_add(*place)).chain([0]);
         let list: Vec<u8> = addresses.flat_map(u32::to_le_bytes).collect();
-        let list_at = reserve.call(&mut *store, list.len() as u32)?;
+        let list_at = reserved(&mut *store, list.len())?;
         write(store, list_at, &list)?;
         Ok(vec![Val::I32(places.len() as i32), Val::I32(list_at as i32)])
     }

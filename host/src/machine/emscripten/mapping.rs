@@ -45,6 +45,8 @@ pub(super) fn mmap(
     may_fail(call, "mmap", &LOOK, ino)?;
     let room = len.checked_next_multiple_of(ALIGN).ok_or(Errno::Nomem)?;
     let address = reserve(call, room)?;
+    // The guest ran meanwhile, and may have closed it.
+    let Open::File { ino, .. } = system(call).descriptor(fd)?.open else { return Err(Errno::Nodev.into()) };
     let memory = memory_of(call)?;
     pay(call, room as usize)?;
     let (data, host) = memory.data_and_store_mut(&mut *call);

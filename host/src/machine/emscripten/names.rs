@@ -143,8 +143,10 @@ pub(in crate::machine) fn is_main(export: &str, ty: &FuncType) -> bool {
 }
 
 /// Whether this export readies such a module, and is nothing else.
-pub(in crate::machine) fn is_start(export: &str) -> bool {
-    STARTS.contains(&export)
+pub(in crate::machine) fn is_start(export: &str, ty: &FuncType) -> bool {
+    let words = if export == SET_STACK { 2 } else { 0 };
+    let fits = ty.params().len() == words && ty.params().all(|ty| ty.is_i32()) && ty.results().len() == 0;
+    fits && STARTS.contains(&export)
 }
 
 /// Whether this export reserves memory or gives it back.

@@ -22,7 +22,7 @@ use super::host::{Host, Stop, pay};
 use super::system::Errno;
 use crate::file::HostFault;
 use memory::Call;
-pub(super) use process::{PROGRAM, drawn_random, jump};
+pub(super) use process::{PROGRAM, args, drawn_random, jump};
 
 /// The module name that guests import from.
 pub(super) const MODULE: &str = "wasi_snapshot_preview1";

@@ -34,7 +34,7 @@ fn copied(call: &mut Call<'_>, texts: impl Fn(&Host) -> Vec<String>) -> Done<Vec
     Ok(texts)
 }
 
-fn args(host: &Host) -> Vec<String> {
+pub(in super::super) fn args(host: &Host) -> Vec<String> {
     let path = format!("/{INPUT}");
     let given = host.environment.args.iter().map(|arg| arg.replace(Environment::FILE, &path));
     std::iter::once(PROGRAM.to_string()).chain(given).chain(host.step.args.iter().cloned()).collect()

@@ -3,7 +3,7 @@
 use wasmtime::{Store, Val, ValType};
 
 use super::super::host::{Host, Stop, TOLD_BYTES_MAX, TOLD_MAX};
-use super::super::imports::{ask, drew_bytes};
+use super::super::imports::{ask, drew_bytes, span_begin};
 use super::super::link::{drawn, drawn_kind};
 use super::plan::{Plan, Slot};
 use crate::choice::{Kind, Value};
@@ -36,7 +36,7 @@ pub(super) fn all(plan: &Plan, store: &mut Store<Host>, given: Option<i64>) -> w
             all.push(Drawn::Number(Val::I32(0)));
             continue;
         }
-        store.data_mut().step.chooser.span_begin((index as u32, LABEL));
+        span_begin(&mut store.data_mut().step, (index as u32, LABEL))?;
         let (passed, shown) = one(plan, slot, store, (given, &mut used))?;
         store.data_mut().step.chooser.span_end(false);
         if let Some(shown) = shown {
@@ -199,7 +199,7 @@ fn text(store: &mut Store<Host>, alphabet: &[String], (min, max): (u32, u32)) ->
         if min == max && count == max {
             break;
         }
-        store.data_mut().step.chooser.span_begin((u32::MAX, LABEL));
+        span_begin(&mut store.data_mut().step, (u32::MAX, LABEL))?;
         let more = min == max
             || boolean(
                 store,
@@ -229,7 +229,7 @@ fn probability_of_more(min: u32, max: u32) -> f64 {
     1.0 - 1.0 / (1.0 + mean - min)
 }
 
-fn value(ty: &ValType, number: i64) -> Val {
+pub(super) fn value(ty: &ValType, number: i64) -> Val {
     if ty.is_i64() { Val::I64(number) } else { Val::I32(number as i32) }
 }
 

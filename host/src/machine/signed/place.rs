@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use wasmtime::{Func, FuncType, Instance, Store, Val};
 
+use super::super::heap::grow_shadow;
 use super::super::host::{Host, Stop};
 use super::super::imports::{stop, write};
 use super::super::link::shown;
@@ -44,8 +45,12 @@ const STACKS: [[&str; 3]; 2] = [
 
 impl Placement {
     /// As the signatures say, or else what is found.
-    pub(super) fn of(allocator: &Allocator, functions: &Functions, plans: &Plans) -> Result<Placement> {
-        let has = |name: &str, fits: fn(&FuncType) -> bool| type_of(functions, name).is_some_and(fits);
+    pub(super) fn of(
+        allocator: &Allocator,
+        functions: &Functions,
+        plans: &Plans,
+        sizes_memory: bool,
+    ) -> Result<Placement> {
         let placement = match allocator {
             Allocator::Region => Placement::Region(region(plans)),
             Allocator::Heap { allocate, free } => {
@@ -61,31 +66,51 @@ impl Placement {
                 must(functions, restore, sets, "(i32) -> ()")?;
                 Placement::Stack { allocate: allocate.clone(), save: save.clone(), restore: restore.clone() }
             }
-            Allocator::Found => {
-                let heap = HEAPS.into_iter().find(|(allocate, _)| has(allocate, allocates));
-                let stack = STACKS.into_iter().find(|[allocate, save, restore]| {
-                    has(allocate, moves) && has(save, tells) && has(restore, sets)
-                });
-                match (heap, stack) {
-                    (Some((allocate, free)), _) => Placement::Heap {
-                        allocate: allocate.to_string(),
-                        free: has(free, frees).then(|| free.to_string()),
-                    },
-                    (None, Some([allocate, save, restore])) => Placement::Stack {
-                        allocate: allocate.to_string(),
-                        save: save.to_string(),
-                        restore: restore.to_string(),
-                    },
-                    (None, None) => Placement::Region(region(plans)),
-                }
-            }
+            Allocator::Found => Placement::found(functions, plans, sizes_memory)?,
         };
+        placement.must_serve(plans)?;
+        Ok(placement)
+    }
+
+    /// By the names that allocators commonly have.
+    fn found(functions: &Functions, plans: &Plans, sizes_memory: bool) -> Result<Placement> {
+        let has = |name: &str, fits: fn(&FuncType) -> bool| type_of(functions, name).is_some_and(fits);
+        if let Some((allocate, free)) = HEAPS.into_iter().find(|(allocate, _)| has(allocate, allocates)) {
+            let free = has(free, frees).then(|| free.to_string());
+            return Ok(Placement::Heap { allocate: allocate.to_string(), free });
+        }
+        let is_stack = |[allocate, save, restore]: &[&str; 3]| {
+            has(allocate, moves) && has(save, tells) && has(restore, sets)
+        };
+        if let Some(stack) = STACKS.into_iter().find(is_stack) {
+            let [allocate, save, restore] = stack.map(str::to_string);
+            return Ok(Placement::Stack { allocate, save, restore });
+        }
+        // A region would be memory that such an allocator takes for its own.
+        ensure!(
+            !sizes_memory,
+            "the module exports no allocator that Spelunk knows, and seems to have one: name it, as in \
+             `allocator = {{ malloc = \"malloc\" }}`, or say `allocator = \"region\"` if it has none"
+        );
+        Ok(Placement::Region(region(plans)))
+    }
+
+    /// Refuses arguments that this cannot hold.
+    fn must_serve(&self, plans: &Plans) -> Result<()> {
         let kept = plans.calls.values().find_map(|plan| {
             let slot =
                 plan.slots.iter().find(|slot| matches!(&slot.param.what, What::Buffer(b) if b.is_kept))?;
             Some((plan, slot))
         });
-        if let (Some((plan, slot)), Placement::Stack { .. } | Placement::Region(_)) = (kept, &placement) {
+        if let Placement::Stack { allocate, .. } = self {
+            ensure!(
+                region(plans) <= STACK_MAX,
+                "arguments of {} bytes do not fit on the stack that `{allocate}` reserves: name the module's allocator, or \
+                 let `max` be smaller",
+                region(plans)
+            );
+        }
+        if let (Some((plan, slot)), Placement::Stack { .. } | Placement::Region(_)) = (kept, self) {
             bail!(
                 "`{}` keeps `{}`, which must stay where it is: name the module's allocator, as in \
                  `allocator = {{ malloc = \"malloc\" }}`",
@@ -93,7 +118,7 @@ impl Placement {
                 slot.param.name
             );
         }
-        Ok(placement)
+        Ok(())
     }
 
     /// The exports behind it.
@@ -106,6 +131,9 @@ impl Placement {
         names.into_iter().map(String::as_str)
     }
 }
+
+/// Bytes that arguments may have on a stack, of which there are often 64 KiB.
+const STACK_MAX: u64 = 16 << 10;
 
 /// Bytes that the arguments of one call need, at most.
 fn region(plans: &Plans) -> u64 {
@@ -199,8 +227,10 @@ impl Placer {
                 let memory = name.and_then(|name| instance.get_memory(&mut *store, &name));
                 let grown = memory.and_then(|memory| {
                     let (at, page) = (memory.data_size(&*store), memory.page_size(&*store));
-                    memory.grow(&mut *store, bytes.div_ceil(page)).ok()?;
-                    u32::try_from(at).ok()
+                    // No argument is at 0.
+                    memory.grow(&mut *store, (bytes + u64::from(ALIGN)).div_ceil(page)).ok()?;
+                    grow_shadow(instance, store, memory)?;
+                    u32::try_from(at.max(ALIGN as usize)).ok()
                 });
                 let at = grown.with_context(|| {
                     format!(

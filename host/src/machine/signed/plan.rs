@@ -38,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) fails_when: Option<When>,
     /// It is called once for each handle of the pool that it takes one of.
     pub(crate) is_for_each: bool,
+    /// A result of 0 says that it does not hold.
+    pub(crate) is_invariant: bool,
 }
 
 /// A parameter, and where it is among those of the function.
@@ -79,11 +81,15 @@ pub(crate) fn named<'f>(functions: &'f Functions, name: &str) -> Result<&'f Func
 }
 
 impl Plans {
-    /// Fits signatures to the exports that they are of.
+    /// Fits signatures to the exports that they are of, of a module that has a memory or not, and looks at its size or not.
     ///
     /// # Errors
     /// An export that there is not, or that has another type.
-    pub(crate) fn of(signatures: &Signatures, functions: &Functions, has_memory: bool) -> Result<Plans> {
+    pub(crate) fn of(
+        signatures: &Signatures,
+        functions: &Functions,
+        (has_memory, sizes_memory): (bool, bool),
+    ) -> Result<Plans> {
         let pools = signatures.pools.iter();
         let mut plans = Plans {
             pools: pools
@@ -96,14 +102,16 @@ impl Plans {
         for name in signatures.exports.keys().chain(roles.into_iter().flatten()) {
             let ty = named(functions, name)?;
             let signature = signatures.exports.get(name).unwrap_or(&unsigned);
-            let is_for_each = signatures.teardown.contains(name) || signatures.invariants.contains(name);
-            let plan = plans.plan(name, signature, ty, is_for_each);
+            let is_invariant = signatures.invariants.contains(name);
+            let is_for_each = signatures.teardown.contains(name) || is_invariant;
+            let plan = plans.plan(name, signature, ty, (is_for_each, is_invariant));
             let plan = plan
                 .with_context(|| format!("the signature of `{name}` does not fit its type, {}", shown(ty)))?;
-            if signatures.invariants.contains(name) {
+            if is_invariant {
+                let is_integer = ty.results().all(|ty| ty.is_i32() || ty.is_i64());
                 ensure!(
-                    ty.results().len() <= 1 && plan.result != Outcome::Text,
-                    "the invariant `{name}` has the type {}; it returns nothing, or a number that is 0 where it does not \
+                    ty.results().len() <= 1 && is_integer && plan.result != Outcome::Text,
+                    "the invariant `{name}` has the type {}; it returns nothing, or an integer that is 0 where it does not \
                      hold",
                     shown(ty)
                 );
@@ -115,12 +123,18 @@ impl Plans {
         }
         if plans.calls.values().any(|plan| plan.slots.iter().any(Slot::is_placed)) {
             ensure!(has_memory, "the module has no memory, in which arguments could be put");
-            plans.placement = Some(Placement::of(&signatures.allocator, functions, &plans)?);
+            plans.placement = Some(Placement::of(&signatures.allocator, functions, &plans, sizes_memory)?);
         }
         Ok(plans)
     }
 
-    fn plan(&self, name: &str, signature: &Signature, ty: &FuncType, is_for_each: bool) -> Result<Plan> {
+    fn plan(
+        &self,
+        name: &str,
+        signature: &Signature,
+        ty: &FuncType,
+        (is_for_each, is_invariant): (bool, bool),
+    ) -> Result<Plan> {
         let types: Vec<ValType> = ty.params().collect();
         let drawn: Vec<Param>;
         let params = match &signature.params {
@@ -152,6 +166,7 @@ impl Plans {
             result: self.result(signature, ty)?,
             error_when: signature.error_when,
             fails_when: signature.fails_when,
+            is_invariant,
             is_for_each: is_for_each && params.iter().any(|param| matches!(param.what, What::Handle(..))),
         })
     }

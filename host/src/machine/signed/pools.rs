@@ -41,9 +41,10 @@ impl Pools {
         has_room
     }
 
-    pub(crate) fn take(&mut self, pool: usize, handle: i64) {
+    /// Takes the handles away that `is_taken` says.
+    pub(crate) fn take(&mut self, pool: usize, is_taken: impl Fn(i64) -> bool) {
         if let Some(handles) = self.change(pool) {
-            handles.retain(|other| *other != handle);
+            handles.retain(|handle| !is_taken(*handle));
         }
     }
 
@@ -76,7 +77,7 @@ mod tests {
         assert!(pools.add(1, 5) && pools.add(1, 7) && pools.add(1, 5));
         assert_eq!((pools.handles(0), pools.handles(1)), (&[][..], &[5, 7][..]));
         assert_eq!(before, Pools::empty(2));
-        pools.take(1, 5);
+        pools.take(1, |handle| handle == 5);
         assert_eq!(pools.handles(1), [7]);
         (0..HANDLES_MAX as i64).for_each(|handle| assert!(pools.add(0, handle)));
         assert!(!pools.add(0, -1) && pools.add(0, 3));

@@ -112,6 +112,7 @@ impl State {
     /// Closes a descriptor.
     pub(crate) fn close(&mut self, fd: u32) -> Answer<()> {
         let closed = self.descriptors.remove(&fd).ok_or(Errno::Badf)?;
+        self.process.listings.remove(&fd);
         if let Some(ino) = closed.open.ino() {
             self.let_go(ino);
         }
@@ -126,6 +127,9 @@ impl State {
             self.close(to)?;
             let moved = self.descriptors.remove(&from).expect("it was looked up");
             self.descriptors.insert(to, moved);
+            if let Some(at) = self.process.listings.remove(&from) {
+                self.process.listings.insert(to, at);
+            }
         }
         Ok(())
     }
