@@ -43,6 +43,11 @@ impl Default for Limits {
     }
 }
 
+/// The module of imports that return zero.
+pub(crate) const ZERO: &str = "spelunk:zero";
+/// The module of imports that return values that are drawn.
+pub(crate) const DRAWN: &str = "spelunk:drawn";
+
 /// What imports do that Spelunk does not provide. In files `false`, `true` and `"drawn"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stubs", into = "Stubs")]

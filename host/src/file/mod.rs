@@ -21,6 +21,7 @@ use crate::trace::Trace;
 pub use environment::{Environment, Stdin};
 pub use faults::HostFault;
 pub use image::{Entry, Image};
+pub(crate) use limits::{DRAWN, ZERO};
 pub use limits::{Edges, Limits, MEMORY_BYTES_MAX, STEP_BUDGET_MAX, Sanitizer, Selection, StubImports};
 pub use line::{ChoiceEntry, FloatBits, Hex, Names, StepLine, lines_of, name_of};
 pub(crate) use line::{part_of, trace_of};

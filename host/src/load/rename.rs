@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, Result, bail, ensure};
 use wasmparser::{ExportSectionReader, ImportSectionReader, Imports, Parser, Payload};
 
-use crate::file::{nearest, push_number};
+use crate::file::{DRAWN, ZERO, nearest, push_number};
 
 /// The names of imports, `MODULE.NAME`, and of exports.
 pub(super) fn imports_and_exports(wasm: &[u8]) -> Result<(Vec<String>, Vec<String>)> {
@@ -90,18 +90,31 @@ fn imports_of(
     let ends = imports.iter().skip(1).map(|(at, ..)| *at).chain([end]);
     for ((at, module, name), end) in imports.iter().zip(ends) {
         let (new_module, new_name) = match names.get(&format!("{module}.{name}")) {
-            None => (*module, *name),
-            Some(to) => {
-                let split =
-                    to.split_once('.').filter(|(module, name)| !module.is_empty() && !name.is_empty());
-                split.with_context(|| format!("an import is named MODULE.NAME, and not `{to}`"))?
-            }
+            None => (module.to_string(), name.to_string()),
+            Some(to) => new_name_of(to, &format!("{module}.{name}"))?,
         };
-        push_text(&mut out, new_module);
-        push_text(&mut out, new_name);
+        push_text(&mut out, &new_module);
+        push_text(&mut out, &new_name);
         out.extend_from_slice(after_text(after_text(&wasm[*at..end], module), name));
     }
     Ok(out)
+}
+
+/// The module and the name that an import gets: those that are given, or a stub.
+fn new_name_of(given: &str, import: &str) -> Result<(String, String)> {
+    let stub = match given {
+        "zero" => Some(ZERO),
+        "drawn" => Some(DRAWN),
+        _ => None,
+    };
+    if let Some(module) = stub {
+        return Ok((module.to_string(), import.to_string()));
+    }
+    let split = given.split_once('.').filter(|(module, name)| !module.is_empty() && !name.is_empty());
+    let (module, name) = split.with_context(|| {
+        format!("an import is named MODULE.NAME, or answered with `zero` or `drawn`, and not `{given}`")
+    })?;
+    Ok((module.to_string(), name.to_string()))
 }
 
 /// What a section of exports holds, under other names.
@@ -174,7 +187,10 @@ mod tests {
                 "the module exports nothing of the name `memory`, which is to be renamed; there are `c`, `f`",
             ),
         );
-        check(&[("a.b", "env")], &[], Err("an import is named MODULE.NAME, and not `env`"));
+        let error = "an import is named MODULE.NAME, or answered with `zero` or `drawn`, and not `env`";
+        check(&[("a.b", "env")], &[], Err(error));
+        check(&[("a.b", "zero")], &[], Ok(r#""spelunk:zero" "a.b";"c""#));
+        check(&[("a.b", "drawn")], &[], Ok(r#""spelunk:drawn" "a.b";"c""#));
         check(&[], &[("c", "f")], Err("two exports would have the name `f`"));
     }
 }

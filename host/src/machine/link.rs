@@ -1,6 +1,6 @@
 //! Gives a module what it imports: from Spelunk, from WASI, what its toolchain expects, or stubs.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use wasmtime::{
     Caller, Error, Extern, ExternType, Func, FuncType, ImportType, Instance, Linker, Module, Store, Val,
     ValType,
@@ -12,7 +12,7 @@ use super::host::Host;
 use super::imports::{MODULE, choose, define};
 use super::{emscripten, preview1, toolchains};
 use crate::choice::{Kind, Value};
-use crate::file::StubImports;
+use crate::file::{DRAWN, StubImports, ZERO};
 
 /// Makes every import of `module` available but memories and tables, or says which cannot be.
 ///
@@ -29,6 +29,10 @@ pub(crate) fn link(
     let mut unknown = Vec::new();
     for import in module.imports() {
         let (from, name) = known_as(&import);
+        if [ZERO, DRAWN].contains(&from) {
+            (from == DRAWN).then(|| draw_results(linker, store, &import)).transpose()?;
+            continue;
+        }
         if is_provided(linker, store, &import) {
             let wasi = linker.get_by_import(&mut *store, &import).and_then(Extern::into_func);
             if from == preview1::MODULE
@@ -42,16 +46,9 @@ pub(crate) fn link(
             item.map_or(Ok(()), |item| define_one(linker, store, &import, item))?;
             continue;
         }
-        if ![MODULE, preview1::MODULE].contains(&from) {
-            unknown.push(import);
-            continue;
-        }
-        match (known_type(linker, store, (from, name)), import.ty()) {
-            (Some(known), ExternType::Func(ty)) => {
-                bail!("the module imports `{name}` from `{from}` as {}; it is {}", shown(&ty), shown(&known))
-            }
-            (Some(known), _) => bail!("`{name}` from `{from}` is a function, {}", shown(&known)),
-            (None, _) => bail!("the module imports `{name}` from `{from}`, which has nothing of that name"),
+        match from {
+            MODULE | preview1::MODULE => return Err(unfit(linker, store, &import)),
+            _ => unknown.push(import),
         }
     }
     if unknown.is_empty() {
@@ -64,6 +61,18 @@ pub(crate) fn link(
         unknown.iter().try_for_each(|import| draw_results(linker, store, import))?;
     }
     Ok(())
+}
+
+/// What to say of an import from a module of ours that has nothing like it.
+fn unfit(linker: &Linker<Host>, store: &mut Store<Host>, import: &ImportType<'_>) -> anyhow::Error {
+    let (from, name) = known_as(import);
+    match (known_type(linker, store, (from, name)), import.ty()) {
+        (Some(known), ExternType::Func(ty)) => {
+            anyhow!("the module imports `{name}` from `{from}` as {}; it is {}", shown(&ty), shown(&known))
+        }
+        (Some(known), _) => anyhow!("`{name}` from `{from}` is a function, {}", shown(&known)),
+        (None, _) => anyhow!("the module imports `{name}` from `{from}`, which has nothing of that name"),
+    }
 }
 
 /// Makes the memories and tables that `module` imports, and stubs of what nobody provides.

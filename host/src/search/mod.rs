@@ -143,8 +143,8 @@ where
         explorer
     }
 
-    /// Runs until `goes_on`, asked before each run, says no. It may be asked by several threads, of which some are
-    /// ahead of what is known so far.
+    /// Runs until `goes_on`, asked before each run, says no. With several workers it is asked by several threads, which
+    /// are ahead of what is known so far: they know the number of runs, and what was learned, but not of all steps.
     pub fn explore(&mut self, goes_on: impl Fn(&Progress) -> bool + Sync) {
         let is_under_way = self.known.tally.runs > 0 || !self.known.checkpoints.is_empty();
         if is_under_way && !std::mem::replace(&mut self.has_base, true) {

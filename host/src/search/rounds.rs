@@ -129,7 +129,7 @@ where
         let mut counted = 0;
         for (at, ran, counts) in done {
             // Where one was not executed, those after it do not count.
-            if at != counted || (at > 0 && !goes_on(&self.progress())) {
+            if at != counted {
                 break;
             }
             counted += 1;

@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::*;
 use crate::choice::{Chooser, Kind, Value};
 use crate::model::{Model, fail};
@@ -285,6 +287,16 @@ fn a_panic_is_passed_on() {
         Explorer::with_workers(&mut models, options).explore(|p| p.runs < 10_000);
     });
     assert!(explored.is_err());
+}
+
+#[test]
+fn what_was_executed_before_the_time_was_over_counts() {
+    let mut models = [counter(), counter()];
+    let mut explorer = Explorer::with_workers(&mut models, Options { seed: 1, ..Options::default() });
+    let asked = AtomicU64::new(0);
+    explorer.explore(|_| asked.fetch_add(1, Ordering::Relaxed) < 3_000);
+    let runs = explorer.progress().runs;
+    assert!((2_500..=3_000).contains(&runs), "{runs}");
 }
 
 #[test]
