@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use spelunk::check::{Options, check};
-use spelunk::file::Described;
+use spelunk::file::{Buffer, Content, Described, Signature, Signatures, What};
 use spelunk::load::{Build, load};
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::target::Target;
@@ -61,6 +61,18 @@ fn text_bytes_and_numbers_are_passed_as_their_parameters_say() {
         &parse(body),
         signature,
         "trap: wasm `unreachable` instruction executed\nf s=\"bc\" data=b\"\\x00\\x01\" arg2=one|four",
+    );
+}
+
+#[test]
+fn the_length_of_a_text_is_without_its_zero_byte() {
+    let body = r#"(func (export "f") (param i32 i32)
+      (br_if 0 (i32.ne (i32.load16_u (local.get 0)) (i32.const 0x61)))
+      (br_if 0 (i32.ne (local.get 1) (i32.const 1))) (call $fail))"#;
+    finds(
+        &format!("{BASE} {body}"),
+        "[exports.f]\nparams = [{ name = 's', type = 'cstring', alphabet = 'ab' }, 'length:s']",
+        "trap: wasm `unreachable` instruction executed\nf s=\"a\"",
     );
 }
 
@@ -345,4 +357,101 @@ fn what_cannot_be_meant_is_refused() {
         "arguments of 100016 bytes do not fit on the stack that `stackAlloc` reserves: name the module's allocator, or let \
          `max` be smaller",
     );
+}
+
+/// A C file with debug information, as a module that exports its allocator or does not.
+fn compiled(file: &str, exports: &[&str]) -> Option<std::path::PathBuf> {
+    let mut zig = tools::zig().inspect_err(tools::Missing::report).ok()?;
+    let folder = tempfile::tempdir().unwrap().keep();
+    let module = folder.join("module.wasm");
+    zig.args(["cc", "--target=wasm32-wasi", "-mexec-model=reactor", "-O1", "-g"]);
+    zig.args(exports.iter().map(|name| format!("-Wl,--export={name}")));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let output = zig.arg(root.join(file)).arg("-o").arg(&module).output().unwrap();
+    assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(module)
+}
+
+/// A module that nobody described, and what is said of it.
+fn undescribed(module: &Path) -> (Vec<u8>, String) {
+    let mut said = String::new();
+    let status = &mut |verb: &str, text: &str| said += &format!("{verb} {text}\n");
+    let wasm = load(module, &Build::default(), status).unwrap();
+    (wasm, said)
+}
+
+#[test]
+fn without_a_file_debug_information_says_how_exports_are_called() {
+    let Some(module) = compiled("guests/guess/types.c", &["malloc", "free"]) else { return };
+    let (wasm, said) = undescribed(&module);
+    assert_eq!(
+        said,
+        "Guessed how 11 exports are called, from debug information; that does not say how to call `shop_close`, \
+         `callback`, `move`, `sum` and 2 more; a file of signatures would say it better\n"
+    );
+    let signatures = Signatures::take_from(&wasm).unwrap().0.expect("they were guessed");
+    let shown = |name: &str| {
+        let Signature { params, returns, .. } = &signatures.exports[name];
+        let params = params.iter().flatten().map(|param| match &param.what {
+            What::Buffer(Buffer { content: Content::Bytes(..), .. }) => format!("{}: bytes", param.name),
+            What::Buffer(Buffer { .. }) => format!("{}: text", param.name),
+            What::OneOf(values) => {
+                let names =
+                    values.iter().map(|named| format!("{}={}", named.name.as_deref().unwrap(), named.value));
+                format!("{}: {}", param.name, names.collect::<Vec<_>>().join(" "))
+            }
+            what => format!("{}: {what:?}", param.name),
+        });
+        format!("{} -> {returns:?}", params.collect::<Vec<_>>().join(", "))
+    };
+    let numbers = "color: RED=0 GREEN=5 BLUE=-1, is_new: Boolean, port: Integer(0, 65535), letter: Integer(-128, 127), \
+                   rate: Any -> Number";
+    let cases = [
+        ("numbers", numbers),
+        ("text", "text: text -> Number"),
+        ("bytes", "data: bytes -> Number"),
+        ("fill", "to: bytes -> Number"),
+        ("written", "sum: Out(8), mean: Out(8) -> Number"),
+        ("shop_open", " -> Handle(\"shop\")"),
+        ("shop_name", "shop: Handle(\"shop\", false) -> Text"),
+        ("cart_new", "shop: Handle(\"shop\", false), out: OutHandle(\"cart\", false) -> Number"),
+        ("cart_buy", "cart: Handle(\"cart\", false) -> Number"),
+        ("cart_free", "cart: Handle(\"cart\", true) -> Number"),
+        ("malloc_", "size: Any -> Number"),
+    ];
+    assert_eq!(cases.map(|(name, _)| shown(name)), cases.map(|(_, expected)| expected.to_string()));
+    assert_eq!(signatures.exports.len(), cases.len());
+    // A cart needs its shop.
+    assert_eq!(signatures.except, ["shop_close", "callback", "move", "sum", "upper", "by_value"]);
+    on_guest_stack(|| {
+        let program = Program::load(&wasm, Limits::default(), Selection::default()).unwrap();
+        let (found, progress) = explore(&mut machine(&Arc::new(program)), seeded(1), 20_000);
+        assert_eq!((found, progress.runs), (None, 20_000));
+    });
+}
+
+#[test]
+fn without_room_for_arguments_what_needs_it_is_not_called() {
+    let Some(module) = compiled("guests/guess/types.c", &[]) else { return };
+    let (wasm, _) = undescribed(&module);
+    let signatures = Signatures::take_from(&wasm).unwrap().0.expect("they were guessed");
+    assert_eq!(signatures.rules, ["numbers", "shop_open", "shop_name", "cart_buy", "cart_free", "malloc_"]);
+    on_guest_stack(|| {
+        let program = Program::load(&wasm, Limits::default(), Selection::default()).unwrap();
+        let (found, progress) = explore(&mut machine(&Arc::new(program)), seeded(1), 2_000);
+        assert_eq!((found, progress.runs), (None, 2_000));
+    });
+}
+
+/// The store's bug is in what a file says is an invariant. Called by its types, nothing fails.
+#[test]
+fn the_store_without_its_file_has_no_finding() {
+    let Some(module) = tools::build("store-c") else { return };
+    let (wasm, said) = undescribed(&module);
+    assert!(said.starts_with("Guessed how 5 exports are called"), "{said}");
+    on_guest_stack(|| {
+        let program = Program::load(&wasm, Limits::default(), Selection::default()).unwrap();
+        let (found, progress) = explore(&mut machine(&Arc::new(program)), seeded(1), 20_000);
+        assert_eq!((found, progress.runs), (None, 20_000));
+    });
 }

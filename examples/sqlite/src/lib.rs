@@ -258,6 +258,9 @@ impl Harness {
     #[precondition(!self.model.is_in_transaction)]
     fn journal_mode(&mut self, #[draw(sampled_from(self.journal_modes()))] mode: &'static str) {
         self.perform(&format!("PRAGMA journal_mode = {mode}"), self.model.clone(), Ok(()));
+        // SQLite deletes a write-ahead log without syncing the folder.
+        #[cfg(not(feature = "log-left"))]
+        store::sync_folder();
     }
 
     #[rule]

@@ -66,6 +66,12 @@ pub(crate) fn open(settings: &Settings) -> Connection {
 /// `FULL` does not sync the folder after the journal was deleted, so that a crash may bring it back and undo what was committed.
 const SYNCHRONOUS: &str = if cfg!(feature = "full") { "FULL" } else { "EXTRA" };
 
+/// Has the folder hold no file that was deleted, whatever crashes.
+#[cfg(not(feature = "log-left"))]
+pub(crate) fn sync_folder() {
+    fs::File::open("/").and_then(|folder| folder.sync_all()).expect("a folder can be synced");
+}
+
 /// The texts of `sqlite_master`, and the rows of each table.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Contents {

@@ -2,6 +2,7 @@
 //! that it is given.
 
 mod folders;
+mod guess;
 mod rename;
 mod signatures;
 
@@ -47,7 +48,7 @@ pub struct Build<'b> {
 /// A path that does not exist or is none of the three kinds; text that is not WAT; a build that fails or is stopped.
 pub fn load(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {
     let wasm = module(path, build, status)?;
-    let wasm = signatures::described(path, wasm, build.signatures)?;
+    let wasm = signatures::described(path, wasm, build, status)?;
     let (folders, bytes_max) = build.folders;
     if folders.is_empty() {
         return Ok(wasm);

@@ -1,12 +1,16 @@
 //! The file beside a module that says how its exports are called. Nobody has to name it: it can say nothing of this machine.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use super::Build;
+use super::guess::{Guess, guessed};
 use super::rename::{imports_and_exports, renamed};
 use crate::disk;
-use crate::file::{Described, nearest};
+use crate::file::{Described, Signatures, nearest};
+use crate::text::line;
 
 /// What the name of such a file ends in, in the place of `wasm`.
 const EXTENSION: &str = "spelunk.toml";
@@ -15,18 +19,60 @@ const OF_FOLDER: &str = "signatures.spelunk.toml";
 /// Bytes of it.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The module with the signatures of the file that is named, or else of the one that stands beside the target.
+/// The module with the signatures of the file that is named, or else of the one that stands beside the target, or else those that are
+/// guessed.
 ///
 /// # Errors
 /// A file that cannot be read or used; imports and exports that it names and the module does not have.
-pub(super) fn described(target: &Path, wasm: Vec<u8>, named: Option<&Path>) -> Result<Vec<u8>> {
+pub(super) fn described(
+    target: &Path,
+    wasm: Vec<u8>,
+    build: &Build<'_>,
+    status: &mut dyn FnMut(&str, &str),
+) -> Result<Vec<u8>> {
     let beside = if target.is_dir() { target.join(OF_FOLDER) } else { target.with_extension(EXTENSION) };
-    let file: PathBuf = match named {
+    let file: PathBuf = match build.signatures {
         Some(named) => named.to_path_buf(),
         None if beside.is_file() => beside,
-        None => return Ok(wasm),
+        None => {
+            let guess = move || guess(&wasm).map_or((wasm, None), |(with, said)| (with, Some(said)));
+            let (wasm, said) = build.budget.compiling(guess)?;
+            said.iter().for_each(|said| status("Guessed", said));
+            return Ok(wasm);
+        }
     };
     put(&file, &wasm).with_context(|| format!("in the signatures `{}`", file.display()))
+}
+
+/// The module with signatures that are guessed, where there are any, and what to say of them.
+fn guess(wasm: &[u8]) -> Option<(Vec<u8>, String)> {
+    if !matches!(Signatures::take_from(wasm), Ok((None, _))) {
+        return None;
+    }
+    let Guess { signatures, left_out } = guessed(wasm)?;
+    let with = signatures.put_into(wasm).ok()?;
+    let many = signatures.rules.len();
+    let s = if many == 1 { " is" } else { "s are" };
+    let mut text = format!("how {many} export{s} called, from debug information");
+    if !left_out.is_empty() {
+        text += &format!("; that does not say how to call {}", Named(&left_out));
+    }
+    Some((with, text + "; a file of signatures would say it better"))
+}
+
+/// Names, of many only the first.
+struct Named<'n>(&'n [String]);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 4;
+        let shown: Vec<String> = self.0.iter().take(SHOWN).map(|name| format!("`{}`", line(name))).collect();
+        f.write_str(&shown.join(", "))?;
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
 }
 
 fn put(file: &Path, wasm: &[u8]) -> Result<Vec<u8>> {
@@ -47,7 +93,6 @@ fn put(file: &Path, wasm: &[u8]) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::file::Signatures;
 
     #[test]
     fn a_file_beside_a_module_is_put_into_it_and_one_that_is_named_wins() {
@@ -55,7 +100,8 @@ mod tests {
         let target = here.path().join("a.min.wasm");
         let wasm = wat::parse_str(r#"(module (func (export "f") (param i32)) (func (export "g")))"#).unwrap();
         let check = |named: Option<&Path>, expected: Option<&[&str]>| {
-            let with = described(&target, wasm.clone(), named).unwrap();
+            let build = Build { signatures: named, ..Build::default() };
+            let with = described(&target, wasm.clone(), &build, &mut |_, _| {}).unwrap();
             let (found, rest) = Signatures::take_from(&with).unwrap();
             assert_eq!(*rest, *wasm);
             let rules = found.map(|found| found.rules);
@@ -68,7 +114,8 @@ mod tests {
         std::fs::write(&other, "rules = ['g', 'f']").unwrap();
         check(Some(&other), Some(&["g", "f"]));
         std::fs::write(&other, "rules = ['h']").unwrap();
-        let error = described(&target, wasm.clone(), Some(&other)).unwrap_err();
+        let build = Build { signatures: Some(&other), ..Build::default() };
+        let error = described(&target, wasm.clone(), &build, &mut |_, _| {}).unwrap_err();
         let expected = "the module exports nothing of the name `h`; did you mean `f`?";
         assert_eq!(error.root_cause().to_string(), expected);
     }

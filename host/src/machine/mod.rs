@@ -63,6 +63,7 @@ use watchdog::Watched;
 
 pub use crate::file::{Edges, Limits, Sanitizer, Selection, StubImports};
 pub use cache::Cache;
+pub(crate) use emscripten::names::is_allocator;
 pub use host::Told;
 pub use memory::ignore_file_size_signal;
 pub use pages::PAGE;
@@ -70,6 +71,8 @@ pub use portable::{Blobs, PART_MAX, Reader};
 pub(crate) use portable::{leaves_of, pages_of};
 pub use program::{Program, engine, instrument};
 pub use saved::Snapshot;
+pub(crate) use signed::has_room;
+pub(crate) use spelling::is_spelled;
 
 /// Labels of scores that are told apart, of all runs; further ones do not count.
 const LABELS_MAX: usize = 10_000;

@@ -88,7 +88,7 @@ fn has_objects(types: wasmparser::TypeSectionReader<'_>) -> bool {
 }
 
 /// Whether code looks at how large a memory is, or makes it larger.
-pub(super) fn sizes_memory(wasm: &[u8]) -> bool {
+pub(in crate::machine) fn sizes_memory(wasm: &[u8]) -> bool {
     use wasmparser::Operator::{MemoryGrow, MemorySize};
     let payloads = wasmparser::Parser::new(0).parse_all(wasm).map_while(Result::ok);
     let mut bodies = payloads.filter_map(|payload| match payload {

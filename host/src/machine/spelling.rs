@@ -18,6 +18,12 @@ pub(super) const INITIALIZE: &str = "LLVMFuzzerInitialize";
 
 const KINDS: [&str; 4] = ["rule", "precondition", "invariant", "fault"];
 
+/// Whether an export's name may say what it means, whatever its type.
+pub(crate) fn is_spelled(export: &str) -> bool {
+    let spells = |kind: &str| export.strip_prefix(kind).is_some_and(|rest| rest.starts_with([':', '_']));
+    ["setup", "teardown", START, INPUT, INITIALIZE].contains(&export) || KINDS.into_iter().any(spells)
+}
+
 /// The kind and name that an export's name spells; `None` for a plain function. With a colon the type must
 /// be right; with an underscore, which anybody's function may have, another type makes it a plain function.
 pub(super) fn classify<'a>(

@@ -90,11 +90,11 @@ pub(super) struct Sections<'a> {
 
 impl<'a> Sections<'a> {
     /// How much debug information there is.
-    fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         self.places.iter().map(|(_, place)| place.len() as u64).sum()
     }
 
-    fn open(&self, meter: &'a Meter) -> Dwarf<Metered<'a>> {
+    pub(super) fn open(&self, meter: &'a Meter) -> Dwarf<Metered<'a>> {
         let section = |id: SectionId| {
             let place = self.places.iter().find(|(name, _)| name == id.name());
             let bytes = place.and_then(|(_, place)| self.wasm.get(place.clone())).unwrap_or(&[]);
@@ -104,29 +104,44 @@ impl<'a> Sections<'a> {
     }
 }
 
+/// Calls `each` with every unit, if it can be read, until that says no or nothing is left to pay with.
+pub(super) fn each_unit<'a>(
+    dwarf: &Dwarf<Metered<'a>>,
+    meter: &Meter,
+    mut each: impl FnMut(DebugInfoOffset, Option<Unit<Metered<'a>>>) -> bool,
+) {
+    let mut headers = dwarf.units();
+    let mut last: Option<(usize, Arc<Abbreviations>)> = None;
+    loop {
+        meter.allow(UNIT_BYTES_MAX);
+        let (Ok(Some(header)), Ok(())) = (headers.next(), meter.pay(UNIT_COST)) else { break };
+        let Some(offset) = header.debug_info_offset() else { continue };
+        // Units that share their abbreviations follow one another.
+        let at = header.debug_abbrev_offset();
+        if last.as_ref().is_none_or(|(last, _)| *last != at.0) {
+            last = dwarf.abbreviations(&header).ok().map(|abbreviations| (at.0, abbreviations));
+        }
+        let unit = last.as_ref().and_then(|(_, abbreviations)| {
+            Unit::new_with_abbreviations(dwarf, header, abbreviations.clone()).ok()
+        });
+        if !each(offset, unit) {
+            break;
+        }
+    }
+}
+
 impl Units {
     /// As far as they can be read.
     pub(super) fn read(sections: Sections<'_>) -> Units {
         let meter = Meter::new(BYTES_MIN + sections.bytes() / 2);
         let dwarf = sections.open(&meter);
         let mut units = Units::default();
-        let mut headers = dwarf.units();
-        let mut last: Option<(usize, Arc<Abbreviations>)> = None;
-        while units.ranges.len() < RANGES_MAX {
-            meter.allow(UNIT_BYTES_MAX);
-            let (Ok(Some(header)), Ok(())) = (headers.next(), meter.pay(UNIT_COST)) else { break };
-            let Some(offset) = header.debug_info_offset() else { continue };
+        each_unit(&dwarf, &meter, |offset, unit| {
             let index = units.offsets.len() as u32;
             units.offsets.push(offset.0);
-            // Units that share their abbreviations follow one another.
-            let at = header.debug_abbrev_offset();
-            if last.as_ref().is_none_or(|(last, _)| *last != at.0) {
-                last = dwarf.abbreviations(&header).ok().map(|abbreviations| (at.0, abbreviations));
-            }
-            let Some((_, abbreviations)) = &last else { continue };
-            let unit = Unit::new_with_abbreviations(&dwarf, header, abbreviations.clone());
-            let _ = unit.and_then(|unit| units.add_ranges(unit.unit_ref(&dwarf), &meter, index));
-        }
+            let _ = unit.map(|unit| units.add_ranges(unit.unit_ref(&dwarf), &meter, index));
+            units.ranges.len() < RANGES_MAX
+        });
         units
     }
 

@@ -20,6 +20,7 @@ mod names;
 mod path;
 #[cfg(test)]
 mod tests;
+mod types;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -32,6 +33,7 @@ use serde::{Deserialize, Serialize};
 pub use culprit::culprit;
 pub use excerpt::excerpt;
 pub use message::class;
+pub(crate) use types::{Declared, Type, declared};
 
 use dwarf::{Place, Scope, Sections, Units};
 use module::Module;

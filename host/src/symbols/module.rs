@@ -96,6 +96,12 @@ impl Module {
         names.into_iter().find(|(_, known)| known.as_deref() == Some(name)).map(|(index, _)| index as u32)
     }
 
+    /// The addresses of a function's code, as DWARF counts them; none where it is imported.
+    pub(super) fn addresses(&self, function: u32) -> Option<Range<u64>> {
+        let body = self.body(function)?;
+        Some(body.start.checked_sub(self.code)? as u64..body.end.checked_sub(self.code)? as u64)
+    }
+
     /// Where the body of a function lies in the file; none where it is imported.
     pub(super) fn body(&self, function: u32) -> Option<Range<usize>> {
         self.bodies.get((function as usize).checked_sub(self.imported)?).cloned()

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use spelunk::file::{Conditions, Environment, StubImports};
+use spelunk::load::Build;
 use spelunk::machine::{Limits, Program, Selection};
 use spelunk::target::Target;
 use spelunk_tests::tools::{npm_package, report};
@@ -47,6 +48,36 @@ fn an_interpreter_with_a_sanitizer_runs() {
 #[test]
 fn an_interpreter_that_can_be_suspended_runs() {
     check_runs("@jitl/quickjs-wasmfile-debug-asyncify/dist/emscripten-module.wasm", &["QTS_NewRuntime"]);
+}
+
+/// Explores a module as its package ships it, called as a file says. Of what is called so, most is reached.
+fn check_signatures(package: &str, file: &str, runs: u64, edges: u32) {
+    let Some(path) = npm_package(package) else { return };
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests/packages").join(file);
+    let build = Build { signatures: Some(&file), ..Build::default() };
+    let wasm = spelunk::load::load(&path, &build, &mut |_, _| {}).unwrap_or_else(|error| panic!("{error:#}"));
+    let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap());
+    let (found, progress) = explore(&mut machine(&program), seeded(1), runs);
+    assert!(found.is_none(), "{package}: {:?}", found.map(|found| found.failure));
+    assert_eq!(progress.runs, runs, "{package}");
+    assert!(progress.edges > edges, "{package}: {} edges", progress.edges);
+}
+
+#[test]
+fn a_database_whose_names_were_taken_away_is_called_as_a_file_says() {
+    check_signatures("sql.js/dist/sql-wasm.wasm", "sql.js.spelunk.toml", 5_000, 3_000);
+    check_signatures("sql.js/dist/sql-wasm-debug.wasm", "sql.js-debug.spelunk.toml", 2_000, 3_000);
+}
+
+#[test]
+fn an_interpreter_is_called_as_a_file_says() {
+    let module = "@jitl/quickjs-wasmfile-debug-sync/dist/emscripten-module.wasm";
+    check_signatures(module, "quickjs.spelunk.toml", 500, 2_000);
+}
+
+#[test]
+fn a_parser_is_called_as_a_file_says() {
+    check_signatures("web-tree-sitter/web-tree-sitter.wasm", "tree-sitter.spelunk.toml", 20_000, 60);
 }
 
 #[test]

@@ -98,11 +98,7 @@ impl Signatures {
             What::LengthOf(of) => {
                 let of =
                     params.get(*of as usize).context("it is the length of a parameter that there is not")?;
-                let has_length = match &of.what {
-                    What::Out(_) => true,
-                    What::Buffer(buffer) => !buffer.ends_in_zero,
-                    _ => false,
-                };
+                let has_length = matches!(&of.what, What::Out(_) | What::Buffer(_));
                 ensure!(has_length, "`{}` has no length that could be passed", of.name);
             }
             What::Out(bytes) => {

@@ -87,7 +87,7 @@ fn what_is_too_much_or_contradicts_itself_is_refused() {
         "in `[exports.f]`: an invariant or teardown is called for each handle of one pool; it cannot take 2",
     );
     check(
-        "[exports.f]\nparams = [{ name = 'a', type = 'cstring' }, 'length:a']",
+        "[exports.f]\nparams = [{ name = 'a', type = 'int' }, 'length:a']",
         "in `[exports.f]`: parameter 2 (`arg1`): `a` has no length that could be passed",
     );
     check(&format!("rules = ['{}']", "a".repeat(1025)), "a name has 1025 bytes, and 1024 are the most");

@@ -150,7 +150,7 @@ pub(in crate::machine) fn is_start(export: &str, ty: &FuncType) -> bool {
 }
 
 /// Whether this export reserves memory or gives it back.
-pub(in crate::machine) fn is_allocator(export: &str) -> bool {
+pub(crate) fn is_allocator(export: &str) -> bool {
     ALLOCATORS.contains(&export)
 }
 

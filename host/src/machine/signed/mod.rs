@@ -18,6 +18,7 @@ use draw::Drawn;
 pub(crate) use draw::label_of;
 use place::Frame;
 pub(super) use place::Placer;
+pub(crate) use place::has_room;
 use plan::Outcome;
 pub(super) use plan::{Plan, Plans};
 pub(super) use pools::{HANDLES_MAX, Pools};

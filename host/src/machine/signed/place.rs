@@ -1,5 +1,7 @@
 //! Where arguments are put: on the guest's heap or stack, by its own functions, or in a region that the host adds.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, bail, ensure};
 use wasmtime::{Func, FuncType, Instance, Store, Val};
 
@@ -7,6 +9,7 @@ use super::super::heap::grow_shadow;
 use super::super::host::{Host, Stop};
 use super::super::imports::{stop, write};
 use super::super::link::shown;
+use super::super::sections::sizes_memory;
 use super::plan::{Functions, Plans, named, type_of};
 use crate::file::{Allocator, What};
 use crate::outcome::FailureKind;
@@ -42,6 +45,13 @@ const STACKS: [[&str; 3]; 2] = [
     ["stackAlloc", "stackSave", "stackRestore"],
     ["_emscripten_stack_alloc", "emscripten_stack_get_current", "_emscripten_stack_restore"],
 ];
+
+/// Whether arguments can be put somewhere, by the names of a module's exports.
+pub(crate) fn has_room(wasm: &[u8], exports: &BTreeSet<&str>) -> bool {
+    HEAPS.iter().any(|(allocate, _)| exports.contains(allocate))
+        || STACKS.iter().any(|stack| stack.iter().all(|name| exports.contains(name)))
+        || !sizes_memory(wasm)
+}
 
 impl Placement {
     /// As the signatures say, or else what is found.

@@ -1,6 +1,9 @@
 //! Debug information that means harm: it is read in bounded time and memory, without a panic.
 
+use std::collections::BTreeSet;
+
 use super::*;
+use crate::symbols::declared;
 use crate::symbols::dwarf::{Sections, Units};
 use crate::symbols::module::Module;
 use written::add_section;
@@ -32,6 +35,8 @@ const ABBREVIATIONS: &[u8] = &[
     3, 0x1d, 1, 0x11, 0x01, 0x12, 0x06, 0, 0, //
     4, 0x2e, 0, 0x11, 0x01, 0x12, 0x06, 0x03, 0x0e, 0, 0, // name: strp
     5, 0x2e, 0, 0x11, 0x01, 0x12, 0x06, 0x31, 0x13, 0, 0, // abstract_origin: ref4
+    7, 0x0f, 0, 0x49, 0x13, 0, 0, // a pointer to a type: ref4
+    8, 0x05, 0, 0x49, 0x13, 0, 0, // a parameter of a type: ref4
     6, 0x11, 0, 0x11, 0x01, 0x12, 0x06, 0x10, 0x17, 0, 0, // stmt_list: sec_offset
     0,
 ];
@@ -56,6 +61,19 @@ fn an_entry_that_refers_to_itself() {
     let info = unit(0, &[entry(1, &[]), entry(5, &[20, 0, 0, 0])].concat());
     let (symbols, at) = module(&[(".debug_abbrev", ABBREVIATIONS), (".debug_info", &info)]);
     check(&symbols, 0, at as usize, &["own func[0]+0x1"]);
+}
+
+#[test]
+fn a_pointer_to_itself() {
+    // The unit's header and its own entry have 20 bytes, the function 9, and the parameter 5.
+    let inner = [&[8, 34, 0, 0, 0][..], &[7, 34, 0, 0, 0], &[0, 0]].concat();
+    let info = unit(0, &[entry(1, &[]), entry(2, &[]), inner].concat());
+    let mut wasm = wat::parse_str("(module (func nop nop nop nop nop nop nop))").unwrap();
+    add_section(&mut wasm, ".debug_abbrev", ABBREVIATIONS);
+    add_section(&mut wasm, ".debug_info", &info);
+    let found = declared(&wasm, &BTreeSet::from([0]));
+    let [(None, ty)] = &found[&0].params[..] else { panic!("{found:?}") };
+    assert_eq!(format!("{ty:?}").matches("Pointer").count(), 16);
 }
 
 #[test]
@@ -124,6 +142,7 @@ fn the_last_of_two_sections_of_a_name_is_not_looked_at() {
 
 /// Looks up each address of the first function, with nothing to catch a panic.
 fn look_up(wasm: &[u8]) -> usize {
+    declared(wasm, &BTreeSet::from([0]));
     let module = Module::read(wasm);
     let Some(body) = module.body(0) else { return 0 };
     let sections = Sections { wasm, places: &module.debug };
