@@ -117,3 +117,57 @@ fn nothing_of_the_host_is_reachable() {
     guest(&["inside/file".to_string()]);
     assert_eq!(explored(&at, "three", &[]).0, Some(1));
 }
+
+/// A guest that takes what a system gives: time, randomness, a file of a folder; and keeps a file of its own.
+const TAKER: &str = r#"(module
+  (import "wasi_snapshot_preview1" "path_open" (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "clock_time_get" (func $time (param i32 i64 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "file") (data (i32.const 16) "new") (data (i32.const 32) "\40\00\00\00\40\00\00\00")
+  (func $opened (param $path i32) (param $len i32) (param $flags i32) (result i32)
+    (if (call $open (i32.const 3) (i32.const 0) (local.get $path) (local.get $len) (local.get $flags)
+      (i64.const 0x42) (i64.const 0) (i32.const 0) (i32.const 48)) (then unreachable))
+    (i32.load (i32.const 48)))
+  (func (export "rule:take")
+    (drop (call $read (call $opened (i32.const 0) (i32.const 4) (i32.const 0)) (i32.const 32) (i32.const 1) (i32.const 52)))
+    (drop (call $time (i32.const 0) (i64.const 0) (i32.const 80)))
+    (drop (call $random (i32.const 88) (i32.const 8)))
+    (drop (call $write (call $opened (i32.const 16) (i32.const 3) (i32.const 1)) (i32.const 32) (i32.const 1) (i32.const 52))))
+  (func (export "rule:fail") (if (i64.ne (i64.load (i32.const 88)) (i64.const 0)) (then unreachable))))"#;
+
+/// What a command in this folder prints, which fails.
+fn failing(folder: &Path, arguments: &[&str], vars: &[(&str, &str)]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_spelunk"));
+    command.args(arguments).args(["--no-cache", "--dir", "data::/"]).current_dir(folder);
+    let output = command.envs(vars.iter().copied()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_trace_leads_to_the_same_state_in_any_process_and_folder() {
+    let at = Path::new(env!("CARGO_TARGET_TMPDIR")).join("anywhere");
+    let _ = std::fs::remove_dir_all(&at);
+    let folders = ["one", "two/of another name"].map(|name| at.join(name));
+    for folder in &folders {
+        std::fs::create_dir_all(folder.join("data")).unwrap();
+        std::fs::write(folder.join("data/file"), "what is read").unwrap();
+        std::fs::write(folder.join("guest.wat"), TAKER).unwrap();
+    }
+    failing(&folders[0], &["explore", "guest.wat", "--runs", "100", "--seed", "1"], &[]);
+    let findings = folders[0].join(".spelunk/guest.wat/findings");
+    let trace = std::fs::read_dir(findings).unwrap().next().unwrap().unwrap().path();
+    for folder in &folders {
+        std::fs::copy(&trace, folder.join("trace.json")).unwrap();
+    }
+    let replay = ["replay", "guest.wat", "trace.json", "--json"];
+    let one = failing(&folders[0], &replay, &[]);
+    let state =
+        one.split("\"state\":\"").nth(1).and_then(|rest| rest.get(..32)).expect("replay says the state");
+    assert!(state.bytes().all(|byte| byte.is_ascii_hexdigit()), "{state}");
+    assert_eq!(failing(&folders[0], &replay, &[("TZ", "Asia/Tokyo"), ("HOME", "/")]), one);
+    assert_eq!(failing(&folders[1], &replay, &[("LANG", "C")]), one);
+}
