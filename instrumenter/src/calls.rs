@@ -10,8 +10,8 @@ use crate::work;
 use std::collections::BTreeMap;
 use walrus::ir::*;
 use walrus::{
-    ConstExpr, ConstOp, ElementItems, ExportItem, FunctionId, GlobalKind, HeapType, Module, RefType, TypeId,
-    ValType,
+    ConstExpr, ConstOp, ElementItems, ExportItem, FunctionId, GlobalKind, HeapType, ImportKind, Module,
+    RefType, TypeId, ValType,
 };
 
 /// What was found out, by function index.
@@ -88,8 +88,14 @@ impl Graph {
         let mut work: Vec<u64> =
             is_local.iter().map(|is_local| if *is_local { 0 } else { work::HOST_CALL }).collect();
         work.resize(nodes, 0);
+        let mut edges = vec![Vec::new(); nodes];
+        for import in module.imports.iter().filter(|import| import.name.starts_with("invoke_")) {
+            if let ImportKind::Function(id) = import.kind {
+                edges[id.index()] = invoked(module, type_of[id.index()], &node_of_type);
+            }
+        }
         Self {
-            edges: vec![Vec::new(); nodes],
+            edges,
             sites: vec![0; nodes],
             work,
             node_of_type,
@@ -102,7 +108,7 @@ impl Graph {
     fn instr(&mut self, from: usize, instr: &Instr) {
         match instr {
             Instr::Call(Call { func }) | Instr::ReturnCall(ReturnCall { func })
-                if self.is_local[func.index()] =>
+                if self.is_local[func.index()] || !self.edges[func.index()].is_empty() =>
             {
                 self.call(from, func.index());
             }
@@ -177,6 +183,22 @@ impl Graph {
         let ids = module.funcs.iter().map(|function| function.id());
         ids.filter(|id| inside[id.index()]).collect()
     }
+}
+
+/// The types that a host's function `invoke_*` of Emscripten calls an element of a table by: its own, without the index.
+fn invoked(module: &Module, ty: TypeId, node_of_type: &BTreeMap<TypeId, usize>) -> Vec<u32> {
+    let own = module.types.get(ty);
+    let mut nodes: Vec<u32> = module
+        .types
+        .iter()
+        .filter(|ty| {
+            ty.is_function() && own.params().get(1..) == Some(ty.params()) && own.results() == ty.results()
+        })
+        .map(|ty| node_of_type[&ty.id()] as u32)
+        .collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
 }
 
 /// Gives each function type a node, structurally equal ones the same. With subtyping a call may reach

@@ -66,6 +66,19 @@ fn a_call_that_is_left_returns_to_the_nearest_invoke() {
     ));
 }
 
+/// However deep it is, it ends at the same depth on every machine.
+#[test]
+fn recursion_through_the_host_overflows() {
+    let recursive = r#"(func $f (global.set $depth (i32.add (global.get $depth) (i32.const 1)))
+            (if (i32.lt_u (global.get $depth) (global.get $until)) (then (call $invoke (i32.const 1)))))
+        (global $depth (mut i32) (i32.const 0)) (global $until i32 (i32.const UNTIL))
+        (func (export "check") (call $f))"#;
+    let deep = |until: &str| failure(&leaving("", "$f", &recursive.replace("UNTIL", until)));
+    // Each takes one level of its own, and two of the host's.
+    assert_eq!(deep("3333"), None);
+    assert_eq!(deep("3334").unwrap().kind, FailureKind::StackOverflow);
+}
+
 #[test]
 fn a_call_that_nobody_catches_is_a_failure() {
     let text = leaving(LONGJMP, "$f", r#"(func $f) (func (export "check") (call $throw))"#);
