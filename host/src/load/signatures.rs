@@ -15,15 +15,21 @@ const OF_FOLDER: &str = "signatures.spelunk.toml";
 /// Bytes of it.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// The module with the signatures of the file that is named, or else of the one that stands beside the target.
+/// The module with the signatures of the file that is named, or else of the one that stands beside the target, if that is
+/// looked for.
 ///
 /// # Errors
 /// A file that cannot be read or used; imports and exports that it names and the module does not have.
-pub(super) fn described(target: &Path, wasm: Vec<u8>, named: Option<&Path>) -> Result<Vec<u8>> {
+pub(super) fn described(
+    target: &Path,
+    wasm: Vec<u8>,
+    named: Option<&Path>,
+    looks_beside: bool,
+) -> Result<Vec<u8>> {
     let beside = if target.is_dir() { target.join(OF_FOLDER) } else { target.with_extension(EXTENSION) };
     let file: PathBuf = match named {
         Some(named) => named.to_path_buf(),
-        None if beside.is_file() => beside,
+        None if looks_beside && beside.is_file() => beside,
         None => return Ok(wasm),
     };
     put(&file, &wasm).with_context(|| format!("in the signatures `{}`", file.display()))
@@ -55,7 +61,7 @@ mod tests {
         let target = here.path().join("a.min.wasm");
         let wasm = wat::parse_str(r#"(module (func (export "f") (param i32)) (func (export "g")))"#).unwrap();
         let check = |named: Option<&Path>, expected: Option<&[&str]>| {
-            let with = described(&target, wasm.clone(), named).unwrap();
+            let with = described(&target, wasm.clone(), named, true).unwrap();
             let (found, rest) = Signatures::take_from(&with).unwrap();
             assert_eq!(*rest, *wasm);
             let rules = found.map(|found| found.rules);
@@ -68,7 +74,7 @@ mod tests {
         std::fs::write(&other, "rules = ['g', 'f']").unwrap();
         check(Some(&other), Some(&["g", "f"]));
         std::fs::write(&other, "rules = ['h']").unwrap();
-        let error = described(&target, wasm.clone(), Some(&other)).unwrap_err();
+        let error = described(&target, wasm.clone(), Some(&other), true).unwrap_err();
         let expected = "the module exports nothing of the name `h`; did you mean `f`?";
         assert_eq!(error.root_cause().to_string(), expected);
     }

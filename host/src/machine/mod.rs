@@ -70,6 +70,7 @@ pub use portable::{Blobs, PART_MAX, Reader};
 pub(crate) use portable::{leaves_of, pages_of};
 pub use program::{Program, engine, instrument};
 pub use saved::Snapshot;
+pub(crate) use spelling::{has_meaning, is_rule};
 
 /// Labels of scores that are told apart, of all runs; further ones do not count.
 const LABELS_MAX: usize = 10_000;

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use wasmtime::{FuncType, ValType};
 
+use super::emscripten::names::is_program;
 use super::link::{drawn_kind, shown};
 use crate::choice::Kind;
 
@@ -17,6 +18,25 @@ pub(super) const START: &str = "_start";
 pub(super) const INITIALIZE: &str = "LLVMFuzzerInitialize";
 
 const KINDS: [&str; 4] = ["rule", "precondition", "invariant", "fault"];
+
+/// Whether an export of this name may be a rule, or the function that a guest is.
+pub(crate) fn is_rule(export: &str) -> bool {
+    [CHECK, INPUT].contains(&export) || spells(export).is_some_and(|kind| kind == KINDS[0])
+}
+
+/// Whether an export of this name may mean anything, whatever its type.
+pub(crate) fn has_meaning(export: &str) -> bool {
+    const NAMES: [&str; 7] = ["setup", "teardown", "recover", "state", "_initialize", START, INITIALIZE];
+    is_rule(export) || spells(export).is_some() || NAMES.contains(&export) || is_program(export)
+}
+
+/// The kind that a name spells.
+fn spells(export: &str) -> Option<&'static str> {
+    let mut kinds = KINDS.into_iter();
+    kinds.find(|kind| {
+        export.strip_prefix(kind).is_some_and(|rest| rest.len() > 1 && rest.starts_with([':', '_']))
+    })
+}
 
 /// The kind and name that an export's name spells; `None` for a plain function. With a colon the type must
 /// be right; with an underscore, which anybody's function may have, another type makes it a plain function.
