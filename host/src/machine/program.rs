@@ -79,6 +79,14 @@ impl World {
     }
 }
 
+/// What a module says of its source, which one that was linked leaves to its parts.
+fn symbols(wasm: &[u8], parts: Option<Parts>) -> Symbols {
+    match parts {
+        Some(Parts { origins, target, harness }) => Symbols::of_parts(wasm, origins, [target, harness]),
+        None => Symbols::of(wasm),
+    }
+}
+
 /// The slots of the functions that each mark stands for, so many together.
 fn marked_slots(map: &EdgeMap, together: u32) -> Vec<Range<u32>> {
     let functions: Vec<usize> =
@@ -173,12 +181,7 @@ impl Program {
             data: Data::of(wasm),
             dynamic: Dynamic::of(wasm),
             independent,
-            symbols: match parts {
-                Some(Parts { origins, target, harness }) => {
-                    Symbols::of_parts(wasm, origins, [target, harness])
-                }
-                None => Symbols::of(wasm),
-            },
+            symbols: symbols(wasm, parts),
             limits,
             conditions,
             world,

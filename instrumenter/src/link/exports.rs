@@ -3,7 +3,9 @@
 use super::copy::Copies;
 use super::is_local;
 use anyhow::{Result, ensure};
-use walrus::{ExportItem, FunctionBuilder, FunctionId, Module, ModuleExports};
+use std::collections::BTreeMap;
+use std::mem::discriminant;
+use walrus::{ExportId, ExportItem, FunctionBuilder, FunctionId, Module, ModuleExports};
 
 /// Readies a module before anything else is called.
 const INITIALIZE: &str = "_initialize";
@@ -25,6 +27,9 @@ pub(super) fn name(module: &mut Module) {
         }
     }
 }
+
+/// The exports of the target, by name.
+type Known = BTreeMap<String, (ExportItem, ExportId)>;
 
 /// Adds the exports of the harness, and leaves those of the target that mean nothing to the host.
 pub(super) fn merge(
@@ -49,6 +54,8 @@ pub(super) fn merge(
     let functions = module.exports.iter().filter(|export| matches!(export.item, ExportItem::Function(_)));
     let lost: Vec<_> = functions.filter(|export| means(&export.name)).map(|export| export.id()).collect();
     lost.into_iter().for_each(|id| module.exports.delete(id));
+    let known = module.exports.iter().map(|export| (export.name.clone(), (export.item, export.id())));
+    let known: Known = known.collect();
     for export in harness.exports.iter().filter(|export| export.name != INITIALIZE) {
         let item = match export.item {
             ExportItem::Function(id) => ExportItem::Function(copies.functions[&id]),
@@ -57,25 +64,24 @@ pub(super) fn merge(
             ExportItem::Global(id) => ExportItem::Global(copies.globals[&id]),
             ExportItem::Tag(_) => continue,
         };
-        add(module, &export.name, item)?;
+        add(module, &known, &export.name, item)?;
     }
     initialize(module, readied[0], started, readied[1]);
     Ok(())
 }
 
 /// What linkers say of the layout of memory is said of the target, whose memory it is.
-fn add(module: &mut Module, name: &str, item: ExportItem) -> Result<()> {
-    let known = module.exports.iter().find(|export| export.name == name);
-    if let Some((known, id)) = known.map(|export| (export.item, export.id())) {
-        let is_function = |item: ExportItem| matches!(item, ExportItem::Function(_));
+fn add(module: &mut Module, known: &Known, name: &str, item: ExportItem) -> Result<()> {
+    if let Some((known, id)) = known.get(name) {
         ensure!(
-            is_function(known) == is_function(item),
-            "the target and the harness both export `{name}`, one of them a function; rename it in the harness"
+            discriminant(known) == discriminant(&item),
+            "the target and the harness both export `{name}`, and not the same kind of thing; rename it in the harness"
         );
-        if !is_function(known) && (name.starts_with("__") || matches!(known, ExportItem::Memory(_))) {
-            return Ok(());
+        match known {
+            ExportItem::Memory(_) => return Ok(()),
+            ExportItem::Global(_) | ExportItem::Table(_) if name.starts_with("__") => return Ok(()),
+            _ => module.exports.delete(*id),
         }
-        module.exports.delete(id);
     }
     module.exports.add(name, item);
     Ok(())

@@ -5,6 +5,7 @@ use super::place::Place;
 use super::provide::{Item, Provided};
 use crate::TABLE_ELEMENTS_MAX;
 use anyhow::{Context, Result, bail, ensure};
+use std::collections::BTreeMap;
 use walrus::ir::Value;
 use walrus::{
     ConstExpr, DataKind, ElementItems, ElementKind, FunctionBuilder, FunctionId, FunctionKind, GlobalId,
@@ -31,10 +32,15 @@ pub(super) fn merge<'h>(
         let (params, results) = (ty.params().to_vec(), ty.results().to_vec());
         copies.types.insert(ty.id(), module.types.add(&params, &results));
     }
+    let known = module.imports.iter().filter_map(|import| match import.kind {
+        ImportKind::Function(id) => Some(((import.module.clone(), import.name.clone()), id)),
+        _ => None,
+    });
+    let known: Known = known.collect();
     for import in harness.imports.iter() {
         let item = match provided.get(&import.id()) {
             Some(item) => *item,
-            None => imported(module, harness, import),
+            None => imported(module, harness, &known, import),
         };
         copies.import(&import.kind, item);
     }
@@ -72,20 +78,19 @@ impl Copies<'_> {
     }
 }
 
+/// The functions that the target imports.
+type Known = BTreeMap<(String, String), FunctionId>;
+
 /// An import of the harness that stays one.
-fn imported(module: &mut Module, harness: &Module, import: &Import) -> Item {
+fn imported(module: &mut Module, harness: &Module, known: &Known, import: &Import) -> Item {
     let (from, name) = (&*import.module, &*import.name);
     match import.kind {
         ImportKind::Function(id) => {
             let (params, results) = harness.types.params_results(harness.funcs.get(id).ty());
             let ty = module.types.add(params, results);
-            let known = module.imports.iter().find_map(|other| match other.kind {
-                ImportKind::Function(id) if (&*other.module, &*other.name) == (from, name) => {
-                    let types = module.types.params_results(module.funcs.get(id).ty());
-                    (types == (params, results)).then_some(id)
-                }
-                _ => None,
-            });
+            let known = known.get(&(from.to_string(), name.to_string())).copied();
+            let known = known
+                .filter(|id| module.types.params_results(module.funcs.get(*id).ty()) == (params, results));
             Item::Function(known.unwrap_or_else(|| module.add_import_func(from, name, ty).0))
         }
         ImportKind::Global(id) => {
@@ -201,7 +206,7 @@ fn extend(module: &mut Module, harness: &Module, copies: &Copies<'_>, provided: 
             wanted = wanted.max(at + items as u64);
         }
         ensure!(
-            wanted <= u64::from(TABLE_ELEMENTS_MAX),
+            wanted <= TABLE_ELEMENTS_MAX,
             "the target and the harness need a table of {wanted} elements, more than {TABLE_ELEMENTS_MAX}"
         );
         shared.initial = wanted;

@@ -28,13 +28,14 @@ pub(super) type Provided = BTreeMap<ImportId, Item>;
 /// What the target has for each import of the harness.
 pub(super) fn provide(target: &Module, harness: &Module, parts: &Parts<'_>) -> Result<Provided> {
     let mut provided = Provided::new();
+    let known = Known::of(target);
     for import in harness.imports.iter() {
         let (module, name) = (&*import.module, &*import.name);
         if HOST.contains(&module) {
             continue;
         }
         let Some(wanted) = wanted(&import.kind) else { continue };
-        match found(target, (module, name), wanted) {
+        match known.find((module, name), wanted) {
             Some(found) => {
                 fits(target, harness, (module, name), found, wanted)?;
                 provided.extend(item_of(found).map(|item| (import.id(), item)));
@@ -62,20 +63,36 @@ fn wanted(import: &ImportKind) -> Option<Item> {
     })
 }
 
-/// What the target exports under this name; what it imports under it and from the same module; of memories, its only one.
-fn found(target: &Module, (module, name): (&str, &str), wanted: Item) -> Option<ExportItem> {
-    if let Some(export) = target.exports.iter().find(|export| export.name == name) {
-        return Some(export.item);
-    }
-    let import = target.imports.find(module, name).map(|id| &target.imports.get(id).kind);
-    match (import, wanted) {
-        (Some(ImportKind::Memory(id)), Item::Memory(_)) => Some(ExportItem::Memory(*id)),
-        (Some(ImportKind::Table(id)), Item::Table(_)) => Some(ExportItem::Table(*id)),
-        (Some(ImportKind::Global(id)), Item::Global(_)) => Some(ExportItem::Global(*id)),
-        (_, Item::Memory(_)) if target.memories.len() == 1 => {
-            target.memories.iter().next().map(|memory| ExportItem::Memory(memory.id()))
+/// What the target has, by name.
+struct Known<'m> {
+    exports: BTreeMap<&'m str, ExportItem>,
+    imports: BTreeMap<(&'m str, &'m str), &'m ImportKind>,
+    only_memory: Option<MemoryId>,
+}
+
+impl<'m> Known<'m> {
+    fn of(target: &'m Module) -> Known<'m> {
+        let imports = target.imports.iter();
+        let mut memories = target.memories.iter().map(|memory| memory.id());
+        Known {
+            exports: target.exports.iter().map(|export| (&*export.name, export.item)).collect(),
+            imports: imports.map(|import| ((&*import.module, &*import.name), &import.kind)).collect(),
+            only_memory: memories.next().filter(|_| memories.next().is_none()),
         }
-        _ => None,
+    }
+
+    /// What the target exports under this name; what it imports under it and from the same module; of memories, its only one.
+    fn find(&self, (module, name): (&str, &str), wanted: Item) -> Option<ExportItem> {
+        if let Some(export) = self.exports.get(name) {
+            return Some(*export);
+        }
+        match (self.imports.get(&(module, name)), wanted) {
+            (Some(ImportKind::Memory(id)), Item::Memory(_)) => Some(ExportItem::Memory(*id)),
+            (Some(ImportKind::Table(id)), Item::Table(_)) => Some(ExportItem::Table(*id)),
+            (Some(ImportKind::Global(id)), Item::Global(_)) => Some(ExportItem::Global(*id)),
+            (_, Item::Memory(_)) => self.only_memory.map(ExportItem::Memory),
+            _ => None,
+        }
     }
 }
 

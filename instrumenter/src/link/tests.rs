@@ -92,7 +92,7 @@ fn what_cannot_be_copied_is_refused() {
     refuses(
         TARGET,
         r#"(func (export "memory"))"#,
-        "the target and the harness both export `memory`, one of them a function; rename it in the harness",
+        "the target and the harness both export `memory`, and not the same kind of thing; rename it in the harness",
     );
     refuses(
         r#"(memory (export "memory") i64 1)"#,
