@@ -64,6 +64,10 @@ pub(super) fn place(target: &Module, harness: &Module, provided: &Provided) -> R
     let Some((of_harness, found)) = shared.next() else { return Ok(None) };
     ensure!(shared.next().is_none(), "the harness imports more than one memory; it can share one");
     let Some(Item::Memory(memory)) = found else { return Ok(None) };
+    ensure!(
+        target.memories.iter().next().is_some_and(|first| first.id() == *memory),
+        "the harness shares a memory of the target that is not its first, in which Spelunk looks for what is given by address"
+    );
     let pages = target.memories.get(*memory).initial;
     let wanted = harness.memories.get(of_harness).initial;
     let layout = Layout::of(harness)?;

@@ -95,6 +95,11 @@ fn what_cannot_be_copied_is_refused() {
         "the target and the harness both export `memory`, and not the same kind of thing; rename it in the harness",
     );
     refuses(
+        r#"(memory 1) (memory (export "memory") 1)"#,
+        r#"(import "target" "memory" (memory 1))"#,
+        "the harness shares a memory of the target that is not its first, in which Spelunk looks for what is given by address",
+    );
+    refuses(
         r#"(memory (export "memory") i64 1)"#,
         r#"(import "target" "memory" (memory 1))"#,
         "the target and the harness share the memory `memory`, which has 64-bit addresses or pages of another size in one of \
