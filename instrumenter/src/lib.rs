@@ -37,6 +37,7 @@
 //! | `flow` (`cfg`) → `placement` (`classes`) → `weave` (`counters`) | the edges of a function → those to be counted → their code |
 //! | `depth`, `segments`, `marks` (`bases`, `ranges`) | calls, dropped segments, stores |
 //! | `heap/` | errors of the heap, where they are asked for |
+//! | `link/` | makes one module of two, before all of these |
 //! | `state`, `layout` | what the host can reach, and where |
 //! | `rewrite` | all of these, in order |
 //! | `locate` | from instrumented code back to the original |
@@ -56,6 +57,7 @@ mod edges;
 mod flow;
 mod heap;
 mod layout;
+mod link;
 mod locate;
 mod marks;
 mod names;
@@ -76,6 +78,7 @@ pub use heap::{HEADER_BYTES, MAGIC};
 pub use layout::{
     GlobalLayout, MemoryLayout, Obstacle, SanitizerLayout, StateLayout, TableLayout, ValueKind,
 };
+pub use link::{Linked, Origins, Parts, link};
 pub use locate::{CodeMap, Location};
 pub use names::FunctionName;
 pub use selection::EXCLUDED;
@@ -193,6 +196,11 @@ impl Options {
 /// Debug sections are not parsed, and not kept: their addresses would be wrong. Renaming them in a copy hides
 /// them without moving anything.
 fn parse(wasm: &[u8]) -> Result<Module> {
+    parse_with(wasm, true)
+}
+
+/// As [`parse`]; walrus may write a section that says who made the module.
+fn parse_with(wasm: &[u8], says_producers: bool) -> Result<Module> {
     let mut copy = wasm.to_vec();
     for payload in wasmparser::Parser::new(0).parse_all(wasm).flatten() {
         if let wasmparser::Payload::CustomSection(section) = payload
@@ -204,6 +212,7 @@ fn parse(wasm: &[u8]) -> Result<Module> {
     }
     let mut module = ModuleConfig::new()
         .generate_dwarf(false)
+        .generate_producers_section(says_producers)
         .legacy_exceptions(false)
         .preserve_code_transform(true)
         .parse(&copy)

@@ -66,10 +66,11 @@ impl CodeMap {
 struct Tap(Arc<Mutex<Heard>>);
 
 #[derive(Debug, Default)]
-struct Heard {
-    functions: Vec<FunctionId>,
-    indices: Vec<u32>,
-    transform: CodeTransform,
+pub(crate) struct Heard {
+    /// All functions, and their indices as they were written.
+    pub(crate) functions: Vec<FunctionId>,
+    pub(crate) indices: Vec<u32>,
+    pub(crate) transform: CodeTransform,
 }
 
 const TAP: &str = "__spelunk:tap";
@@ -135,13 +136,19 @@ fn is_silent(instr: &Instr) -> bool {
 
 /// Writes a module, whose first functions are those that `names` lists.
 pub(crate) fn emit(module: &mut Module, names: &[FunctionName]) -> (Vec<u8>, CodeMap) {
+    let (wasm, heard) = write(module);
+    (wasm, code_map(heard, names))
+}
+
+/// Writes a module, and says where things went.
+pub(crate) fn write(module: &mut Module) -> (Vec<u8>, Heard) {
     let functions = module.funcs.iter().map(|function| function.id()).collect();
     let tap = Tap(Arc::new(Mutex::new(Heard { functions, ..Heard::default() })));
     module.customs.add(tap.clone());
     let mut wasm = module.emit_wasm();
     wasm.truncate(wasm.len() - TAP_BYTES);
     let heard = tap.0.lock().map(|mut heard| std::mem::take(&mut *heard)).unwrap_or_default();
-    (wasm, code_map(heard, names))
+    (wasm, heard)
 }
 
 fn code_map(heard: Heard, names: &[FunctionName]) -> CodeMap {

@@ -134,6 +134,9 @@ struct Guest {
     /// signatures.spelunk.toml in a folder, where it exists]
     #[arg(long, value_name = "FILE", help_heading = "Target")]
     signatures: Option<PathBuf>,
+    /// A module that explores the target: it imports what the target exports, and exports the rules. Both become one module.
+    #[arg(long, value_name = "HARNESS", help_heading = "Target")]
+    link: Option<PathBuf>,
     /// MiB that the files of the guest may have together.
     #[arg(long, value_name = "MIB", default_value_t = Environment::default().files_bytes_max >> 20,
         value_parser = clap::value_parser!(u64).range(1..=4096), help_heading = "Limits")]
@@ -351,6 +354,7 @@ impl Guest {
             profile: self.guest_profile.as_deref(),
             folders: (&self.dir, self.files_bytes_max()),
             signatures: self.signatures.as_deref(),
+            link: self.link.as_deref(),
             budget: budget.clone(),
         };
         load::load(&self.target, &build, &mut |verb, text| console.status(verb, text))
@@ -368,6 +372,7 @@ impl Guest {
             guest_profile: self.guest_profile.clone(),
             folders: self.dir.clone(),
             signatures: self.signatures.clone(),
+            link: self.link.clone(),
             program: std::env::args().next().unwrap_or_else(|| "spelunk".to_string()),
             ..config
         }

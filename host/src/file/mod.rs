@@ -5,6 +5,7 @@ mod faults;
 mod image;
 mod limits;
 mod line;
+mod linked;
 mod section;
 mod signatures;
 
@@ -25,6 +26,7 @@ pub(crate) use limits::{DRAWN, ZERO};
 pub use limits::{Edges, Limits, MEMORY_BYTES_MAX, STEP_BUDGET_MAX, Sanitizer, Selection, StubImports};
 pub use line::{ChoiceEntry, FloatBits, Hex, Names, StepLine, lines_of, name_of};
 pub(crate) use line::{part_of, trace_of};
+pub use linked::Parts;
 pub(crate) use section::push_number;
 pub(crate) use signatures::nearest;
 pub use signatures::{

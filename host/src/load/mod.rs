@@ -3,6 +3,7 @@
 
 mod folders;
 mod guess;
+mod link;
 mod rename;
 mod signatures;
 
@@ -36,6 +37,8 @@ pub struct Build<'b> {
     pub folders: (&'b [Folder], u64),
     /// What says how exports are called; by default the file beside the target.
     pub signatures: Option<&'b Path>,
+    /// A module that imports what the target exports, and has the rules. The file beside the target is then not read.
+    pub link: Option<&'b Path>,
     /// Ends the build.
     pub budget: Budget,
 }
@@ -48,6 +51,10 @@ pub struct Build<'b> {
 /// A path that does not exist or is none of the three kinds; text that is not WAT; a build that fails or is stopped.
 pub fn load(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {
     let wasm = module(path, build, status)?;
+    let wasm = match build.link {
+        Some(harness) => link::linked(path, wasm, harness, build)?,
+        None => wasm,
+    };
     let wasm = signatures::described(path, wasm, build, status)?;
     let (folders, bytes_max) = build.folders;
     if folders.is_empty() {
@@ -70,6 +77,11 @@ fn module(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) ->
          a Cargo.toml"
     );
     let bytes = build.read(path).with_context(|| format!("cannot read the target `{shown}`"))?;
+    parsed(path, bytes, build)
+}
+
+/// The bytes of a module, which may be text.
+fn parsed(path: &Path, bytes: Vec<u8>, build: &Build<'_>) -> Result<Vec<u8>> {
     let is_named_text = path.extension().is_some_and(|extension| extension == "wat");
     if is_named_text || bytes.trim_ascii_start().starts_with(b"(") {
         let path = path.to_path_buf();

@@ -20,7 +20,7 @@ const OF_FOLDER: &str = "signatures.spelunk.toml";
 const BYTES_MAX: u64 = 1 << 20;
 
 /// The module with the signatures of the file that is named, or else of the one that stands beside the target, or else those that are
-/// guessed.
+/// guessed; a module that is linked with a harness has the first alone.
 ///
 /// # Errors
 /// A file that cannot be read or used; imports and exports that it names and the module does not have.
@@ -33,6 +33,7 @@ pub(super) fn described(
     let beside = if target.is_dir() { target.join(OF_FOLDER) } else { target.with_extension(EXTENSION) };
     let file: PathBuf = match build.signatures {
         Some(named) => named.to_path_buf(),
+        None if build.link.is_some() => return Ok(wasm),
         None if beside.is_file() => beside,
         None => {
             let guess = move || guess(&wasm).map_or((wasm, None), |(with, said)| (with, Some(said)));

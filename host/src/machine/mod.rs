@@ -72,7 +72,7 @@ pub(crate) use portable::{leaves_of, pages_of};
 pub use program::{Program, engine, instrument};
 pub use saved::Snapshot;
 pub(crate) use signed::has_room;
-pub(crate) use spelling::is_spelled;
+pub(crate) use spelling::{has_meaning, is_rule, is_spelled};
 
 /// Labels of scores that are told apart, of all runs; further ones do not count.
 const LABELS_MAX: usize = 10_000;

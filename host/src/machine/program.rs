@@ -27,7 +27,7 @@ use super::watchdog::{CALL_MAX, Place};
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
 use crate::budget::Budget;
 use crate::file::{
-    Conditions, Environment, Image, Limits, Names, Sanitizer, Selection, Signatures, StubImports,
+    Conditions, Environment, Image, Limits, Names, Parts, Sanitizer, Selection, Signatures, StubImports,
 };
 use crate::property::{Counts, Properties};
 use crate::symbols::{STACK_MAX, Symbols};
@@ -76,6 +76,14 @@ impl World {
         let image = names::with_folders(image, module);
         let system = imports_system.then(|| System::new(environment, &image, is_command)).transpose()?;
         Ok(World { environment: Arc::new(environment.clone()), system })
+    }
+}
+
+/// What a module says of its source, which one that was linked leaves to its parts.
+fn symbols(wasm: &[u8], parts: Option<Parts>) -> Symbols {
+    match parts {
+        Some(Parts { origins, target, harness }) => Symbols::of_parts(wasm, origins, [target, harness]),
+        None => Symbols::of(wasm),
     }
 }
 
@@ -132,7 +140,8 @@ impl Program {
         let (limits, selection) = (conditions.limits, conditions.selection.clone());
         let hash = xxh3_128(wasm);
         let (image, rest) = Image::take_from(wasm)?;
-        let (signatures, code) = Signatures::take_from(&rest)?;
+        let (signatures, rest) = Signatures::take_from(&rest)?;
+        let (parts, code) = Parts::take_from(&rest)?;
         // With other files, or called in another way, it is the same code.
         let (wasm, of_code) = (&*code, xxh3_128(&code));
         let memories = Arc::new(Memories::new(budget.clone()));
@@ -172,7 +181,7 @@ impl Program {
             data: Data::of(wasm),
             dynamic: Dynamic::of(wasm),
             independent,
-            symbols: Symbols::of(wasm),
+            symbols: symbols(wasm, parts),
             limits,
             conditions,
             world,

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use wasmtime::{FuncType, ValType};
 
+use super::emscripten::names::is_program;
 use super::link::{drawn_kind, shown};
 use crate::choice::Kind;
 
@@ -18,10 +19,28 @@ pub(super) const INITIALIZE: &str = "LLVMFuzzerInitialize";
 
 const KINDS: [&str; 4] = ["rule", "precondition", "invariant", "fault"];
 
-/// Whether an export's name may say what it means, whatever its type.
+/// Whether an export's name says what it means, whatever its type.
 pub(crate) fn is_spelled(export: &str) -> bool {
-    let spells = |kind: &str| export.strip_prefix(kind).is_some_and(|rest| rest.starts_with([':', '_']));
-    ["setup", "teardown", START, INPUT, INITIALIZE].contains(&export) || KINDS.into_iter().any(spells)
+    ["setup", "teardown", START, INPUT, INITIALIZE].contains(&export) || spells(export).is_some()
+}
+
+/// Whether an export of this name may be a rule, or the function that a guest is.
+pub(crate) fn is_rule(export: &str) -> bool {
+    [CHECK, INPUT].contains(&export) || spells(export).is_some_and(|kind| kind == KINDS[0])
+}
+
+/// Whether an export of this name may mean anything, whatever its type.
+pub(crate) fn has_meaning(export: &str) -> bool {
+    const NAMES: [&str; 7] = ["setup", "teardown", "recover", "state", "_initialize", START, INITIALIZE];
+    is_rule(export) || spells(export).is_some() || NAMES.contains(&export) || is_program(export)
+}
+
+/// The kind that a name spells.
+fn spells(export: &str) -> Option<&'static str> {
+    let mut kinds = KINDS.into_iter();
+    kinds.find(|kind| {
+        export.strip_prefix(kind).is_some_and(|rest| rest.len() > 1 && rest.starts_with([':', '_']))
+    })
 }
 
 /// The kind and name that an export's name spells; `None` for a plain function. With a colon the type must

@@ -35,6 +35,8 @@ pub struct Config {
     pub folders: Vec<Folder>,
     /// The file that says how exports are called, in place of the one beside the target.
     pub signatures: Option<PathBuf>,
+    /// The module that imports what the target exports, and has the rules.
+    pub link: Option<PathBuf>,
     /// Runs, at most; of an exploration those of the campaign so far counted. `None` is no bound.
     pub runs: Option<u64>,
     /// Time, at most, from when the target is built.
@@ -142,6 +144,7 @@ impl Config {
             environment: Environment::default(),
             folders: Vec::new(),
             signatures: None,
+            link: None,
             runs: None,
             time: None,
             findings_max,

@@ -96,6 +96,7 @@ impl Guest<'_> {
             guest_profile,
             folders,
             signatures,
+            link,
             environment,
             ..
         } = self.config;
@@ -111,8 +112,10 @@ impl Guest<'_> {
         }
         let folders: Vec<String> = folders.iter().map(Folder::to_string).collect();
         folders.iter().for_each(|folder| words.extend(["--dir", folder]));
-        let signatures = signatures.as_deref().map(argument);
-        signatures.iter().for_each(|file| words.extend(["--signatures", file]));
+        let files = [("--signatures", signatures), ("--link", link)];
+        let files: Vec<_> =
+            files.iter().filter_map(|(flag, file)| Some((*flag, argument(file.as_ref()?)))).collect();
+        files.iter().for_each(|(flag, file)| words.extend([flag, file.as_str()]));
         let files_max = (environment.files_bytes_max >> 20).to_string();
         if !folders.is_empty() && environment.files_bytes_max != Environment::default().files_bytes_max {
             words.extend(["--files-max", &files_max]);

@@ -183,14 +183,23 @@ impl Session {
     }
 
     fn load(&self, observer: &Told<'_>) -> anyhow::Result<Vec<u8>> {
-        let Config { guest_features, guest_target, guest_profile, folders, signatures, environment, .. } =
-            &self.config;
+        let Config {
+            guest_features,
+            guest_target,
+            guest_profile,
+            folders,
+            signatures,
+            link,
+            environment,
+            ..
+        } = &self.config;
         let build = load::Build {
             features: guest_features,
             target: guest_target.as_deref(),
             profile: guest_profile.as_deref(),
             folders: (folders, environment.files_bytes_max),
             signatures: signatures.as_deref(),
+            link: link.as_deref(),
             budget: self.budget.clone(),
         };
         load::load(&self.target, &build, &mut |verb, text| observer.status(verb, text))

@@ -29,6 +29,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use serde::{Deserialize, Serialize};
+use spelunk_instrumenter::Origins;
 
 pub use culprit::culprit;
 pub use excerpt::excerpt;
@@ -49,6 +50,15 @@ pub struct Symbols {
     wasm: Arc<[u8]>,
     module: OnceLock<Module>,
     known: Mutex<Known>,
+    parts: Option<Box<Parts>>,
+}
+
+/// The modules that one was linked of, which say more of its code than it does.
+#[derive(Debug)]
+struct Parts {
+    origins: Origins,
+    /// The target and the harness.
+    modules: [Symbols; 2],
 }
 
 #[derive(Debug, Default)]
@@ -116,13 +126,24 @@ impl fmt::Display for Frame {
 impl Symbols {
     /// What this module, as it came, says.
     pub fn of(wasm: impl Into<Arc<[u8]>>) -> Symbols {
-        Symbols { wasm: wasm.into(), module: OnceLock::new(), known: Mutex::default() }
+        Symbols { wasm: wasm.into(), module: OnceLock::new(), known: Mutex::default(), parts: None }
+    }
+
+    /// What a module says that was linked of two: a target and a harness.
+    pub fn of_parts(wasm: impl Into<Arc<[u8]>>, origins: Origins, parts: [Vec<u8>; 2]) -> Symbols {
+        Symbols {
+            parts: Some(Box::new(Parts { origins, modules: parts.map(Symbols::of) })),
+            ..Symbols::of(wasm)
+        }
     }
 
     /// What was being executed where a frame of WebAssembly stood, the innermost first: the calls that were inlined there,
     /// then the function itself. `offset` is that of the instruction in the file; of a frame that waits for a call to
     /// return, that of the call, not of what comes after.
     pub fn frames(&self, function: u32, offset: u32) -> Arc<[Frame]> {
+        if let Some(frames) = self.in_part(function, offset) {
+            return frames;
+        }
         let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(frames) = known.frames.get(&(function, offset)) {
             return frames.clone();
@@ -137,6 +158,25 @@ impl Symbols {
         known.bytes += bytes;
         known.frames.insert((function, offset), frames.clone());
         frames
+    }
+
+    /// As [`Symbols::frames`], by the part that the function comes from.
+    fn in_part(&self, function: u32, offset: u32) -> Option<Arc<[Frame]>> {
+        let parts = self.parts.as_ref()?;
+        let module = self.module.get_or_init(|| Module::read(&self.wasm));
+        let of_code = (offset as usize).checked_sub(module.code)?;
+        let (part, function, offset) = parts.origins.locate(function, of_code as u32)?;
+        let frames = parts.modules.get(part)?.frames(function, offset);
+        // Both parts number their functions.
+        let unnamed = format!("func[{function}]");
+        if part == 0 || frames.iter().all(|frame| frame.function != unnamed) {
+            return Some(frames);
+        }
+        let renamed = frames.iter().cloned().map(|frame| match frame.function == unnamed {
+            true => Frame { function: format!("harness {unnamed}"), ..frame },
+            false => frame,
+        });
+        Some(renamed.collect())
     }
 
     /// As [`Symbols::frames`], of the functions and offsets of a whole stack, the innermost first.
@@ -166,6 +206,9 @@ impl Symbols {
 
     /// Whether this is a function that Go compiled, that never returns, and that several call.
     pub fn is_go_end(&self, function: &str) -> bool {
+        if let Some(parts) = &self.parts {
+            return parts.modules.iter().any(|module| module.is_go_end(function));
+        }
         let module = self.module.get_or_init(|| Module::read(&self.wasm));
         let Some(index) = module.function(function) else { return false };
         let Some(body) = module.body(index) else { return false };

@@ -34,7 +34,7 @@ use crate::names::FunctionName;
 use crate::{Options, PREFIX};
 use anyhow::{Context, Result, bail, ensure};
 use family::Family;
-use link::Linker;
+use link::link;
 use std::collections::{BTreeMap, BTreeSet};
 use walrus::ir::*;
 use walrus::{
@@ -231,7 +231,7 @@ impl Shadow {
             })
         };
         let function = |name: &str| Some(*self.family.roles.get(name)?.first()?);
-        Linker::link(module, &runtime, &wanted, &memory, &function)
+        link(module, &runtime, &wanted, &memory, &function)
     }
 
     /// What takes the place of each function of the allocator.

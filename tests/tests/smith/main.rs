@@ -5,6 +5,7 @@
 //! marked; and where the layout names no obstacle, putting back what it lists puts the module back to where it
 //! was.
 
+mod linked;
 mod snapshot;
 mod writers;
 
@@ -88,10 +89,15 @@ fn random(seed: u64) -> Xoshiro256PlusPlus {
 
 /// A random module whose functions all end.
 fn generate(seed: u64) -> Vec<u8> {
+    generate_as(seed, |config| config)
+}
+
+/// As [`generate`], with other settings.
+fn generate_as(seed: u64, settings: impl Fn(wasm_smith::Config) -> wasm_smith::Config) -> Vec<u8> {
     let mut rng = random(seed);
     loop {
         let bytes: Vec<u8> = (0..rng.random_range(2_000..30_000)).map(|_| rng.random()).collect();
-        let config = wasm_smith::Config {
+        let config = settings(wasm_smith::Config {
             export_everything: true,
             threads_enabled: false,
             gc_enabled: seed.is_multiple_of(3),
@@ -119,7 +125,7 @@ fn generate(seed: u64) -> Vec<u8> {
             min_data_segments: 1,
             max_funcs: 12,
             ..Default::default()
-        };
+        });
         let Ok(mut module) = wasm_smith::Module::new(config, &mut Unstructured::new(&bytes)) else {
             continue;
         };

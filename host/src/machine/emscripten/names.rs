@@ -132,6 +132,11 @@ pub(in crate::machine) fn with_folders<'i>(image: &'i Image, module: &Module) ->
     image
 }
 
+/// Whether this is what such a program is called.
+pub(in crate::machine) fn is_program(export: &str) -> bool {
+    MAINS.contains(&export)
+}
+
 /// Whether this export of such a module is a program from its start to its end.
 pub(in crate::machine) fn is_main(export: &str, ty: &FuncType) -> bool {
     let is_number = |ty: wasmtime::ValType| ty.is_i32();
