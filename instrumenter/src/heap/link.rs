@@ -48,7 +48,8 @@ impl<'m> Linker<'m> {
                 _ => {}
             }
         }
-        for global in from.globals.iter() {
+        let used = used_globals(from, &needed);
+        for global in from.globals.iter().filter(|global| used.contains(&global.id())) {
             let GlobalKind::Local(initial) = &global.kind else { continue };
             let added = module.globals.add_local(global.ty, global.mutable, false, initial.clone());
             linker.globals.insert(global.id(), added);
@@ -130,6 +131,20 @@ fn needed(from: &Module, roots: Vec<FunctionId>) -> BTreeSet<FunctionId> {
         }
     }
     needed
+}
+
+/// The globals that these functions use.
+fn used_globals(from: &Module, functions: &BTreeSet<FunctionId>) -> BTreeSet<GlobalId> {
+    let mut globals = BTreeSet::new();
+    for (_, function) in from.funcs.iter_local().filter(|(id, _)| functions.contains(id)) {
+        each_instr(function, |instr, _| match instr {
+            Instr::GlobalGet(GlobalGet { global }) | Instr::GlobalSet(GlobalSet { global }) => {
+                globals.insert(*global);
+            }
+            _ => {}
+        });
+    }
+    globals
 }
 
 /// Replaces items of one module by those of another. An item may be visited twice, and is one of the other module then.
