@@ -64,7 +64,7 @@ pub struct SanitizerLayout {
 pub struct FramesLayout {
     /// So many have a zone beyond their frame that nothing may access.
     pub with_zone: u32,
-    /// So many are left as they are: what they do with the stack pointer is not understood.
+    /// So many others use the stack pointer and are left as they are: what they do with it is not understood.
     pub left_alone: u32,
 }
 

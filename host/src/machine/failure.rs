@@ -4,8 +4,8 @@ use anyhow::anyhow;
 use wasmtime::{Error, Trap, WasmBacktrace};
 
 use super::Program;
-use super::memory_error::MemoryError;
 use super::host::Stop;
+use super::memory_error::MemoryError;
 use super::said::{Said, last_line, said};
 use super::state::{Spent, State};
 use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};

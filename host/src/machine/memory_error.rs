@@ -78,13 +78,16 @@ impl StackError {
             return Some(StackError { function: length.checked_sub(1), ..unknown });
         }
         let zone = unknown.zone;
-        let is_zone = shadow.get(zone / 8..(zone + ZONE_BYTES as usize) / 8)?.iter().all(|bits| *bits == 0xff);
+        let is_zone =
+            shadow.get(zone / 8..(zone + ZONE_BYTES as usize) / 8)?.iter().all(|bits| *bits == 0xff);
         let word = |at: usize| {
             let word = memory.get(at..at + 4)?;
             Some(u32::from_le_bytes(word.try_into().expect("four bytes")))
         };
-        (is_zone && word(zone)? == zone as u32 ^ MAGIC_OF_ZONES)
-            .then(|| StackError { function: word(zone + 4).and_then(|index| index.checked_sub(1)), ..unknown })
+        (is_zone && word(zone)? == zone as u32 ^ MAGIC_OF_ZONES).then(|| StackError {
+            function: word(zone + 4).and_then(|index| index.checked_sub(1)),
+            ..unknown
+        })
     }
 
     /// Where the function is not known.
@@ -111,8 +114,11 @@ impl StackError {
             }
         };
         let (after, before) = (self.address - self.zone, self.zone + ZONE_BYTES as usize - self.address);
-        let caller =
-            if before < after { format!(", {} before that of its caller", bytes(before)) } else { String::new() };
+        let caller = if before < after {
+            format!(", {} before that of its caller", bytes(before))
+        } else {
+            String::new()
+        };
         format!("{what}, {} beyond {frame}{caller}", bytes(after))
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::counted;
-use crate::outcome::{Failure, FailureKind};
 use crate::machine::Sanitizer;
+use crate::outcome::{Failure, FailureKind};
 use crate::session::{Cause, Finding};
 use crate::story::Line;
 use crate::symbols::{Frame, Role};
@@ -23,7 +23,8 @@ pub(super) fn finding_json(finding: &Finding) -> Json {
     });
     if let Some(cause) = &finding.cause {
         let Failure { kind, subject: _, message, place } = &cause.failure;
-        json["cause"] = json!({ "kind": kind, "message": message, "place": place, "sanitize": sanitizers(cause) });
+        json["cause"] =
+            json!({ "kind": kind, "message": message, "place": place, "sanitize": sanitizers(cause) });
     }
     if let Some(after) = finding.found_after {
         json["found_after"] = json!({ "steps": after.steps, "seconds": after.seconds });
@@ -133,8 +134,12 @@ pub(super) fn finding_text(finding: &Finding) -> String {
     }
     out += &place_text(finding);
     if let Some(cause) = &finding.cause {
-        let place =
-            cause.failure.place.as_ref().map(|place| format!(", at {}", text::line(place))).unwrap_or_default();
+        let place = cause
+            .failure
+            .place
+            .as_ref()
+            .map(|place| format!(", at {}", text::line(place)))
+            .unwrap_or_default();
         out += &format!("  under --sanitize {}: {}{place}\n", sanitizers(cause), cause.failure);
     }
     if let Some(built) = &finding.built {

@@ -40,13 +40,13 @@ use crate::{Options, PREFIX};
 use anyhow::{Context, Result, bail, ensure};
 use family::Family;
 use link::Linker;
-use zones::Zones;
 use std::collections::{BTreeMap, BTreeSet};
 use walrus::ir::*;
 use walrus::{
-    ConstExpr, ConstOp, ElementItems, ExportItem, FunctionId, GlobalId, GlobalKind, LocalFunction, MemoryId,
-    Module, ModuleConfig,
+    ConstExpr, ConstOp, ElementItems, ExportItem, FunctionId, GlobalId, GlobalKind, ImportKind,
+    LocalFunction, MemoryId, Module, ModuleConfig,
 };
+use zones::Zones;
 
 pub(crate) use checks::Checks;
 
@@ -154,8 +154,11 @@ impl Shadow {
         let what = if options.heap { "heap" } else { "stack" };
         let family = options.heap.then(|| Family::of(module, names)).transpose()?;
         let pointer = options.stack.then(|| zones::pointer(module)).transpose()?;
-        let memory =
-            module.memories.iter().next().with_context(|| format!("the {what} of a module without a memory"))?;
+        let memory = module
+            .memories
+            .iter()
+            .next()
+            .with_context(|| format!("the {what} of a module without a memory"))?;
         ensure!(
             !memory.memory64,
             "the {what} of a module whose memory has 64-bit addresses cannot be sanitized"
@@ -282,7 +285,14 @@ fn stack_pointer(module: &Module) -> Option<GlobalId> {
             _ => None,
         })
     };
-    named.map(|global| global.id()).or_else(exported)
+    // A module that may be loaded anywhere is given it.
+    let imported = || {
+        module.imports.iter().find_map(|import| match import.kind {
+            ImportKind::Global(id) if import.name == "__stack_pointer" => Some(id),
+            _ => None,
+        })
+    };
+    named.map(|global| global.id()).or_else(exported).or_else(imported)
 }
 
 /// Which functions stand for which.

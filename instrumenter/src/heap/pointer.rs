@@ -21,6 +21,8 @@ use walrus::{GlobalId, LocalFunction, LocalId, MemoryId};
 /// What a function does with the stack pointer.
 #[derive(Default)]
 pub(super) struct Usage {
+    /// It reads the stack pointer.
+    pub reads: bool,
     /// It has room on the stack.
     pub has_frame: bool,
     /// It gives the stack pointer back as it was.
@@ -39,18 +41,22 @@ const WORK_MAX: usize = 1 << 24;
 
 impl Usage {
     /// Of a function in a module whose stack is in this memory.
-    pub(super) fn of(function: &LocalFunction, seqs: &[InstrSeqId], pointer: GlobalId, memory: MemoryId) -> Usage {
-        let mut uses = false;
+    pub(super) fn of(
+        function: &LocalFunction,
+        seqs: &[InstrSeqId],
+        pointer: GlobalId,
+        memory: MemoryId,
+    ) -> Usage {
         let mut usage = Usage::default();
         for (instr, _) in seqs.iter().flat_map(|seq| &function.block(*seq).instrs) {
             match instr {
-                Instr::GlobalGet(GlobalGet { global }) if *global == pointer => uses = true,
+                Instr::GlobalGet(GlobalGet { global }) if *global == pointer => usage.reads = true,
                 Instr::GlobalSet(GlobalSet { global }) if *global == pointer => usage.assigns = true,
                 Instr::TryTable(_) | Instr::Try(_) => usage.catches = true,
                 _ => {}
             }
         }
-        if !uses {
+        if !usage.reads {
             return usage;
         }
         let mut walk = Walk {

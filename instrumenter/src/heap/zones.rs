@@ -84,7 +84,7 @@ impl Zones {
             if has_zone {
                 self.wrap(module, id);
                 counted.with_zone += 1;
-            } else if usage.has_frame {
+            } else if usage.reads && !usage.is_balanced {
                 counted.left_alone += 1;
             }
         }
@@ -116,8 +116,7 @@ impl Zones {
     }
 
     fn unwind_in(&self, function: &mut LocalFunction) {
-        let assigns =
-            |instr: &Instr| matches!(instr, Instr::GlobalSet(GlobalSet { global }) if *global == self.pointer);
+        let assigns = |instr: &Instr| matches!(instr, Instr::GlobalSet(GlobalSet { global }) if *global == self.pointer);
         for seq in sequences(function) {
             if !function.block(seq).instrs.iter().any(|(instr, _)| assigns(instr)) {
                 continue;
