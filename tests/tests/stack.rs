@@ -332,7 +332,7 @@ const LONGJMP: &str = r#"(module
 #[test]
 fn frames_that_longjmp_left_give_no_finding() {
     let wasm = wat::parse_str(LONGJMP).unwrap();
-    assert_eq!(counted(&wasm), (2, 3));
+    assert_eq!(counted(&wasm), (2, 2));
     let program = load(&wasm, STACK);
     on_guest_stack(|| {
         let mut machine = machine(&program);
