@@ -76,6 +76,8 @@ pub enum FailureKind {
     DoubleFree,
     /// What is freed is no block.
     InvalidFree,
+    /// An access beyond the frame of a function on the stack.
+    StackBufferOverflow,
     /// Calls nested deeper than the limit.
     StackOverflow,
     /// A choice among nothing.
@@ -93,8 +95,16 @@ pub enum FailureKind {
 impl FailureKind {
     /// Whether it is one that a sanitizer finds.
     pub fn is_sanitized(self) -> bool {
-        use FailureKind::{DoubleFree, HeapBufferOverflow, HeapBufferUnderflow, InvalidFree, UseAfterFree};
-        matches!(self, HeapBufferOverflow | HeapBufferUnderflow | UseAfterFree | DoubleFree | InvalidFree)
+        use FailureKind::*;
+        matches!(
+            self,
+            HeapBufferOverflow
+                | HeapBufferUnderflow
+                | UseAfterFree
+                | DoubleFree
+                | InvalidFree
+                | StackBufferOverflow
+        )
     }
 }
 
@@ -112,6 +122,7 @@ impl fmt::Display for FailureKind {
             FailureKind::UseAfterFree => "use-after-free",
             FailureKind::DoubleFree => "double-free",
             FailureKind::InvalidFree => "invalid-free",
+            FailureKind::StackBufferOverflow => "stack-buffer-overflow",
             FailureKind::StackOverflow => "stack-overflow",
             FailureKind::Deadlock => "deadlock",
             FailureKind::Always => "always",

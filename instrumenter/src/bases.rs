@@ -141,7 +141,7 @@ impl Bases {
 }
 
 /// How many values an instruction takes and gives; none for those that may go elsewhere.
-fn effect(instr: &Instr) -> Option<(usize, usize)> {
+pub(crate) fn effect(instr: &Instr) -> Option<(usize, usize)> {
     Some(match instr {
         Instr::Const(_) | Instr::GlobalGet(_) | Instr::MemorySize(_) | Instr::RefNull(_) => (0, 1),
         Instr::RefFunc(_) | Instr::TableSize(_) => (0, 1),

@@ -47,8 +47,10 @@ impl Depth {
         if recursive {
             let deeper = locals.add(ValType::I32);
             self.enter(function, &mut code, saved, deeper);
-            code.push(self.body(function, types, saved));
-            self.assign(&mut code, saved, 0);
+            let mut leave = Code::new();
+            self.assign(&mut leave, saved, 0);
+            code.push(body(function, types, &leave));
+            code.append(&mut leave);
         } else {
             self.private.load_at(&mut code, Width::Word, self.address);
             set(&mut code, saved);
@@ -84,23 +86,6 @@ impl Depth {
         self.private.store(code, Width::Word, self.address);
     }
 
-    /// Moves the code of a function into a block, out of which all ways lead to its end.
-    fn body(self, function: &mut LocalFunction, types: &ModuleTypes, saved: LocalId) -> (Instr, InstrLocId) {
-        let entry = function.entry_block();
-        let ty = block_type(types, &[], types.results(function.ty()));
-        let code = std::mem::take(&mut function.block_mut(entry).instrs);
-        let body = sequence(function, ty, code);
-        function.block_mut(body).end = function.block(entry).end;
-        let mut retarget = Retarget { from: entry, to: body, tail_calls: false };
-        dfs_pre_order_mut(&mut retarget, function, body);
-        if retarget.tail_calls {
-            let mut before = Vec::new();
-            self.assign(&mut before, saved, 0);
-            dfs_pre_order_mut(&mut BeforeTailCalls(before), function, body);
-        }
-        (Block { seq: body }.into(), InstrLocId::default())
-    }
-
     /// Has a function that catches set the depth back where it does.
     pub(crate) fn restore_where_caught(
         self,
@@ -130,6 +115,22 @@ impl Depth {
             }
         }
     }
+}
+
+/// Moves the code of a function into a block, out of which all ways lead to its end, but for tail calls: those come after `leave`.
+/// The type of the block was [declared](Depth::declare).
+pub(crate) fn body(function: &mut LocalFunction, types: &ModuleTypes, leave: &Code) -> (Instr, InstrLocId) {
+    let entry = function.entry_block();
+    let ty = block_type(types, &[], types.results(function.ty()));
+    let code = std::mem::take(&mut function.block_mut(entry).instrs);
+    let body = sequence(function, ty, code);
+    function.block_mut(body).end = function.block(entry).end;
+    let mut retarget = Retarget { from: entry, to: body, tail_calls: false };
+    dfs_pre_order_mut(&mut retarget, function, body);
+    if retarget.tail_calls {
+        dfs_pre_order_mut(&mut BeforeTailCalls(leave.clone()), function, body);
+    }
+    (Block { seq: body }.into(), InstrLocId::default())
 }
 
 /// Puts code ahead of each tail call.

@@ -31,7 +31,7 @@ pub struct StateLayout {
     pub dropped: Range<u32>,
     /// A byte for each of `tables`, 1 if it was written to.
     pub table_marks: Range<u32>,
-    /// What finds errors of the heap, where it was asked for. Its shadow is the last of `memories`.
+    /// What finds errors of the heap and of the stack, where it was asked for. Its shadow is the last of `memories`.
     pub sanitizer: Option<SanitizerLayout>,
     /// Every memory of the target, in order of index, imported ones too.
     pub memories: Vec<MemoryLayout>,
@@ -46,14 +46,26 @@ pub struct StateLayout {
     pub obstacles: Vec<Obstacle>,
 }
 
-/// What finds errors of the heap.
+/// What finds errors of the heap and of the stack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SanitizerLayout {
     /// Four `i32`, to be set to 0 before each call. After a trap the first is not 0 if an error was found: 1 a read, 2 a write,
-    /// 3 a block that was freed again, 4 what is no block was freed. Then follow the address and the length.
+    /// 3 a block that was freed again, 4 what is no block was freed, 5 the zone beyond a frame was overwritten. Then follow the
+    /// address and the length; for 5 it is 1 more than the index of the function, or 0.
     pub record: u32,
     /// Export name of a memory with a bit for each byte of the first memory, 1 where nothing may be accessed.
     pub shadow: String,
+    /// The functions that have frames on the stack, where that is sanitized.
+    pub frames: Option<FramesLayout>,
+}
+
+/// Functions that have frames on the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FramesLayout {
+    /// So many have a zone beyond their frame that nothing may access.
+    pub with_zone: u32,
+    /// So many others use the stack pointer and are left as they are: what they do with it is not understood.
+    pub left_alone: u32,
 }
 
 /// A memory of the target.

@@ -36,7 +36,7 @@
 //! | `work`, `charges` | what instructions take, and those that pay for it themselves |
 //! | `flow` (`cfg`) → `placement` (`classes`) → `weave` (`counters`) | the edges of a function → those to be counted → their code |
 //! | `depth`, `segments`, `marks` (`bases`, `ranges`) | calls, dropped segments, stores |
-//! | `heap/` | errors of the heap, where they are asked for |
+//! | `heap/` | errors of the heap and of the stack, where they are asked for |
 //! | `link/` | makes one module of two, before all of these |
 //! | `state`, `layout` | what the host can reach, and where |
 //! | `rewrite` | all of these, in order |
@@ -74,9 +74,9 @@ mod work;
 pub use bases::FRINGE_BYTES;
 pub use charges::TABLE_ELEMENTS_MAX;
 pub use edges::{Edge, EdgeMap};
-pub use heap::{HEADER_BYTES, MAGIC};
+pub use heap::{HEADER_BYTES, MAGIC, MAGIC_OF_ZONES, ZONE_BYTES};
 pub use layout::{
-    GlobalLayout, MemoryLayout, Obstacle, SanitizerLayout, StateLayout, TableLayout, ValueKind,
+    FramesLayout, GlobalLayout, MemoryLayout, Obstacle, SanitizerLayout, StateLayout, TableLayout, ValueKind,
 };
 pub use link::{Linked, Origins, Parts, link};
 pub use locate::{CodeMap, Location};
@@ -127,6 +127,8 @@ pub struct Options {
     pub memory_bytes_max: u64,
     /// Find errors of the heap of C and Rust.
     pub heap: bool,
+    /// Find errors of the stack that LLVM's compilers keep in memory.
+    pub stack: bool,
 }
 
 impl Default for Options {
@@ -142,6 +144,7 @@ impl Default for Options {
             depth_max: 10_000,
             memory_bytes_max: 4 << 30,
             heap: false,
+            stack: false,
         }
     }
 }

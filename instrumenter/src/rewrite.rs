@@ -78,24 +78,24 @@ pub(crate) fn rewrite(
     Ok((layout, edges))
 }
 
-/// The memories of a module, with the shadow of its heap if that is sanitized, and private memory.
+/// The memories of a module, with the shadow of its heap and stack if they are sanitized, and private memory.
 fn memories_of(
     module: &mut Module,
     options: &Options,
     names: &mut Vec<FunctionName>,
     allocator: &mut Allocator,
 ) -> Result<(Vec<MemoryId>, Private, Option<Checks>)> {
-    let shadow = options.heap.then(|| Shadow::add(module, options, names)).transpose()?;
+    let shadow = (options.heap || options.stack).then(|| Shadow::add(module, options, names)).transpose()?;
     let targets = module.memories.iter().map(|memory| memory.id()).collect();
     let private = Private(module.memories.add_local(false, false, 0, Some(0), None));
     let checks = shadow.map(|shadow| shadow.replace(module, private, allocator, names)).transpose()?;
     Ok((targets, private, checks))
 }
 
-/// What the host needs to know of the checks of the heap.
+/// What the host needs to know of the checks of memory.
 fn sanitizer(checks: Option<&Checks>, memories: &[(MemoryId, MemoryLayout)]) -> Option<SanitizerLayout> {
     let (checks, (_, shadow)) = checks.zip(memories.last())?;
-    Some(SanitizerLayout { record: checks.record, shadow: shadow.export.clone() })
+    Some(SanitizerLayout { record: checks.record, shadow: shadow.export.clone(), frames: checks.counted })
 }
 
 /// From so many functions on, those that are entered say so. Below, looking at all counters takes less.

@@ -54,6 +54,25 @@ pub fn zig() -> Result<Command, Missing> {
     command("zig", "zig")
 }
 
+/// A program in C below `guests`, compiled by Zig with these flags; `None` if it cannot be had, which is reported.
+///
+/// # Panics
+/// It is not compiled.
+pub fn compiled(source: &str, flags: &[&str]) -> Option<Vec<u8>> {
+    static COMPILER: Mutex<()> = Mutex::new(());
+    let _alone = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().expect("a folder can be created");
+    let module = folder.path().join("module.wasm");
+    let mut zig = zig().inspect_err(Missing::report).ok()?;
+    zig.args(["cc", "--target=wasm32-wasi", "-mexec-model=reactor", "-fno-builtin"]).args(flags);
+    zig.arg("-I").arg(root.join("../guest-sdk/c"));
+    let output = zig.arg(root.join("guests").join(source)).arg("-o").arg(&module).output();
+    let output = output.expect("Zig starts");
+    assert!(output.status.success(), "{source}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(fs::read(module).expect("Zig writes the module"))
+}
+
 /// Go.
 ///
 /// # Errors

@@ -1,8 +1,7 @@
 //! Errors of the heap are found where they are, and nowhere else.
 
 use std::fs;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use spelunk::choice::Chooser;
 use spelunk::machine::{Limits, Machine, Program, Sanitizer, Selection};
@@ -16,19 +15,9 @@ fn heap() -> Selection {
     Selection { sanitize: vec![Sanitizer::Heap], ..Selection::default() }
 }
 
-/// A program in C below `guests/heap`, compiled with these flags; none where there is no compiler, which is reported.
+/// A program in C below `guests/heap`.
 fn compiled(name: &str, flags: &[&str]) -> Option<Vec<u8>> {
-    static COMPILER: Mutex<()> = Mutex::new(());
-    let _alone = COMPILER.lock();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = tempfile::tempdir().unwrap();
-    let module = folder.path().join("module.wasm");
-    let mut zig = tools::zig().inspect_err(tools::Missing::report).ok()?;
-    zig.args(["cc", "--target=wasm32-wasi", "-mexec-model=reactor", "-fno-builtin"]).args(flags);
-    zig.arg("-I").arg(root.join("../guest-sdk/c"));
-    let output = zig.arg(root.join("guests/heap").join(name)).arg("-o").arg(&module).output().unwrap();
-    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-    Some(fs::read(module).unwrap())
+    tools::compiled(&format!("heap/{name}"), flags)
 }
 
 fn load(wasm: &[u8], selection: Selection) -> Arc<Program> {

@@ -40,12 +40,23 @@ impl Instrument {
             write(map, serde_json::to_string_pretty(&text)?.as_bytes())?;
         }
         let edges = instrumented.edges.edges.len();
-        output.report.event("instrumented", json!({ "edges": edges, "bytes": instrumented.wasm.len() }))?;
+        let mut data = json!({ "edges": edges, "bytes": instrumented.wasm.len() });
+        let frames = instrumented.layout.sanitizer.as_ref().and_then(|sanitizer| sanitizer.frames);
+        if let Some(frames) = frames {
+            data["frames"] = json!({ "with_zone": frames.with_zone, "left_alone": frames.left_alone });
+        }
+        output.report.event("instrumented", data)?;
         output.report.text(&format!(
             "{edges} edges; {} bytes, {} before",
             instrumented.wasm.len(),
             wasm.len()
         ))?;
+        if let Some(frames) = frames {
+            output.report.text(&format!(
+                "functions that use the stack: {} with a zone beyond their frame, {} left alone",
+                frames.with_zone, frames.left_alone
+            ))?;
+        }
         Ok(PASSED)
     }
 }

@@ -172,7 +172,7 @@ struct Edges {
 #[derive(Args)]
 struct Sanitizers {
     /// Look for errors that need not make the guest fail: of the heap, of a guest with `malloc` and `free`, or Rust's
-    /// allocator.
+    /// allocator; of the stack, of a guest of C, C++, Rust or Zig.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST", help_heading = "Target")]
     sanitize: Vec<Sanitize>,
 }
@@ -181,12 +181,15 @@ struct Sanitizers {
 enum Sanitize {
     /// Accesses beyond a block or of one that was freed, and blocks that are freed wrongly.
     Heap,
+    /// Accesses beyond the frame of a function.
+    Stack,
 }
 
 impl From<&Sanitizers> for Vec<Sanitizer> {
     fn from(args: &Sanitizers) -> Vec<Sanitizer> {
         let sanitizer = |sanitize: &Sanitize| match sanitize {
             Sanitize::Heap => Sanitizer::Heap,
+            Sanitize::Stack => Sanitizer::Stack,
         };
         let chosen: BTreeSet<Sanitizer> = args.sanitize.iter().map(sanitizer).collect();
         chosen.into_iter().collect()

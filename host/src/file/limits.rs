@@ -1,5 +1,7 @@
 //! What a guest may use and which edges are counted. A run depends on both, so a trace records them.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// The largest step budget: the guest counts it down in a signed number.
@@ -122,6 +124,17 @@ pub struct Selection {
 pub enum Sanitizer {
     /// Of the heap: accesses beyond a block or of one that was freed, blocks that are freed wrongly.
     Heap,
+    /// Of the stack: accesses beyond a frame.
+    Stack,
+}
+
+impl fmt::Display for Sanitizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Sanitizer::Heap => "heap",
+            Sanitizer::Stack => "stack",
+        })
+    }
 }
 
 impl Default for Selection {

@@ -4,8 +4,8 @@ use anyhow::anyhow;
 use wasmtime::{Error, Trap, WasmBacktrace};
 
 use super::Program;
-use super::heap::HeapError;
 use super::host::Stop;
+use super::memory_error::MemoryError;
 use super::said::{Said, last_line, said};
 use super::state::{Spent, State};
 use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};
@@ -130,8 +130,8 @@ fn exited(program: &Program, stderr: &[u8], error: &Error, code: u32, phase: Pha
 
 fn trapped(program: &Program, state: &mut State, stderr: &[u8], error: &Error, phase: Phase) -> Failure {
     let trap = error.downcast_ref::<Trap>();
-    if let Some(found) = state.heap_error() {
-        return of_heap(program, &found, error);
+    if let Some(found) = state.memory_error() {
+        return of_memory(program, &found, error);
     }
     // Where a budget runs out or a stack ends is chance; the call that led there names the failure.
     let (kind, message, place) = if let Some(spent) = state.spent() {
@@ -167,8 +167,8 @@ fn trapped(program: &Program, state: &mut State, stderr: &[u8], error: &Error, p
     Failure { kind, subject: None, message, place }
 }
 
-/// An error of the heap. It is that of the function which called the library that met it.
-fn of_heap(program: &Program, found: &HeapError, error: &Error) -> Failure {
+/// An error of memory. It is that of the function which called the library that met it.
+fn of_memory(program: &Program, found: &MemoryError, error: &Error) -> Failure {
     let functions = &program.instrumented.edges.functions;
     let name = |function: u32| functions.get(function as usize).map(|function| function.name.clone());
     let mut message = found.message(&name);

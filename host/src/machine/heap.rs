@@ -52,6 +52,11 @@ impl HeapError {
         HeapError { what, address, block: Block::at(address, memory, shadow) }
     }
 
+    /// No block is there.
+    pub(super) fn is_of_none(&self) -> bool {
+        self.block.is_none()
+    }
+
     pub(super) fn kind(&self) -> FailureKind {
         let Some(block) = &self.block else {
             return if self.what == What::Free {
@@ -131,11 +136,11 @@ impl Block {
     }
 }
 
-fn is_marked(shadow: &[u8], at: usize) -> bool {
+pub(super) fn is_marked(shadow: &[u8], at: usize) -> bool {
     shadow.get(at / 8).is_some_and(|bits| bits >> (at % 8) & 1 == 1)
 }
 
-fn bytes(count: usize) -> String {
+pub(super) fn bytes(count: usize) -> String {
     format!("{count} byte{}", if count == 1 { "" } else { "s" })
 }
 

@@ -21,6 +21,7 @@ mod input;
 mod keyed;
 mod link;
 mod memory;
+mod memory_error;
 mod pages;
 mod portable;
 mod preview1;

@@ -357,6 +357,7 @@ pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result
         depth_max: limits.depth_max,
         memory_bytes_max: limits.memory_bytes_max,
         heap: selection.sanitize.contains(&Sanitizer::Heap),
+        stack: selection.sanitize.contains(&Sanitizer::Stack),
     };
     spelunk_instrumenter::instrument(wasm, &options)
 }

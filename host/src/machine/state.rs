@@ -10,9 +10,9 @@ use wasmtime::{FuncType, Global, Instance, Memory, Ref, Store, Table};
 use super::Limits;
 use super::data::Data;
 use super::functions::Functions;
-use super::heap::HeapError;
 use super::host::{Host, Private};
 use super::memory::{EXHAUSTED, Memories, View, was_ended};
+use super::memory_error::MemoryError;
 use super::pages::{self, Blocks, Hashing, Held, PageTable};
 use super::saved::{GlobalValue, Saved, SavedTable, Snapshot, digest};
 use super::scan;
@@ -274,14 +274,15 @@ impl State {
         self.has_counts = true;
     }
 
-    /// The error of the heap that ended the last call, where one did.
-    pub(super) fn heap_error(&mut self) -> Option<HeapError> {
-        let record = self.layout.sanitizer.as_ref()?.record;
-        let words = self.private_at::<12>(Some(record))?;
+    /// The error of memory that ended the last call, where one did.
+    pub(super) fn memory_error(&mut self) -> Option<MemoryError> {
+        let words = self.private_at::<12>(Some(self.layout.sanitizer.as_ref()?.record))?;
         let [what, address, length] =
             [0, 4, 8].map(|at| u32::from_le_bytes(words[at..at + 4].try_into().expect("four bytes")));
         let [memory, .., shadow] = &mut self.memories[..] else { return None };
-        (what != 0).then(|| HeapError::of(what, (address, length), memory.view.bytes(), shadow.view.bytes()))
+        let sanitizer = self.layout.sanitizer.as_ref()?;
+        let (memory, shadow) = (memory.view.bytes(), shadow.view.bytes());
+        (what != 0).then(|| MemoryError::of((what, address, length), memory, shadow, sanitizer))
     }
 
     fn clear_counts(&mut self) {

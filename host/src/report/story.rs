@@ -3,8 +3,9 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::counted;
+use crate::machine::Sanitizer;
 use crate::outcome::{Failure, FailureKind};
-use crate::session::Finding;
+use crate::session::{Cause, Finding};
 use crate::story::Line;
 use crate::symbols::{Frame, Role};
 use crate::text;
@@ -21,8 +22,9 @@ pub(super) fn finding_json(finding: &Finding) -> Json {
         "trace": finding.trace, "reproduce": finding.reproduce, "minimal": finding.is_minimal,
     });
     if let Some(cause) = &finding.cause {
-        let Failure { kind, subject: _, message, place } = cause;
-        json["cause"] = json!({ "kind": kind, "message": message, "place": place, "sanitize": "heap" });
+        let Failure { kind, subject: _, message, place } = &cause.failure;
+        json["cause"] =
+            json!({ "kind": kind, "message": message, "place": place, "sanitize": sanitizers(cause) });
     }
     if let Some(after) = finding.found_after {
         json["found_after"] = json!({ "steps": after.steps, "seconds": after.seconds });
@@ -34,6 +36,12 @@ pub(super) fn finding_json(finding: &Finding) -> Json {
         json["built"] = json!(built);
     }
     json
+}
+
+/// As `--sanitize` takes them.
+fn sanitizers(cause: &Cause) -> String {
+    let names: Vec<String> = cause.sanitize.iter().map(Sanitizer::to_string).collect();
+    names.join(",")
 }
 
 /// Setup and teardown are part of every run; they are shown where they have something to show, or fail.
@@ -126,9 +134,13 @@ pub(super) fn finding_text(finding: &Finding) -> String {
     }
     out += &place_text(finding);
     if let Some(cause) = &finding.cause {
-        let place =
-            cause.place.as_ref().map(|place| format!(", at {}", text::line(place))).unwrap_or_default();
-        out += &format!("  under --sanitize heap: {cause}{place}\n");
+        let place = cause
+            .failure
+            .place
+            .as_ref()
+            .map(|place| format!(", at {}", text::line(place)))
+            .unwrap_or_default();
+        out += &format!("  under --sanitize {}: {}{place}\n", sanitizers(cause), cause.failure);
     }
     if let Some(built) = &finding.built {
         out += &format!("  built {built}\n");
@@ -265,7 +277,7 @@ Reproduce:  spelunk replay 'my bank' t.json"#;
             run: 1,
             found_after: None,
             steps_before: 1,
-            cause: Some(failure.clone()),
+            cause: Some(Cause { failure: failure.clone(), sanitize: Vec::new() }),
             story: vec![evil],
             trace: PathBuf::from(hostile),
             reproduce: command_line(["spelunk", "replay", "x", hostile]),

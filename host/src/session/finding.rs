@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::place::Place;
-use super::{Config, Event, Job, Pace, Work};
+use super::{Cause, Config, Event, Job, Pace, Work};
 use crate::choice::{Choice, Value};
 use crate::disk;
 use crate::file::{self, Conditions, Environment, Hex, Shrinking, TraceFile};
@@ -34,8 +34,8 @@ pub struct Finding {
     pub found_after: Option<FoundAfter>,
     /// Rules called and faults toggled before shrinking.
     pub steps_before: usize,
-    /// The error of the heap that the same steps lead to where that is sanitized, if they do.
-    pub cause: Option<Failure>,
+    /// The error of memory that the same steps lead to where that is sanitized, if they do.
+    pub cause: Option<Cause>,
     /// What happens.
     pub story: Vec<Line>,
     /// Where the trace was saved.

@@ -39,7 +39,7 @@ use crate::file::Conditions;
 use crate::load;
 use crate::machine::{Cache, Edges, Machine, Program, Selection};
 
-pub use cause::cause;
+pub use cause::{Cause, cause};
 pub use check::CheckedTarget;
 pub use config::{Caching, Config, FINDINGS_MAX, Job, Keep};
 pub use error::{Error, ErrorKind};
@@ -295,7 +295,7 @@ struct Work<'s> {
     wasm: &'s [u8],
     budget: &'s Budget,
     observer: &'s Told<'s>,
-    /// The program with its heap sanitized, where it has one, once a finding asked for it.
+    /// The program with its heap and stack sanitized, where that can be, once a finding asked for it.
     sanitized: OnceLock<Option<Arc<Program>>>,
 }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use walrus::ir::*;
 use walrus::{
-    ExportItem, FunctionBuilder, FunctionId, FunctionKind, GlobalKind, ImportKind, MemoryId, Module,
+    ExportItem, FunctionBuilder, FunctionId, FunctionKind, GlobalId, GlobalKind, ImportKind, MemoryId, Module,
 };
 
 /// Copies what the functions of these names need, which `from` exports; its imports are what `memory` and `function`
@@ -37,7 +37,8 @@ pub(super) fn link(
             _ => {}
         }
     }
-    for global in from.globals.iter() {
+    let used = used_globals(from, &needed);
+    for global in from.globals.iter().filter(|global| used.contains(&global.id())) {
         let GlobalKind::Local(initial) = &global.kind else { continue };
         let added = module.globals.add_local(global.ty, global.mutable, false, initial.clone());
         copies.globals.insert(global.id(), added);
@@ -83,4 +84,18 @@ fn needed(from: &Module, roots: Vec<FunctionId>) -> BTreeSet<FunctionId> {
         }
     }
     needed
+}
+
+/// The globals that these functions use.
+fn used_globals(from: &Module, functions: &BTreeSet<FunctionId>) -> BTreeSet<GlobalId> {
+    let mut globals = BTreeSet::new();
+    for (_, function) in from.funcs.iter_local().filter(|(id, _)| functions.contains(id)) {
+        each_instr(function, |instr, _| match instr {
+            Instr::GlobalGet(GlobalGet { global }) | Instr::GlobalSet(GlobalSet { global }) => {
+                globals.insert(*global);
+            }
+            _ => {}
+        });
+    }
+    globals
 }

@@ -1,4 +1,5 @@
-//! Finds errors of the heap: accesses beyond a block, or of one that was freed, and blocks that are freed wrongly.
+//! Finds errors of the heap: accesses beyond a block, or of one that was freed, and blocks that are freed wrongly. And of the
+//! stack: accesses beyond a frame.
 //!
 //! The functions of the allocator are replaced by others (`runtime.wat`), which call it for a little more, mark what the
 //! target may not touch in one more memory, the shadow, and keep freed blocks for a while. Every load and store looks there:
@@ -21,12 +22,16 @@
 //! | `shared` | whether a part of it stands elsewhere, so that it cannot be replaced |
 //! | `link` | copies the functions of `runtime.wat` |
 //! | `checks`, `frames` | the checks, and those that are not needed |
+//! | `pointer` (`pointer_values`), `zones` | which functions have frames on the stack, and what is put between those |
 
 mod checks;
 mod family;
 mod frames;
 mod link;
+mod pointer;
+mod pointer_values;
 mod shared;
+mod zones;
 
 use crate::code::{Code, Private, Width, i32_const, sequences};
 use crate::layout::Allocator;
@@ -38,9 +43,10 @@ use link::link;
 use std::collections::{BTreeMap, BTreeSet};
 use walrus::ir::*;
 use walrus::{
-    ConstExpr, ConstOp, ElementItems, ExportItem, FunctionId, GlobalId, GlobalKind, LocalFunction, MemoryId,
-    Module, ModuleConfig,
+    ConstExpr, ConstOp, ElementItems, ExportItem, FunctionId, GlobalId, GlobalKind, ImportKind,
+    LocalFunction, MemoryId, Module, ModuleConfig,
 };
+use zones::Zones;
 
 pub(crate) use checks::Checks;
 
@@ -50,6 +56,10 @@ const QUARANTINE: u32 = 256 << 10;
 pub const MAGIC: u32 = 0x5be1_1a6e;
 /// Bytes of a header.
 pub const HEADER_BYTES: u32 = 32;
+/// What marks the bytes between two frames, together with their address.
+pub const MAGIC_OF_ZONES: u32 = 0x57ac_ca9e;
+/// Bytes between two frames.
+pub const ZONE_BYTES: u32 = 16;
 /// Bytes of what is noted in private memory: what went wrong, the address, the length; the function that calls the allocator.
 const RECORD_BYTES: u32 = 16;
 
@@ -132,17 +142,26 @@ fn is_library(name: &str) -> bool {
 pub(crate) struct Shadow {
     memory: MemoryId,
     shadow: MemoryId,
-    family: Family,
+    /// The allocator, if the heap is sanitized.
+    family: Option<Family>,
+    /// The stack pointer, if the stack is.
+    pointer: Option<GlobalId>,
 }
 
 impl Shadow {
     /// Adds the shadow of the first memory.
     pub(crate) fn add(module: &mut Module, options: &Options, names: &[FunctionName]) -> Result<Shadow> {
-        let family = Family::of(module, names)?;
-        let memory = module.memories.iter().next().context("the heap of a module without a memory")?;
+        let what = if options.heap { "heap" } else { "stack" };
+        let family = options.heap.then(|| Family::of(module, names)).transpose()?;
+        let pointer = options.stack.then(|| zones::pointer(module)).transpose()?;
+        let memory = module
+            .memories
+            .iter()
+            .next()
+            .with_context(|| format!("the {what} of a module without a memory"))?;
         ensure!(
             !memory.memory64,
-            "the heap of a module whose memory has 64-bit addresses cannot be sanitized"
+            "the {what} of a module whose memory has 64-bit addresses cannot be sanitized"
         );
         let largest = (options.memory_bytes_max >> 16).min(memory.maximum.unwrap_or(u64::MAX)).min(65536);
         let (id, initial) = (memory.id(), memory.initial);
@@ -152,7 +171,7 @@ impl Shadow {
             maximum += 1;
         }
         let shadow = module.memories.add_local(false, false, initial / 8 + 1, Some(maximum), None);
-        Ok(Shadow { memory: id, shadow, family })
+        Ok(Shadow { memory: id, shadow, family, pointer })
     }
 
     /// Puts the runtime in the place of the allocator, and adds the names of its functions.
@@ -164,7 +183,7 @@ impl Shadow {
         names: &mut Vec<FunctionName>,
     ) -> Result<Checks> {
         let record = allocator.take(RECORD_BYTES.into(), 8)?.start;
-        let inside = self.family.inside(module);
+        let inside = self.family.as_ref().map(|family| family.inside(module)).unwrap_or_default();
         if let Some((name, address)) = shared::outside(module, names, &inside) {
             bail!(
                 "the heap cannot be sanitized: a part of the allocator is in `{name}` too, which uses its data at \
@@ -190,6 +209,8 @@ impl Shadow {
             site: record + 12,
         };
         replaced.everywhere(module, first);
+        let zones = self.pointer.map(|pointer| Zones::new(pointer, self.memory, &linked).add(module, first));
+        let (counted, within) = zones.transpose()?.unzip();
         for _ in first..module.funcs.iter().count() {
             names.push(FunctionName { name: PREFIX.to_string(), is_named: false, is_counted: false });
         }
@@ -201,6 +222,8 @@ impl Shadow {
             runtime: first,
             record,
             stack: stack_pointer(module),
+            within,
+            counted,
             library: passes,
         })
     }
@@ -216,13 +239,18 @@ impl Shadow {
             .replace("RECORD_ADDRESS", &(record + 4).to_string())
             .replace("RECORD_LENGTH", &(record + 8).to_string())
             .replace("offset=SITE", &format!("offset={}", record + 12))
+            .replace("MAGIC_OF_ZONES", &MAGIC_OF_ZONES.to_string())
             .replace("MAGIC", &MAGIC.to_string())
             .replace("QUARANTINE", &QUARANTINE.to_string())
-            .replace("FAMILY", self.family.name);
+            .replace("STACK_HIGH", &zones::high(module, self.pointer, self.memory).to_string())
+            .replace("FAMILY", self.family.as_ref().map_or("c", |family| family.name));
         let wasm = wat::parse_str(text).context("the runtime of the sanitizer")?;
         let runtime = ModuleConfig::new().parse(&wasm).context("the runtime of the sanitizer")?;
         let mut wanted = BTreeSet::from(["report", "range", "grow"]);
-        wanted.extend(self.family.roles.keys());
+        wanted.extend(self.roles().map(|(role, _)| *role));
+        if self.pointer.is_some() {
+            wanted.extend(["enter", "leave", "unwind"]);
+        }
         let memory = |name: &str| {
             Some(match name {
                 "memory" => self.memory,
@@ -230,14 +258,21 @@ impl Shadow {
                 _ => private,
             })
         };
-        let function = |name: &str| Some(*self.family.roles.get(name)?.first()?);
+        let function = |name: &str| Some(*self.family.as_ref()?.roles.get(name)?.first()?);
         link(module, &runtime, &wanted, &memory, &function)
     }
 
     /// What takes the place of each function of the allocator.
     fn replaced(&self, linked: &BTreeMap<String, FunctionId>) -> BTreeMap<FunctionId, FunctionId> {
-        let roles = self.family.roles.iter();
-        roles.flat_map(|(role, functions)| functions.iter().map(|id| (*id, linked[*role]))).collect()
+        let replaced = |(role, functions): (&&str, &Vec<FunctionId>)| {
+            let by = linked[*role];
+            functions.iter().map(move |id| (*id, by)).collect::<Vec<_>>()
+        };
+        self.roles().flat_map(replaced).collect()
+    }
+
+    fn roles(&self) -> impl Iterator<Item = (&&'static str, &Vec<FunctionId>)> {
+        self.family.iter().flat_map(|family| &family.roles)
     }
 }
 
@@ -250,7 +285,14 @@ fn stack_pointer(module: &Module) -> Option<GlobalId> {
             _ => None,
         })
     };
-    named.map(|global| global.id()).or_else(exported)
+    // A module that may be loaded anywhere is given it.
+    let imported = || {
+        module.imports.iter().find_map(|import| match import.kind {
+            ImportKind::Global(id) if import.name == "__stack_pointer" => Some(id),
+            _ => None,
+        })
+    };
+    named.map(|global| global.id()).or_else(exported).or_else(imported)
 }
 
 /// Which functions stand for which.

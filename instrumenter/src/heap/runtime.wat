@@ -30,7 +30,12 @@
   (global $last (mut i32) (i32.const 0))
   (global $held (mut i32) (i32.const 0))
 
-  ;; Says what is wrong: 1 a read, 2 a write, 3 a block that is freed again, 4 what is no block is freed.
+  ;; The zone of the stack that was made last, and where the stack begins; 0 if there is none, or nobody knows.
+  (global $top (mut i32) (i32.const 0))
+  (global $high (mut i32) (i32.const STACK_HIGH))
+
+  ;; Says what is wrong: 1 a read, 2 a write, 3 a block that is freed again, 4 what is no block is freed, 5 a zone of the stack
+  ;; was overwritten: the length is the function then.
   (func $report (export "report") (param $what i32) (param $address i32) (param $length i32)
     (i32.store $p offset=RECORD_WHAT (i32.const 0) (local.get $what))
     (i32.store $p offset=RECORD_ADDRESS (i32.const 0) (local.get $address))
@@ -294,6 +299,62 @@
     (if (call $is_in_use (local.get $block))
       (then (return (call $move (local.get $block) (local.get $size) (local.get $align) (local.get $site)))))
     (call $rust_realloc (local.get $block) (local.get $old) (local.get $align) (local.get $size)))
+
+  ;; The stack.
+  ;;
+  ;;   stack pointer     zone            what the stack pointer was
+  ;;   | the frame       | 16 bytes      | the caller's frame
+  ;;
+  ;; A zone holds magic ^ zone, the function, and the zone before, which lies above. Nothing below the stack pointer is marked.
+
+  ;; Unmarks all zones up to this one, which is this function's; it is known of no others.
+  (func $pop (param $to i32) (param $function i32) (local $zone i32) (local $next i32)
+    (loop $more
+      (local.set $zone (global.get $top))
+      (if (i32.or (i32.eqz (local.get $zone)) (i32.gt_u (local.get $zone) (local.get $to)))
+        (then (return)))
+      (if (i32.ne
+            (i32.load $m (local.get $zone)) (i32.xor (local.get $zone) (i32.const MAGIC_OF_ZONES)))
+        (then
+          (call $report
+            (i32.const 5) (local.get $zone)
+            (select
+              (local.get $function) (i32.const 0) (i32.eq (local.get $zone) (local.get $to))))))
+      (i32.store16 $s (i32.shr_u (local.get $zone) (i32.const 3)) (i32.const 0))
+      (local.set $next (i32.load $m offset=8 (local.get $zone)))
+      (global.set $top
+        (select (local.get $next) (i32.const 0) (i32.gt_u (local.get $next) (local.get $zone))))
+      (br $more)))
+
+  ;; Puts a zone below the caller's frame, if this is the stack that the module begins with.
+  (func (export "enter") (param $pointer i32) (param $function i32) (result i32) (local $zone i32)
+    (local.set $zone (i32.sub (local.get $pointer) (i32.const 16)))
+    (if (i32.eqz (global.get $high))
+      (then
+        (if (call $is_inside (local.get $zone))
+          (then (global.set $high (local.get $pointer))))))
+    (if (i32.and
+          (i32.lt_u (local.get $zone) (global.get $high))
+          (i32.eqz (i32.and (local.get $zone) (i32.const 15))))
+      (then
+        ;; Of a stack that the host gave back.
+        (call $pop (local.get $zone) (i32.const 0))
+        (i32.store $m (local.get $zone) (i32.xor (local.get $zone) (i32.const MAGIC_OF_ZONES)))
+        (i32.store $m offset=4 (local.get $zone) (local.get $function))
+        (i32.store $m offset=8 (local.get $zone) (global.get $top))
+        (i32.store $m offset=12 (local.get $zone) (i32.const 0))
+        (i32.store16 $s (i32.shr_u (local.get $zone) (i32.const 3)) (i32.const 0xffff))
+        (global.set $top (local.get $zone))))
+    (local.get $zone))
+
+  (func (export "leave") (param $zone i32) (param $function i32) (result i32)
+    (call $pop (local.get $zone) (local.get $function))
+    (i32.add (local.get $zone) (i32.const 16)))
+
+  ;; The stack pointer is set to this, past frames that were not left.
+  (func (export "unwind") (param $pointer i32) (result i32)
+    (call $pop (i32.sub (local.get $pointer) (i32.const 1)) (i32.const 0))
+    (local.get $pointer))
 
   ;; What checks and replaced operators call.
 

@@ -183,37 +183,41 @@ fn held_by_each(pages: usize) -> Result<f64> {
     Ok((allocated::held() - before) as f64 / COUNT as f64)
 }
 
-/// Real programs with what the explorer needs, with edges alone, and with their heap sanitized.
+/// Real programs with what the explorer needs, with edges alone, and with their heap and their stack sanitized.
 pub(crate) fn programs(table: &mut Table) -> Result<()> {
     let wasm = build("guests/programs")?;
     let engine = spelunk::machine::engine()?;
     // The budget is not renewed between the calls.
     let limits = Limits { step_budget: STEP_BUDGET_MAX, ..Limits::default() };
     let explored = spelunk::machine::instrument(&wasm, &limits, &Selection::default())?;
-    let heap = Selection { sanitize: vec![Sanitizer::Heap], ..Selection::default() };
-    let sanitized = spelunk::machine::instrument(&wasm, &limits, &heap)?;
+    let sanitized = |sanitizer| {
+        let selection = Selection { sanitize: vec![sanitizer], ..Selection::default() };
+        spelunk::machine::instrument(&wasm, &limits, &selection)
+    };
+    let (heap, stack) = (sanitized(Sanitizer::Heap)?, sanitized(Sanitizer::Stack)?);
     let edges = spelunk_instrumenter::Options { dirty: false, budget: false, ..Default::default() };
     let edges = spelunk_instrumenter::instrument(&wasm, &edges)?;
     let modules = [
         Module::new(&Engine::default(), &wasm).map_err(fault)?,
         Module::new(&engine, &explored.wasm).map_err(fault)?,
         Module::new(&engine, &edges.wasm).map_err(fault)?,
-        Module::new(&engine, &sanitized.wasm).map_err(fault)?,
+        Module::new(&engine, &heap.wasm).map_err(fault)?,
+        Module::new(&engine, &stack.wasm).map_err(fault)?,
     ];
     let names = ["json", "inflate", "sql", "regex", "hash_map", "markdown", "interpreter", "png", "sort"];
     let count = if table.is_short() { 101 } else { 501 };
-    let mut products = [1.0; 3];
+    let mut products = [1.0; 4];
     for name in names {
         let calls: Result<Vec<_>> = modules.iter().map(|module| call(module, name)).collect();
         let mut calls = calls?;
         // Taken in turns, so that all see the same machine.
-        let mut samples = [(); 4].map(|()| Vec::new());
+        let mut samples = [(); 5].map(|()| Vec::new());
         for _ in 0..count {
             for (call, samples) in calls.iter_mut().zip(&mut samples) {
                 samples.push(timed(call));
             }
         }
-        let [plain, explored, edges, sanitized] = samples.map(|mut samples| {
+        let [plain, explored, edges, heap, stack] = samples.map(|mut samples| {
             samples.sort_unstable();
             samples[count / 2].as_nanos() as f64
         });
@@ -221,20 +225,20 @@ pub(crate) fn programs(table: &mut Table) -> Result<()> {
         table.cost(&format!("{name}, instrumented"), &format!("{explored:.0} ns"), &beside, explored / plain);
         table.cost(&format!("{name}, edges alone"), &format!("{edges:.0} ns"), &beside, edges / plain);
         let beside = format!("{explored:.0} ns instrumented");
-        table.cost(
-            &format!("{name}, heap sanitized"),
-            &format!("{sanitized:.0} ns"),
-            &beside,
-            sanitized / explored,
-        );
+        for (what, sanitized) in [("heap", heap), ("stack", stack)] {
+            let label = format!("{name}, {what} sanitized");
+            table.cost(&label, &format!("{sanitized:.0} ns"), &beside, sanitized / explored);
+        }
         products[0] *= explored / plain;
         products[1] *= edges / plain;
-        products[2] *= sanitized / explored;
+        products[2] *= heap / explored;
+        products[3] *= stack / explored;
     }
-    let [explored, edges, sanitized] = products.map(|product| product.powf(1.0 / names.len() as f64));
+    let [explored, edges, heap, stack] = products.map(|product| product.powf(1.0 / names.len() as f64));
     table.cost("instrumented, geometric mean", "", "", explored);
     table.cost("edges alone, geometric mean", "", "", edges);
-    table.cost("heap sanitized, beside instrumented, geometric mean", "", "", sanitized);
+    table.cost("heap sanitized, beside instrumented, geometric mean", "", "", heap);
+    table.cost("stack sanitized, beside instrumented, geometric mean", "", "", stack);
     Ok(())
 }
 
