@@ -17,11 +17,16 @@ const BYTES_MAX: u32 = 64;
 const LETTERS_MAX: u32 = 32;
 /// How a parameter is named that says how long the one before it is.
 const LENGTHS: [&str; 8] = ["len", "length", "size", "count", "sz", "n", "num", "bytes"];
+/// Bytes of the longest number.
+const NUMBER: u32 = 8;
 /// How a function is named that takes its handle away.
 const ENDS: [&str; 12] = [
     "free", "close", "destroy", "delete", "del", "release", "drop", "dispose", "finalize", "fini", "unref",
     "deinit",
 ];
+
+/// How a parameter is named that a number is written to.
+const OUTS: [&str; 7] = ["out", "result", "ret", "res", "err", "error", "status"];
 
 /// What was guessed.
 pub(super) struct Guess {
@@ -198,7 +203,7 @@ impl Library {
         let mut params: Vec<Param> = Vec::new();
         let mut index = 0;
         while let Some((named, ty)) = declared.params.get(index) {
-            let next = declared.params.get(index + 1).filter(|next| is_length(next));
+            let next = declared.params.get(index + 1).filter(is_length);
             let what = match ty {
                 Type::Pointer(to, is_read) => self.pointer(name, declared, (to, *is_read), next.is_some())?,
                 ty => number(ty),
@@ -211,8 +216,11 @@ impl Library {
             let name =
                 if params.iter().any(|param| param.name == name) { format!("arg{index}") } else { name };
             // The length is a part of what it is of.
-            index += if matches!(&what, What::Buffer(buffer) if !buffer.ends_in_zero) { 2 } else { 1 };
+            index += if is_bytes(&what) { 2 } else { 1 };
             params.push(Param { name, what });
+        }
+        if !is_bounded(declared, &params) {
+            return None;
         }
         let returns = match &declared.returns {
             Some(Type::Pointer(to, _)) if matches!(**to, Type::Letter(_)) => Returns::Text,
@@ -236,12 +244,14 @@ impl Library {
             Type::Letter(_) if is_read => buffer(Content::Text(letters(), 0, LETTERS_MAX), true),
             Type::Structure(name) if self.made.contains(name) => {
                 let handles = declared.params.iter().filter(|(_, ty)| structure(ty).is_some()).count();
-                let ends = handles == 1 && words(function).any(|word| ENDS.contains(&word));
+                let ends = words(function).any(|word| ENDS.contains(&word));
                 // What others may need stays.
-                if ends && self.needed.contains(name) {
+                if handles == 1 && ends && self.needed.contains(name) {
                     return None;
                 }
-                What::Handle(name.clone(), ends)
+                // As `realloc` does, and what inserts into a tree.
+                let replaces = !is_read && returned(declared) == Some(name);
+                What::Handle(name.clone(), handles == 1 && (ends || replaces))
             }
             Type::Pointer(inner, _) => match &**inner {
                 Type::Structure(name) if self.made.contains(name) && !is_read => {
@@ -249,11 +259,30 @@ impl Library {
                 }
                 _ => return None,
             },
-            Type::Integer(bytes @ 1..=8, _) if !is_read && !has_length => What::Out(*bytes as u32),
-            Type::Float if !is_read && !has_length => What::Out(8),
+            // Bytes would be a buffer.
+            Type::Integer(2..=8, _) | Type::Float if !is_read && !has_length => What::Out(NUMBER),
             _ => return None,
         })
     }
+}
+
+/// Whether nothing says that more is read or written at an address than what is there: a length that stands elsewhere, or a number that
+/// may count the numbers there.
+fn is_bounded(declared: &Declared, params: &[Param]) -> bool {
+    let integers = declared.params.iter().filter(|param| matches!(param.1, Type::Integer(4 | 8, _)));
+    let with_lengths = params.iter().filter(|param| is_bytes(&param.what)).count();
+    let has_integers = integers.clone().count() > with_lengths;
+    let has_lengths = integers.filter(is_length).count() > with_lengths;
+    params.iter().all(|Param { name, what }| match what {
+        What::Buffer(_) => is_bytes(what) || !has_lengths,
+        What::Out(_) => !has_integers || words(name).any(|word| OUTS.contains(&word)),
+        _ => true,
+    })
+}
+
+/// Whether its length is passed too.
+fn is_bytes(what: &What) -> bool {
+    matches!(what, What::Buffer(buffer) if !buffer.ends_in_zero)
 }
 
 /// The structure that an address is of.

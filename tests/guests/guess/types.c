@@ -20,6 +20,7 @@ EXPORT(text) int text(const char *text) { return (int)strlen(text); }
 EXPORT(bytes) int bytes(const uint8_t *data, size_t data_len) { return data_len == 0 ? 0 : data[data_len - 1]; }
 EXPORT(fill) void fill(void *to, uint32_t size) { memset(to, 1, size); }
 EXPORT(written) int written(int64_t *sum, double *mean) { *sum = 1; *mean = 2; return 0; }
+EXPORT(divided) int divided(int a, int b, int *result) { *result = a ^ b; return b != 0; }
 EXPORT(shop_open) shop *shop_open(void) { return calloc(1, sizeof(shop)); }
 EXPORT(shop_name) const char *shop_name(const shop *shop) { return shop->sold == 0 ? "new" : NULL; }
 EXPORT(shop_close) void shop_close(shop *shop) { free(shop); }
@@ -30,6 +31,10 @@ EXPORT(cart_new) int cart_new(shop *shop, struct cart **out) {
     return 0;
 }
 EXPORT(cart_buy) void cart_buy(struct cart *cart) { cart->shop->sold++; }
+EXPORT(cart_grow) struct cart *cart_grow(struct cart *cart, int by) {
+    struct cart *grown = realloc(cart, sizeof(struct cart) + (unsigned)by % 64);
+    return grown;
+}
 EXPORT(cart_free) void cart_free(struct cart *cart) { free(cart); }
 
 /* These their types do not explain. */
@@ -38,5 +43,9 @@ EXPORT(move) int move(struct point *point) { return point->x; }
 EXPORT(sum) int sum(const int *numbers, size_t count) { return count == 0 ? 0 : numbers[count - 1]; }
 EXPORT(upper) void upper(char *text) { text[0] = 'A'; }
 EXPORT(by_value) int by_value(struct point point) { return point.x + point.y; }
+
+EXPORT(hash) int hash(const char *text, int seed, size_t text_len) { return seed + text[text_len - 1]; }
+EXPORT(digest) void digest(const uint8_t *data, size_t len, uint8_t *out) { memset(out, data[len - 1], 32); }
+EXPORT(scale) void scale(double *matrix, int rows) { while (rows-- > 0) *matrix++ *= 2; }
 
 EXPORT(malloc_) void *unused(size_t size) { return malloc(size); }
