@@ -212,6 +212,19 @@ fn check(code: &str, expected: (u32, u32)) {
 }
 
 #[test]
+fn the_stack_alone_asks_nothing_of_the_allocator() {
+    let wasm = module(
+        r#"(func $"dlmalloc::Dlmalloc::malloc" (result i32) (i32.const 8))
+           (func $"__rustc::__rdl_alloc" (param i32 i32) (result i32) (call $"dlmalloc::Dlmalloc::malloc"))
+           (func (export "rule:f") (local i32)
+             (global.set $__stack_pointer (local.tee 0 (i32.sub (global.get $__stack_pointer) (i32.const 16))))
+             (i32.store (local.get 0) (call $"__rustc::__rdl_alloc" (i32.const 1) (i32.const 1)))
+             (global.set $__stack_pointer (i32.add (local.get 0) (i32.const 16))))"#,
+    );
+    load(&wasm, STACK);
+}
+
+#[test]
 fn a_function_that_gives_the_stack_pointer_back_has_a_zone() {
     check("DOWN (call $g) UP", (1, 0));
     check("DOWN (if (local.get 0) (then (call $g) UP return)) (call $h) UP (i32.const 7)", (1, 0));

@@ -138,6 +138,27 @@ fn is_library(name: &str) -> bool {
     })
 }
 
+/// The functions of the allocator, and those that only they call.
+///
+/// # Errors
+/// A part of it is in another function too.
+fn replaceable(family: &Family, module: &Module, names: &[FunctionName]) -> Result<BTreeSet<FunctionId>> {
+    let inside = family.inside(module);
+    if let Some((name, address)) = shared::outside(module, names, &inside) {
+        bail!(
+            "the heap cannot be sanitized: a part of the allocator is in `{name}` too, which uses its data at \
+             {address:#x}; build the module so that the allocator's functions are not inlined"
+        );
+    }
+    if let Some(name) = shared::caller(module, names, &inside) {
+        bail!(
+            "the heap cannot be sanitized: a part of the allocator is in `{name}` too; build the module so that the \
+             allocator's functions are not inlined"
+        );
+    }
+    Ok(inside)
+}
+
 /// The shadow of a module's memory.
 pub(crate) struct Shadow {
     memory: MemoryId,
@@ -183,19 +204,8 @@ impl Shadow {
         names: &mut Vec<FunctionName>,
     ) -> Result<Checks> {
         let record = allocator.take(RECORD_BYTES.into(), 8)?.start;
-        let inside = self.family.as_ref().map(|family| family.inside(module)).unwrap_or_default();
-        if let Some((name, address)) = shared::outside(module, names, &inside) {
-            bail!(
-                "the heap cannot be sanitized: a part of the allocator is in `{name}` too, which uses its data at \
-                 {address:#x}; build the module so that the allocator's functions are not inlined"
-            );
-        }
-        if let Some(name) = shared::caller(module, names, &inside) {
-            bail!(
-                "the heap cannot be sanitized: a part of the allocator is in `{name}` too; build the module so that the \
-                 allocator's functions are not inlined"
-            );
-        }
+        let inside = self.family.as_ref().map(|family| replaceable(family, module, names)).transpose()?;
+        let inside = inside.unwrap_or_default();
         let first = names.len();
         let linked = self.link(module, private, record)?;
         let passes: Vec<bool> = names.iter().map(|name| name.is_named && is_library(&name.name)).collect();

@@ -183,6 +183,12 @@ impl Import {
             header.spelunk
         );
         let wasm = disk::read(&exported.join(MODULE)).with_context(cannot)?;
+        // Named by its target, a campaign is where one of that target is looked for.
+        let place = Place::of(folder, Path::new(".spelunk"));
+        let folder = match folder.is_file() {
+            true => place.make().map(|()| place.folder())?,
+            false => folder,
+        };
         let campaign = Campaign::begin(folder, &header.target, &wasm, header.settings)?;
         let machine = campaign.machine(budget)?;
         let options = campaign.settings().options(machine.program())?;
