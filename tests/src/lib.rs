@@ -52,6 +52,22 @@ pub fn explore(machine: &mut Machine, options: Options, runs_max: u64) -> (Optio
     (explorer.findings().next().cloned(), explorer.progress())
 }
 
+/// What so many runs find.
+///
+/// # Panics
+/// They find something else without snapshots.
+pub fn found_either_way(program: &Arc<Program>, runs: u64) -> Vec<Found> {
+    let [with, without] = [true, false].map(|uses_snapshots| {
+        let mut machine = machine(program);
+        machine.set_uses_snapshots(uses_snapshots).expect("it can do without");
+        let mut explorer = Explorer::new(&mut machine, seeded(1));
+        explorer.explore(|progress| progress.runs < runs);
+        explorer.findings().cloned().collect::<Vec<_>>()
+    });
+    assert_eq!(without, with);
+    with
+}
+
 /// The default options with this seed.
 pub fn seeded(seed: u64) -> Options {
     Options { seed, ..Options::default() }

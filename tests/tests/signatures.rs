@@ -422,6 +422,7 @@ fn without_a_file_debug_information_says_how_exports_are_called() {
     ];
     assert_eq!(cases.map(|(name, _)| shown(name)), cases.map(|(_, expected)| expected.to_string()));
     assert_eq!(signatures.exports.len(), cases.len());
+    assert!(signatures.pools.values().all(|pool| pool.max == Some(16)), "{:?}", signatures.pools);
     // A cart needs its shop.
     assert_eq!(
         signatures.except,
@@ -440,6 +441,18 @@ fn without_room_for_arguments_what_needs_it_is_not_called() {
         ["numbers", "shop_open", "shop_name", "cart_buy", "cart_grow", "cart_free", "malloc_"]
     );
     check_clean(&wasm, 2_000);
+}
+
+#[test]
+fn an_allocator_of_another_type_is_none() {
+    let Some(module) = tools::compiled("guess/room.c", &["-O1", "-g"]) else { return };
+    let (wasm, said) = undescribed(&module);
+    assert_eq!(
+        said,
+        "Guessed how 1 export is called, from debug information; that does not say how to call `keep`; a file of signatures would \
+         say it better\n"
+    );
+    check_clean(&wasm, 100);
 }
 
 /// The store's bug is in what a file says is an invariant. Called by its types, nothing fails.

@@ -10,7 +10,7 @@ use spelunk::search::Explorer;
 use spelunk::target::Target;
 use spelunk::trace::Action;
 use spelunk_instrumenter::{Options, instrument};
-use spelunk_tests::{check_replays, machine, on_guest_stack, seeded, tools, wasm};
+use spelunk_tests::{check_replays, found_either_way, machine, on_guest_stack, seeded, tools, wasm};
 
 fn with(sanitize: &[Sanitizer]) -> Selection {
     Selection { sanitize: sanitize.to_vec(), ..Selection::default() }
@@ -109,16 +109,8 @@ fn snapshots_change_no_finding() {
     let Some(wasm) = tools::compiled("stack/errors.c", &["-O1"]) else { return };
     on_guest_stack(|| {
         let program = load(&wasm, STACK);
-        let found = |uses_snapshots| {
-            let mut machine = machine(&program);
-            machine.set_uses_snapshots(uses_snapshots).unwrap();
-            let mut explorer = Explorer::new(&mut machine, seeded(1));
-            explorer.explore(|progress| progress.runs < 500);
-            explorer.findings().cloned().collect::<Vec<_>>()
-        };
-        let findings = found(true);
+        let findings = found_either_way(&program, 500);
         assert_eq!(findings.len(), ERRORS.len());
-        assert_eq!(found(false), findings);
         for found in &findings {
             check_replays(&program, &found.trace, &found.failure);
         }

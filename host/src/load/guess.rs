@@ -17,6 +17,8 @@ const BYTES_MAX: u32 = 64;
 const LETTERS_MAX: u32 = 32;
 /// How a parameter is named that says how long the one before it is.
 const LENGTHS: [&str; 8] = ["len", "length", "size", "count", "sz", "n", "num", "bytes"];
+/// Handles in a pool.
+const HANDLES_MAX: u32 = 16;
 /// Bytes of the longest number.
 const NUMBER: u32 = 8;
 /// How a function is named that takes its handle away.
@@ -43,11 +45,15 @@ struct Function<'f> {
 }
 
 impl Function<'_> {
-    /// Whether each parameter is passed as one value.
+    /// Whether each parameter is passed as one value, and so is the result.
     fn is_plain(&self) -> bool {
         let (declared, passed) = (&self.declared.params, self.ty.params());
+        let returns = self.declared.returns.as_slice();
+        let results = self.ty.results();
         declared.len() == passed.len()
             && declared.iter().zip(passed).all(|((_, ty), passed)| is_passed(ty, *passed))
+            && returns.len() == results.len()
+            && returns.iter().zip(results).all(|(ty, result)| is_passed(ty, *result))
     }
 
     fn takes_address(&self) -> bool {
@@ -82,7 +88,7 @@ pub(super) fn guessed(wasm: &[u8]) -> Option<Guess> {
     }
     guess.signatures.except = guess.left_out.clone();
     // An address may be as high as a negative number.
-    let pool = |name: &String| (name.clone(), Pool { max: None, null: Null::Zero });
+    let pool = |name: &String| (name.clone(), Pool { max: Some(HANDLES_MAX), null: Null::Zero });
     guess.signatures.pools = library.made.iter().map(pool).collect();
     Some(guess)
 }
@@ -95,15 +101,31 @@ struct Exports {
     has_room: bool,
 }
 
-/// None where the module was made for Spelunk, or is one function.
-fn exports(wasm: &[u8]) -> Result<Option<Exports>> {
-    let (mut types, mut functions, mut exported) = (Vec::new(), Vec::new(), Vec::new());
-    for payload in Parser::new(0).parse_all(wasm) {
-        match payload? {
+/// The types of functions, as they are numbered, and the names of those that are exported.
+#[derive(Default)]
+struct Listed {
+    types: Vec<Option<FuncType>>,
+    functions: Vec<u32>,
+    exported: Vec<(String, u32)>,
+    /// It imports choices, or exports what has a meaning to Spelunk.
+    is_harness: bool,
+}
+
+impl Listed {
+    fn of(wasm: &[u8]) -> Result<Listed> {
+        let mut listed = Listed::default();
+        for payload in Parser::new(0).parse_all(wasm) {
+            listed.add(payload?)?;
+        }
+        Ok(listed)
+    }
+
+    fn add(&mut self, payload: Payload<'_>) -> Result<()> {
+        match payload {
             Payload::TypeSection(section) => {
                 for group in section {
                     for ty in group?.into_types() {
-                        types.push(match ty.composite_type.inner {
+                        self.types.push(match ty.composite_type.inner {
                             CompositeInnerType::Func(ty) => Some(ty),
                             _ => None,
                         });
@@ -113,43 +135,53 @@ fn exports(wasm: &[u8]) -> Result<Option<Exports>> {
             Payload::ImportSection(section) => {
                 for import in section.into_imports() {
                     let import = import?;
-                    if import.module == "spelunk" {
-                        return Ok(None);
-                    }
+                    self.is_harness |= import.module == "spelunk";
                     if let TypeRef::Func(ty) | TypeRef::FuncExact(ty) = import.ty {
-                        functions.push(ty);
+                        self.functions.push(ty);
                     }
                 }
             }
             Payload::FunctionSection(section) => {
                 for ty in section {
-                    functions.push(ty?);
+                    self.functions.push(ty?);
                 }
             }
             Payload::ExportSection(section) => {
                 for export in section {
                     let export = export?;
                     if export.kind == ExternalKind::Func {
-                        exported.push((export.name.to_string(), export.index));
+                        self.is_harness |= is_spelled(export.name);
+                        self.exported.push((export.name.to_string(), export.index));
                     }
                 }
             }
             _ => {}
         }
+        Ok(())
     }
-    if exported.iter().any(|(name, _)| is_spelled(name)) {
+}
+
+/// None where the module was made for Spelunk.
+fn exports(wasm: &[u8]) -> Result<Option<Exports>> {
+    let Listed { types, functions, exported, is_harness } = Listed::of(wasm)?;
+    if is_harness {
         return Ok(None);
     }
-    let names: BTreeSet<&str> = exported.iter().map(|(name, _)| name.as_str()).collect();
-    let has_room = has_room(wasm, &names);
     let mut all = Vec::new();
     for (name, index) in exported {
-        let is_own = name.starts_with("_") || is_allocator(&name);
         let ty = *functions.get(index as usize).context("an export of no function")?;
-        if let Some(Some(ty)) = types.get(ty as usize).filter(|_| !is_own) {
+        if let Some(Some(ty)) = types.get(ty as usize) {
             all.push((name, index, ty.clone()));
         }
     }
+    let has_room = has_room(wasm, |name, params, results| {
+        let are_i32 =
+            |types: &[ValType], many| types.len() == many && types.iter().all(|ty| *ty == ValType::I32);
+        all.iter().any(|(known, _, ty)| {
+            known == name && are_i32(ty.params(), params) && are_i32(ty.results(), results)
+        })
+    });
+    all.retain(|(name, ..)| !name.starts_with('_') && !is_allocator(name));
     Ok(Some(Exports { functions: all, has_room }))
 }
 

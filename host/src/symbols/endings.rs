@@ -155,6 +155,15 @@ mod tests {
     use super::*;
     use wasmparser::{Parser, Payload};
 
+    fn bodies(wasm: &[u8]) -> Vec<FunctionBody<'_>> {
+        let payloads = Parser::new(0).parse_all(wasm).map(Result::unwrap);
+        let bodies = payloads.filter_map(|payload| match payload {
+            Payload::CodeSectionEntry(body) => Some(body),
+            _ => None,
+        });
+        bodies.collect()
+    }
+
     /// Whether the last function of a module never returns; the first is an import that does not, the second one that
     /// does.
     #[track_caller]
@@ -163,13 +172,7 @@ mod tests {
             r#"(module (import "spelunk" "reject" (func $die)) (import "x" "y" (func $go)) (tag $e) {functions})"#
         );
         let wasm = wat::parse_str(&text).unwrap();
-        let payloads = Parser::new(0).parse_all(&wasm).map(Result::unwrap);
-        let bodies: Vec<_> = payloads
-            .filter_map(|payload| match payload {
-                Payload::CodeSectionEntry(body) => Some(body),
-                _ => None,
-            })
-            .collect();
+        let bodies = bodies(&wasm);
         let last = 1 + bodies.len() as u32;
         let endings = Endings::of(&[true, false], &bodies, &[last, last]);
         assert_eq!(endings.is_end(last, false), expected, "{functions}");
@@ -247,13 +250,7 @@ mod tests {
     #[test]
     fn one_caller_is_no_reason() {
         let wasm = wat::parse_str("(module (func unreachable) (func call 0) (func call 0 call 1))").unwrap();
-        let payloads = Parser::new(0).parse_all(&wasm).map(Result::unwrap);
-        let bodies: Vec<_> = payloads
-            .filter_map(|payload| match payload {
-                Payload::CodeSectionEntry(body) => Some(body),
-                _ => None,
-            })
-            .collect();
+        let bodies = bodies(&wasm);
         let check = |mentioned: &[u32], expected: [bool; 3]| {
             let endings = Endings::of(&[], &bodies, mentioned);
             assert_eq!([0, 1, 2].map(|function| endings.is_end(function, false)), expected);

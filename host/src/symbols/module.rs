@@ -28,17 +28,27 @@ pub(super) struct Module {
 impl Module {
     /// As far as the module can be read.
     pub(super) fn read(wasm: &[u8]) -> Module {
+        let (mut module, read) = Module::outlined(wasm);
+        module.endings = Endings::of(&read.never_returning, &read.functions, &read.mentioned);
+        module
+    }
+
+    /// Without what its functions do.
+    pub(super) fn outline(wasm: &[u8]) -> Module {
+        Module::outlined(wasm).0
+    }
+
+    fn outlined(wasm: &[u8]) -> (Module, Read<'_>) {
         let (mut module, mut read) = (Module::default(), Read::default());
         for payload in Parser::new(0).parse_all(wasm).map_while(Result::ok) {
             module.add(payload, &mut read);
         }
-        for (index, name) in read.exported {
+        for (index, name) in std::mem::take(&mut read.exported) {
             if let Some(known) = module.names.get_mut(index as usize) {
                 known.get_or_insert(name);
             }
         }
-        module.endings = Endings::of(&read.never_returning, &read.functions, &read.mentioned);
-        module
+        (module, read)
     }
 
     fn add<'a>(&mut self, payload: Payload<'a>, read: &mut Read<'a>) {

@@ -56,7 +56,10 @@ pub(crate) enum Type {
 /// The declarations of these functions, by their indices, as far as they can be read. Where units contradict each other, the first is
 /// told.
 pub(crate) fn declared(wasm: &[u8], functions: &BTreeSet<u32>) -> BTreeMap<u32, Declared> {
-    let module = Module::read(wasm);
+    let module = Module::outline(wasm);
+    if module.debug.is_empty() {
+        return BTreeMap::new();
+    }
     let of_body = |index: &u32| Some((module.addresses(*index)?, *index));
     let mut bodies: Vec<(Range<u64>, u32)> = functions.iter().filter_map(of_body).collect();
     bodies.sort_unstable_by_key(|(addresses, _)| addresses.start);

@@ -1,7 +1,5 @@
 //! Where arguments are put: on the guest's heap or stack, by its own functions, or in a region that the host adds.
 
-use std::collections::BTreeSet;
-
 use anyhow::{Context, Result, bail, ensure};
 use wasmtime::{Func, FuncType, Instance, Store, Val};
 
@@ -46,10 +44,13 @@ const STACKS: [[&str; 3]; 2] = [
     ["_emscripten_stack_alloc", "emscripten_stack_get_current", "_emscripten_stack_restore"],
 ];
 
-/// Whether arguments can be put somewhere, by the names of a module's exports.
-pub(crate) fn has_room(wasm: &[u8], exports: &BTreeSet<&str>) -> bool {
-    HEAPS.iter().any(|(allocate, _)| exports.contains(allocate))
-        || STACKS.iter().any(|stack| stack.iter().all(|name| exports.contains(name)))
+/// Whether arguments can be put somewhere, as [`Placement::found`] does. `is` says whether there is an export of this name that takes and
+/// returns so many i32.
+pub(crate) fn has_room(wasm: &[u8], is: impl Fn(&str, usize, usize) -> bool) -> bool {
+    HEAPS.iter().any(|(allocate, _)| is(allocate, 1, 1) || is(allocate, 2, 1))
+        || STACKS
+            .iter()
+            .any(|[allocate, save, restore]| is(allocate, 1, 1) && is(save, 0, 1) && is(restore, 1, 0))
         || !sizes_memory(wasm)
 }
 
