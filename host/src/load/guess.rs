@@ -1,4 +1,4 @@
-//! How the exports of a module are called that nobody wrote down: as their types in DWARF say.
+//! How the exports of a module are called that nobody wrote down: as their types say, in DWARF or in names.
 //!
 //! A number that is drawn for an address is an access out of bounds, and no error of the module. So where an exported function
 //! takes an address, all of them are called by their types, and what no type explains is not called.
@@ -64,7 +64,7 @@ impl Function<'_> {
 /// How the exports of a module are called, where it says nothing of that, and takes addresses.
 pub(super) fn guessed(wasm: &[u8]) -> Option<Guess> {
     let Exports { functions, has_room } = exports(wasm).ok()??;
-    let declared = declared(wasm, &functions.iter().map(|(_, index, _)| *index).collect());
+    let declared = declared(wasm, &functions.iter().map(|(_, index, ty)| (*index, ty)).collect());
     let function = |(name, index, ty)| Some(Function { name, declared: declared.get(index)?, ty });
     let functions = functions.iter().map(|(name, index, ty)| (name.as_str(), index, ty));
     let known: Vec<Function<'_>> = functions.filter_map(function).collect();

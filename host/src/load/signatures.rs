@@ -53,9 +53,9 @@ fn guess(wasm: &[u8]) -> Option<(Vec<u8>, String)> {
     let Guess { signatures, left_out } = guessed(wasm)?;
     let with = signatures.put_into(wasm).ok()?;
     let mut text = match signatures.rules.len() {
-        0 => "nothing from debug information".to_string(),
-        1 => "how 1 export is called, from debug information".to_string(),
-        many => format!("how {many} exports are called, from debug information"),
+        0 => "nothing from debug information and names".to_string(),
+        1 => "how 1 export is called, from debug information and names".to_string(),
+        many => format!("how {many} exports are called, from debug information and names"),
     };
     if !left_out.is_empty() {
         text += &format!("; that does not say how to call {}", Named(&left_out));

@@ -4,6 +4,7 @@
 //! says what its functions are called. Modules are hostile. So everything that is read is bounded, in time too, and where
 //! nothing useful is found the name of the function and an offset are left.
 
+mod by_name;
 mod cpp;
 mod culprit;
 mod dwarf;

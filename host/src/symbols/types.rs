@@ -1,11 +1,13 @@
-//! What exported functions take and return, by the DWARF of a module.
+//! What exported functions take and return, by the DWARF of a module and its names.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use gimli::{AttributeValue, DebuggingInformationEntry, UnitOffset, UnitRef, constants};
+use wasmparser::FuncType;
 
+use super::by_name::by_name;
 use super::dwarf::{Sections, each_unit, text};
 use super::meter::{Meter, Metered};
 use super::module::Module;
@@ -53,19 +55,20 @@ pub(crate) enum Type {
     Unknown,
 }
 
-/// The declarations of these functions, by their indices, as far as they can be read. Where units contradict each other, the first is
-/// told.
-pub(crate) fn declared(wasm: &[u8], functions: &BTreeSet<u32>) -> BTreeMap<u32, Declared> {
+/// The declarations of these functions, by their indices, as far as they can be read: in debug information, where units that contradict
+/// each other are told by the first, and else in names.
+pub(crate) fn declared(wasm: &[u8], functions: &BTreeMap<u32, &FuncType>) -> BTreeMap<u32, Declared> {
+    let mut found = by_name(wasm, functions);
     let module = Module::outline(wasm);
-    if module.debug.is_empty() {
-        return BTreeMap::new();
+    if !module.debug.is_empty() {
+        let of_body = |index: &u32| Some((module.addresses(*index)?, *index));
+        let mut bodies: Vec<(Range<u64>, u32)> = functions.keys().filter_map(of_body).collect();
+        bodies.sort_unstable_by_key(|(addresses, _)| addresses.start);
+        let sections = Sections { wasm, places: &module.debug };
+        // It reads nothing but what others wrote, and what it panics at is theirs too.
+        found.extend(catch_unwind(AssertUnwindSafe(|| read(sections, &bodies))).unwrap_or_default());
     }
-    let of_body = |index: &u32| Some((module.addresses(*index)?, *index));
-    let mut bodies: Vec<(Range<u64>, u32)> = functions.iter().filter_map(of_body).collect();
-    bodies.sort_unstable_by_key(|(addresses, _)| addresses.start);
-    let sections = Sections { wasm, places: &module.debug };
-    // It reads nothing but what others wrote, and what it panics at is theirs too.
-    catch_unwind(AssertUnwindSafe(|| read(sections, &bodies))).unwrap_or_default()
+    found
 }
 
 fn read(sections: Sections<'_>, bodies: &[(Range<u64>, u32)]) -> BTreeMap<u32, Declared> {

@@ -1,6 +1,8 @@
 //! Debug information that means harm: it is read in bounded time and memory, without a panic.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+
+use wasmparser::FuncType;
 
 use super::*;
 use crate::symbols::declared;
@@ -71,7 +73,7 @@ fn a_pointer_to_itself() {
     let mut wasm = wat::parse_str("(module (func nop nop nop nop nop nop nop))").unwrap();
     add_section(&mut wasm, ".debug_abbrev", ABBREVIATIONS);
     add_section(&mut wasm, ".debug_info", &info);
-    let found = declared(&wasm, &BTreeSet::from([0]));
+    let found = declared(&wasm, &BTreeMap::from([(0, &FuncType::new([], []))]));
     let [(None, ty)] = &found[&0].params[..] else { panic!("{found:?}") };
     assert_eq!(format!("{ty:?}").matches("Pointer").count(), 16);
 }
@@ -142,7 +144,7 @@ fn the_last_of_two_sections_of_a_name_is_not_looked_at() {
 
 /// Looks up each address of the first function, with nothing to catch a panic.
 fn look_up(wasm: &[u8]) -> usize {
-    declared(wasm, &BTreeSet::from([0]));
+    declared(wasm, &BTreeMap::from([(0, &FuncType::new([], []))]));
     let module = Module::read(wasm);
     let Some(body) = module.body(0) else { return 0 };
     let sections = Sections { wasm, places: &module.debug };
