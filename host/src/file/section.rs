@@ -51,16 +51,22 @@ pub(super) fn without<'w>(wasm: &'w [u8], name: &str) -> Cow<'w, [u8]> {
 /// Where the sections of this name are, and what they hold.
 fn sections(wasm: &[u8], name: &str) -> Vec<(Range<usize>, Range<usize>)> {
     let mut found = Vec::new();
-    let mut end = 8;
+    // Where the section ends that was read last, and in how many modules of a component the reader is.
+    let (mut end, mut within) = (8, 0);
     // What is wrong with the module otherwise is said by who reads all of it.
     for payload in Parser::new(0).parse_all(wasm).map_while(Result::ok) {
-        if let Payload::CustomSection(section) = &payload
-            && section.name() == name
-        {
-            found.push((end..section.range().end, section.data_offset()..section.range().end));
+        match &payload {
+            Payload::CustomSection(section) if within == 0 && section.name() == name => {
+                found.push((end..section.range().end, section.data_offset()..section.range().end));
+            }
+            Payload::End(_) if within > 0 => within -= 1,
+            _ => {}
         }
-        if let Some((_, range)) = payload.as_section() {
+        if let Some((_, range)) = payload.as_section().filter(|_| within == 0) {
             end = range.end;
+        }
+        if matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) {
+            within += 1;
         }
     }
     found

@@ -7,7 +7,7 @@ use spelunk_instrumenter as instrumenter;
 
 use super::{Build, parsed};
 use crate::file::{Parts, nearest};
-use crate::machine::{has_meaning, is_rule};
+use crate::machine::{has_meaning, is_component, is_rule};
 
 /// The target, linked with the harness in this file.
 ///
@@ -24,6 +24,7 @@ pub(super) fn linked(target: &Path, wasm: Vec<u8>, harness: &Path, build: &Build
     let bytes = build.read(harness).with_context(|| format!("cannot read the harness `{shown}`"))?;
     let bytes = parsed(harness, bytes, build)?;
     for (what, wasm) in [("target", &wasm), ("harness", &bytes)] {
+        ensure!(!is_component(wasm), "--link is for modules, and the {what} is a component");
         ensure!(!Parts::are_in(wasm)?, "the {what} was linked with a harness already; give the original");
     }
     let needs_rules = build.signatures.is_none();

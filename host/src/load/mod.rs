@@ -21,7 +21,7 @@ use crate::disk;
 pub use folders::Folder;
 
 /// The targets that folders are built for: the first, unless the package or the user names another.
-const RUST_TARGETS: [&str; 2] = ["wasm32-unknown-unknown", "wasm32-wasip1"];
+const RUST_TARGETS: [&str; 3] = ["wasm32-unknown-unknown", "wasm32-wasip1", "wasm32-wasip2"];
 
 /// How a folder is built; by default with no features, and as long as it takes.
 #[derive(Default)]
@@ -153,7 +153,7 @@ impl Build<'_> {
         ensure!(
             RUST_TARGETS.contains(&target),
             "`{shown}` is to be built for `{target}`; there are {}",
-            RUST_TARGETS.join(" and ")
+            RUST_TARGETS.join(", ")
         );
         install_target(target, status)?;
         status("Building", &format!("{} ({shown}) for {target}{}", package.name, self.how()));

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use super::Build;
 use super::guess::{Guess, guessed};
 use super::rename::{imports_and_exports, renamed};
 use crate::disk;
 use crate::file::{Described, Signatures, nearest};
+use crate::machine::is_component;
 use crate::text::line;
 
 /// What the name of such a file ends in, in the place of `wasm`.
@@ -30,6 +31,14 @@ pub(super) fn described(
     build: &Build<'_>,
     status: &mut dyn FnMut(&str, &str),
 ) -> Result<Vec<u8>> {
+    if is_component(&wasm) {
+        ensure!(
+            build.signatures.is_none(),
+            "--signatures says how a module is called; `{}` is a component, which says it itself",
+            target.display()
+        );
+        return Ok(wasm);
+    }
     let beside = if target.is_dir() { target.join(OF_FOLDER) } else { target.with_extension(EXTENSION) };
     let file: PathBuf = match build.signatures {
         Some(named) => named.to_path_buf(),

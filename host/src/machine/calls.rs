@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, anyhow, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
+use super::component::ComponentCall;
 use super::emscripten::names;
 use super::emscripten::{Main, Stack};
 use super::exports::Exports;
@@ -38,6 +39,8 @@ pub(super) enum Call {
     Stack(Stack),
     /// As its signature says.
     Signed(Box<Signed>),
+    /// As the types of a component say.
+    Component(ComponentCall),
     /// Takes the addresses of the number and the list of the arguments of a program; there are none.
     Initialize {
         func: TypedFunc<(u32, u32), i32>,
@@ -131,7 +134,11 @@ impl Calls {
         for name in &exports.fault_exports {
             faults.push(instance.get_typed_func(&mut *store, name).map_err(engine_error)?);
         }
+        let linked = store.data().guest.linked.clone();
         let mut call = |name: &String| match (exports.plans.calls.get(name), &exports.main) {
+            _ if let (Some(component), Some(linked)) = (&exports.component, &linked) => {
+                ComponentCall::of(component, name, (instance, linked), store).map(Call::Component)
+            }
             (Some(plan), _) => {
                 let func = func_of(&instance, store, name)?;
                 let signed = Signed::new(plan, &exports.plans, (func, placer), store);
@@ -167,6 +174,7 @@ impl Call {
     pub(super) fn is_enabled(&self, pools: &Pools) -> bool {
         match self {
             Call::Signed(signed) => signed.is_enabled(pools),
+            Call::Component(call) => call.is_enabled(pools),
             _ => true,
         }
     }
@@ -221,6 +229,7 @@ impl Call {
             Call::Stack(stack) => stack.call(store).map(|()| None),
             Call::Checked(func) => func.call(store, ()).map(Some),
             Call::Signed(signed) => signed.call(store),
+            Call::Component(call) => call.call(store),
             Call::General { func, args, results } => {
                 for arg in args.iter_mut() {
                     draw_argument(arg, store)?;

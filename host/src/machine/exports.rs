@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use wasmtime::{ExternType, FuncType, Module};
 
+use super::component::Component;
 use super::emscripten::names;
 use super::imports::MODULE;
 use super::link::drawn_kind;
@@ -45,6 +46,8 @@ pub(crate) struct Exports {
     pub(crate) main: Option<String>,
     /// How exports are called that have a signature.
     pub(crate) plans: Arc<Plans>,
+    /// The component that the guest is, where it is one.
+    pub(crate) component: Option<Arc<Component>>,
 }
 
 /// What is said of the exports beside their names.
@@ -216,6 +219,11 @@ impl Exports {
         let is_done = self.setup.iter().any(constructs) || start.is_some_and(constructs);
         let before = before.into_iter().flatten().filter(|name| !is_done || *name != names::CONSTRUCT);
         self.setup.splice(0..0, before.cloned());
+    }
+
+    /// Pools of handles that are a part of the state.
+    pub(crate) fn pools(&self) -> usize {
+        self.component.as_ref().map_or(self.plans.pools.len(), |component| component.pools())
     }
 
     /// Whether a run starts with a setup step: where something is to be called, or held of the state that runs start from.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use spelunk_instrumenter::TABLE_ELEMENTS_MAX;
 use wasmtime::{Memory, ResourceLimiter, Table, Trap};
 
+use super::component::{Handles, Linked};
 use super::keyed::Hasher;
 use super::signed::Pools;
 use super::system::System;
@@ -42,6 +43,12 @@ pub(crate) struct Guest {
     pub(crate) has_run: bool,
     /// Handles that exports returned and others take.
     pub(crate) pools: Pools,
+    /// Handles of a component's instances and of the host.
+    pub(crate) handles: Handles,
+    /// What of a component's linked module the host calls and reads, once that is known.
+    pub(crate) linked: Option<Arc<Linked>>,
+    /// The exports of all memories, and where the dirty marks of each begin.
+    pub(crate) memory_exports: Arc<[(String, u32)]>,
     /// The export of memory 0.
     pub(crate) memory_export: Option<String>,
     /// How deep calls may nest.

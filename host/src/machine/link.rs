@@ -1,11 +1,14 @@
 //! Gives a module what it imports: from Spelunk, from WASI, what its toolchain expects, or stubs.
 
+use std::sync::Arc;
+
 use anyhow::{Result, anyhow, bail};
 use wasmtime::{
     Caller, Error, Extern, ExternType, Func, FuncType, ImportType, Instance, Linker, Module, Store, Val,
     ValType,
 };
 
+use super::component::{self, Interface};
 use super::emscripten::linking::{Dynamic, define_tables, global, is_table, tag};
 use super::emscripten::names::known_as;
 use super::host::Host;
@@ -22,9 +25,12 @@ pub(crate) fn link(
     linker: &mut Linker<Host>,
     store: &mut Store<Host>,
     module: &Module,
-    stubs: StubImports,
+    (stubs, interface): (StubImports, Option<&Arc<Interface>>),
     dynamic: Option<&Dynamic>,
 ) -> Result<()> {
+    if let Some(interface) = interface {
+        return component::define(linker, store, module, interface, stubs);
+    }
     define(linker).and_then(|()| preview1::define(linker)).map_err(|e| anyhow::anyhow!("{e:#}"))?;
     let mut unknown = Vec::new();
     for import in module.imports() {

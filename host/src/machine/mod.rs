@@ -8,11 +8,13 @@
 mod addresses;
 mod cache;
 mod calls;
+mod component;
 mod data;
 mod emscripten;
 mod exports;
 mod failure;
 mod faults;
+mod fresh;
 mod functions;
 mod heap;
 mod host;
@@ -43,7 +45,7 @@ mod watchdog;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, bail};
-use wasmtime::{Linker, Store};
+use wasmtime::Store;
 
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
@@ -52,18 +54,18 @@ use crate::property::{Counts, Properties};
 use crate::target::Scores;
 use crate::target::{Rule, Target};
 use crate::trace::Action;
-use calls::{Calls, Room};
-use emscripten::linking::enter_functions;
+use calls::Calls;
 use failure::Phase;
-use host::{Guest, Host, Limiter};
+use fresh::Fresh;
+use host::Host;
 use pages::Hashing;
-use signed::{Placer, Pools};
 use state::State;
 use tally::Tally;
 use watchdog::Watched;
 
 pub use crate::file::{Edges, Limits, Sanitizer, Selection, StubImports};
 pub use cache::Cache;
+pub(crate) use component::is_component;
 pub(crate) use emscripten::names::is_allocator;
 pub use host::Told;
 pub use memory::ignore_file_size_signal;
@@ -210,6 +212,7 @@ impl Machine {
         hasher.update(&[u8::from(host.guest.has_run)]);
         let mut pools = Vec::new();
         host.guest.pools.push_to(&mut pools);
+        host.guest.handles.push_to(&mut pools);
         hasher.update(&pools);
         self.state.load(&mut self.store, &before);
         match called {
@@ -257,78 +260,6 @@ impl Machine {
     fn on_guest_stack<T>(&mut self, f: impl FnOnce(&mut Machine) -> T) -> T {
         let needed = STACK_BYTES + STACK_MARGIN;
         stacker::maybe_grow(needed, needed + STACK_MARGIN, || f(self))
-    }
-}
-
-fn new_store(program: &Program) -> Store<Host> {
-    let layout = &program.instrumented.layout;
-    let guest = Guest {
-        faults: vec![false; program.exports.faults.len()],
-        fault_names: program.exports.faults.clone(),
-        pools: Pools::empty(program.exports.plans.pools.len()),
-        memory_export: layout.memories.first().map(|memory| memory.export.clone()),
-        depth_max: program.limits.depth_max,
-        shadow_export: layout.sanitizer.as_ref().map(|sanitizer| sanitizer.shadow.clone()),
-        ..Guest::default()
-    };
-    let limits = Limiter {
-        memory_bytes_max: program.memory_bytes_max(),
-        shadow_bytes_max: program.shadow_bytes_max(),
-        ..Limiter::default()
-    };
-    let host = Host {
-        budget: program.budget.clone(),
-        guest,
-        limits,
-        environment: program.world.environment.clone(),
-        system: program.world.system.clone(),
-        input_bytes_max: program.limits.input_bytes_max,
-        ..Host::default()
-    };
-    let mut store = Store::new(&program.engine, host);
-    store.limiter(|host| host);
-    store
-}
-
-/// A guest that was just instantiated.
-struct Fresh {
-    store: Store<Host>,
-    state: State,
-    calls: Calls,
-}
-
-impl Fresh {
-    fn new(program: &Program, watched: &Watched) -> Result<Fresh> {
-        let mut store = new_store(program);
-        let mut linker = Linker::new(&program.engine);
-        let (module, dynamic) = (&program.module, program.dynamic.as_ref());
-        link::link(&mut linker, &mut store, module, program.limits.stub_imports, dynamic)?;
-        let needed = STACK_BYTES + STACK_MARGIN;
-        watched.set_place(program.place_of_start());
-        watched.turn();
-        let instance = stacker::maybe_grow(needed, needed + STACK_MARGIN, || {
-            link::define_spaces(&mut linker, &mut store, module, dynamic)?;
-            linker.instantiate(&mut store, module)
-        });
-        watched.turn();
-        let instance = instance.map_err(|error| failure::of_start(program, &error))?;
-        enter_functions(instance, &mut store, module, dynamic).map_err(program::engine_error)?;
-        let takes_input = program.exports.takes_input;
-        let room = takes_input.then(|| Room::of(instance, &mut store, program.limits.input_bytes_max));
-        let room = room.transpose()?;
-        let placement = program.exports.plans.placement.as_ref();
-        let placer = placement.map(|placement| Placer::of(placement, instance, &mut store)).transpose()?;
-        let state = State::of(
-            &program.instrumented.layout,
-            &program.entered,
-            (&program.memories, &program.data),
-            instance,
-            &mut store,
-        )?;
-        watched.set_place(state.place_of_budget());
-        let rooms = (room.as_ref(), placer.as_ref());
-        let calls = Calls::of(&program.exports, instance, &mut store, rooms)?;
-        Ok(Fresh { store, state, calls })
     }
 }
 
@@ -386,7 +317,7 @@ impl Target for Machine {
         if !self.store.data().guest.has_run {
             rules.extend(0..self.calls.rules.len() as u16);
         }
-        if !self.program.exports.plans.pools.is_empty() {
+        if self.program.exports.pools() > 0 {
             let pools = &self.store.data().guest.pools;
             rules.retain(|rule| self.calls.rules[usize::from(*rule)].is_enabled(pools));
         }

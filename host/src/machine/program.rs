@@ -1,17 +1,19 @@
 //! A module, read, instrumented and compiled.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow, ensure};
-use spelunk_instrumenter::{EdgeMap, Instrumented, Obstacle, Options};
+use anyhow::{Context, Result, anyhow, ensure};
+use spelunk_instrumenter::{EdgeMap, Instrumented, Obstacle, Options, Origins};
 use wasmtime::{Collector, Config, Engine, ExternType, Linker, Module, Store};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::cache::{Cache, Key};
+use super::component::{self, Interface};
 use super::data::Data;
 use super::emscripten::linking::{self, Dynamic};
 use super::emscripten::names;
@@ -80,15 +82,41 @@ impl World {
 }
 
 /// What a module says of its source, which one that was linked leaves to its parts.
-fn symbols(wasm: &[u8], parts: Option<Parts>) -> Symbols {
-    match parts {
-        Some(Parts { origins, target, harness }) => Symbols::of_parts(wasm, origins, [target, harness]),
-        None => Symbols::of(wasm),
+fn symbols(wasm: &[u8], parts: Option<Parts>, component: Option<FromComponent>) -> Symbols {
+    match (parts, component) {
+        (Some(Parts { origins, target, harness }), _) => {
+            Symbols::of_parts(wasm, origins, vec![target, harness], "harness")
+        }
+        (None, Some(FromComponent { origins, modules, .. })) => {
+            Symbols::of_parts(wasm, origins, modules, "another module's")
+        }
+        (None, None) => Symbols::of(wasm),
     }
 }
 
-/// The slots of the functions that each mark stands for, so many together.
+/// What a core module was linked of.
+struct FromComponent {
+    interface: Arc<Interface>,
+    origins: Origins,
+    modules: Vec<Vec<u8>>,
+}
+
+/// The core module that a component becomes, within the budget; a module as it is.
+fn linked<'w>(bytes: Cow<'w, [u8]>, budget: &Budget) -> Result<(Cow<'w, [u8]>, Option<FromComponent>)> {
+    if !component::is_component(&bytes) {
+        return Ok((bytes, None));
+    }
+    let bytes = bytes.into_owned();
+    let component::LinkedComponent { wasm, interface, origins, modules } =
+        budget.compiling(move || component::link(&bytes))?.context("the component cannot be linked")?;
+    Ok((wasm.into(), Some(FromComponent { interface: Arc::new(interface), origins, modules })))
+}
+
+/// The slots of the functions that each mark stands for, so many together; none where there are no marks.
 fn marked_slots(map: &EdgeMap, together: u32) -> Vec<Range<u32>> {
+    if together == 0 {
+        return Vec::new();
+    }
     let functions: Vec<usize> =
         map.edges.chunk_by(|one, other| one.function == other.function).map(<[_]>::len).collect();
     let mut slot = 0;
@@ -142,51 +170,59 @@ impl Program {
         let (image, rest) = Image::take_from(wasm)?;
         let (signatures, rest) = Signatures::take_from(&rest)?;
         let (parts, code) = Parts::take_from(&rest)?;
+        let (code, component) = linked(code, budget)?;
         // With other files, or called in another way, it is the same code.
         let (wasm, of_code) = (&*code, xxh3_128(&code));
         let memories = Arc::new(Memories::new(budget.clone()));
         let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
-        let (instrumented, module) = compiled(wasm, of_code, (limits, selection), &engine, cache, budget)?;
+        let interface = component.as_ref().map(|component| &component.interface);
+        let (instrumented, module) =
+            compiled((wasm, interface), of_code, (limits, selection), &engine, cache, budget)?;
         let environment = &conditions.environment;
-        let called = Called {
-            entry: environment.entry.as_deref(),
-            signatures: signatures.as_ref(),
-            has_memory: !instrumented.layout.memories.is_empty(),
-            sizes_memory: signatures.is_some() && sizes_memory(wasm),
+        let entry = environment.entry.as_deref();
+        let exports = match interface {
+            Some(interface) => Exports::of_component(interface, entry)?,
+            None => {
+                let called = Called {
+                    entry,
+                    signatures: signatures.as_ref(),
+                    has_memory: !instrumented.layout.memories.is_empty(),
+                    sizes_memory: signatures.is_some() && sizes_memory(wasm),
+                };
+                Exports::of(&module, limits.input_bytes_max, &called)?
+            }
         };
-        let exports = Exports::of(&module, limits.input_bytes_max, &called)?;
         ensure!(
             exports.is_command || !environment.draws_file() && environment.args_drawn_max == 0,
             "`@@` and --draw-args are for programs that are called by _start, once in a run; this module is none"
         );
         ensure!(environment.args_drawn_max <= ARGS_MAX, "--draw-args is at most {ARGS_MAX}");
         let world = World::of(&module, &conditions.environment, &image, exports.is_command)?;
-        let properties = Properties::parse(&custom_section(wasm, "spelunk:properties"));
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
-        let stack = ShadowStack::of(wasm);
-        let entered = match instrumented.layout.entered_functions {
-            0 => Vec::new(),
-            together => marked_slots(&instrumented.edges, together),
-        };
         Ok(Program {
             budget: budget.clone(),
-            entered,
+            entered: marked_slots(&instrumented.edges, instrumented.layout.entered_functions),
             engine,
             module,
             memories,
             instrumented,
             exports,
-            properties,
-            stack,
+            properties: Properties::parse(&custom_section(wasm, "spelunk:properties")),
+            stack: ShadowStack::of(wasm),
             data: Data::of(wasm),
             dynamic: Dynamic::of(wasm),
             independent,
-            symbols: symbols(wasm, parts),
+            symbols: symbols(wasm, parts, component),
             limits,
             conditions,
             world,
             hash,
         })
+    }
+
+    /// The interface of the component that the guest is, where it is one.
+    pub(super) fn interface(&self) -> Option<&Arc<Interface>> {
+        self.exports.component.as_ref().map(|component| &component.interface)
     }
 
     /// What ends whatever machines of this program do.
@@ -322,7 +358,7 @@ impl Names for Program {
 
 /// The code of a module with this hash: out of the cache, where it is there.
 fn compiled(
-    wasm: &[u8],
+    (wasm, interface): (&[u8], Option<&Arc<Interface>>),
     hash: u128,
     (limits, selection): (Limits, Selection),
     engine: &Engine,
@@ -333,8 +369,9 @@ fn compiled(
     if let Some(loaded) = kept.and_then(|(cache, key)| cache.load(key, engine)) {
         return Ok(loaded);
     }
-    let (bytes, engine) = (wasm.to_vec(), engine.clone());
-    let compiled = budget.compiling(move || compile(&bytes, &limits, &selection, &engine))??;
+    let (bytes, engine, interface) = (wasm.to_vec(), engine.clone(), interface.cloned());
+    let compile = move || compile((&bytes, interface.as_ref()), &limits, &selection, &engine);
+    let compiled = budget.compiling(compile)??;
     if let Some((cache, key)) = kept {
         cache.save(key, &compiled.0, &compiled.1);
     }
@@ -372,7 +409,7 @@ pub fn engine() -> Result<Engine> {
 
 /// Refuses imports that nobody provides, of a module that may take long to compile: of one that has its types and imports
 /// alone.
-fn refuse_imports(wasm: &[u8], engine: &Engine, stub_imports: StubImports) -> Result<()> {
+fn refuse_imports(wasm: &[u8], engine: &Engine, stubs: (StubImports, Option<&Arc<Interface>>)) -> Result<()> {
     let mut head = b"\0asm\x01\0\0\0".to_vec();
     for payload in wasmparser::Parser::new(0).parse_all(wasm).filter_map(Result::ok) {
         use wasmparser::Payload::{ImportSection, TypeSection};
@@ -391,17 +428,17 @@ fn refuse_imports(wasm: &[u8], engine: &Engine, stub_imports: StubImports) -> Re
     // What is wrong with the module itself is said by who reads all of it.
     let Ok(module) = Module::from_binary(engine, &head) else { return Ok(()) };
     let mut store = Store::new(engine, Host::default());
-    link(&mut Linker::new(engine), &mut store, &module, stub_imports, Dynamic::of(wasm).as_ref())
+    link(&mut Linker::new(engine), &mut store, &module, stubs, Dynamic::of(wasm).as_ref())
 }
 
 /// Instruments and compiles a module whose imports there are. The instrumented bytes are not needed once they are compiled.
 fn compile(
-    wasm: &[u8],
+    (wasm, interface): (&[u8], Option<&Arc<Interface>>),
     limits: &Limits,
     selection: &Selection,
     engine: &Engine,
 ) -> Result<(Instrumented, Module)> {
-    refuse_imports(wasm, engine, limits.stub_imports)?;
+    refuse_imports(wasm, engine, (limits.stub_imports, interface))?;
     let mut instrumented = instrument(wasm, limits, selection)?;
     instrumented.layout.obstacles.extend(collected_heap(wasm));
     instrumented.layout.obstacles.extend(linking::obstacle(wasm, &instrumented.layout));

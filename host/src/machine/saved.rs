@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::component::Handles;
 use super::keyed;
 use super::pages::{Hashing, Held, PageTable};
 use super::signed::Pools;
@@ -27,6 +28,8 @@ pub(super) struct Saved {
     pub(super) system: Option<System>,
     /// Handles, of a guest with signatures that name pools.
     pub(super) pools: Pools,
+    /// Handles of a component's instances and of the host.
+    pub(super) handles: Handles,
     /// What it holds beside the pages and the tables, which are counted by themselves.
     pub(super) held: Held,
 }
@@ -36,7 +39,7 @@ impl Saved {
     pub(super) fn counted(mut self) -> Saved {
         let lists =
             size_of_val(&*self.globals) + size_of_val(&*self.tables) + self.dropped.len() + self.faults.len();
-        let lists = lists + self.pools.bytes();
+        let lists = lists + self.pools.bytes() + self.handles.bytes();
         self.held = Held::new(SAVED_BYTES + lists);
         if let Some(system) = &self.system {
             system.count();
@@ -55,6 +58,7 @@ impl Saved {
             has_run: false,
             system: None,
             pools: Pools::default(),
+            handles: Handles::default(),
             held: Held::new(0),
         }
     }
@@ -111,6 +115,7 @@ impl Snapshot {
             parts.extend(system.hash(Hashing::Portable).to_le_bytes());
         }
         saved.pools.push_to(&mut parts);
+        saved.handles.push_to(&mut parts);
         let flags = (&*saved.dropped, &*saved.faults, saved.has_run);
         digest(&mut parts, &saved.globals, &saved.tables, flags, Hashing::Portable)
     }

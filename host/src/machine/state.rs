@@ -250,6 +250,7 @@ impl State {
             self.parts.extend(system.hash(hashing).to_le_bytes());
         }
         guest.pools.push_to(&mut self.parts);
+        guest.handles.push_to(&mut self.parts);
         digest(&mut self.parts, &self.values, &self.resident.tables, flags, hashing)
     }
 
@@ -369,6 +370,7 @@ impl State {
             has_run: store.data().guest.has_run,
             system: store.data().system.clone(),
             pools: store.data().guest.pools.clone(),
+            handles: store.data().guest.handles.clone(),
             held: Held::new(0),
         };
         Snapshot(Arc::new(saved.counted()))
@@ -427,6 +429,7 @@ impl State {
         host.guest.faults.copy_from_slice(&saved.faults);
         host.guest.has_run = saved.has_run;
         host.guest.pools.clone_from(&saved.pools);
+        host.guest.handles.clone_from(&saved.handles);
         if let (Some(system), Some(to)) = (&mut host.system, &saved.system)
             && !system.is(to)
         {

@@ -58,8 +58,9 @@ pub struct Symbols {
 #[derive(Debug)]
 struct Parts {
     origins: Origins,
-    /// The target and the harness.
-    modules: [Symbols; 2],
+    modules: Vec<Symbols>,
+    /// What functions without names are told by, of all parts but the first.
+    prefix: &'static str,
 }
 
 #[derive(Debug, Default)]
@@ -130,12 +131,16 @@ impl Symbols {
         Symbols { wasm: wasm.into(), module: OnceLock::new(), known: Mutex::default(), parts: None }
     }
 
-    /// What a module says that was linked of two: a target and a harness.
-    pub fn of_parts(wasm: impl Into<Arc<[u8]>>, origins: Origins, parts: [Vec<u8>; 2]) -> Symbols {
-        Symbols {
-            parts: Some(Box::new(Parts { origins, modules: parts.map(Symbols::of) })),
-            ..Symbols::of(wasm)
-        }
+    /// What a module says that was linked of several, such as a target and a harness. Functions without names are told by a prefix, of
+    /// all parts but the first.
+    pub fn of_parts(
+        wasm: impl Into<Arc<[u8]>>,
+        origins: Origins,
+        parts: Vec<Vec<u8>>,
+        prefix: &'static str,
+    ) -> Symbols {
+        let modules = parts.into_iter().map(Symbols::of).collect();
+        Symbols { parts: Some(Box::new(Parts { origins, modules, prefix })), ..Symbols::of(wasm) }
     }
 
     /// What was being executed where a frame of WebAssembly stood, the innermost first: the calls that were inlined there,
@@ -168,13 +173,13 @@ impl Symbols {
         let of_code = (offset as usize).checked_sub(module.code)?;
         let (part, function, offset) = parts.origins.locate(function, of_code as u32)?;
         let frames = parts.modules.get(part)?.frames(function, offset);
-        // Both parts number their functions.
+        // All parts number their functions.
         let unnamed = format!("func[{function}]");
         if part == 0 || frames.iter().all(|frame| frame.function != unnamed) {
             return Some(frames);
         }
         let renamed = frames.iter().cloned().map(|frame| match frame.function == unnamed {
-            true => Frame { function: format!("harness {unnamed}"), ..frame },
+            true => Frame { function: format!("{} {unnamed}", parts.prefix), ..frame },
             false => frame,
         });
         Some(renamed.collect())

@@ -2,7 +2,7 @@
 
 use wasmtime::{Store, Val, ValType};
 
-use super::super::host::{Host, Stop, TOLD_BYTES_MAX, TOLD_MAX};
+use super::super::host::{Host, Step, Stop, TOLD_BYTES_MAX, TOLD_MAX};
 use super::super::imports::{ask, drew_bytes, span_begin};
 use super::super::link::{drawn, drawn_kind};
 use super::plan::{Plan, Slot};
@@ -19,7 +19,7 @@ pub(super) enum Drawn {
 }
 
 /// The length that the labels of these spans have, which no text in memory has.
-const LABEL: u32 = u32::MAX;
+pub(in super::super) const LABEL: u32 = u32::MAX;
 
 /// The parameter that a span is of, where it is one of these.
 pub(crate) fn label_of((param, len): (u32, u32)) -> Option<usize> {
@@ -194,23 +194,12 @@ fn bytes(content: &Content, store: &mut Store<Host>) -> wasmtime::Result<Vec<u8>
 /// span, so that to delete the span deletes the letter.
 fn text(store: &mut Store<Host>, alphabet: &[String], (min, max): (u32, u32)) -> wasmtime::Result<Vec<u8>> {
     let mut text = Vec::new();
-    let go_on = probability_of_more(min, max);
     for count in 0..=max {
         if min == max && count == max {
             break;
         }
         span_begin(&mut store.data_mut().step, (u32::MAX, LABEL))?;
-        let more = min == max
-            || boolean(
-                store,
-                if count < min {
-                    1.0
-                } else if count == max {
-                    0.0
-                } else {
-                    go_on
-                },
-            )?;
+        let more = more(&mut store.data_mut().step, count, (min, max))?;
         if more {
             text.extend_from_slice(alphabet[index(store, alphabet.len())?].as_bytes());
         }
@@ -220,6 +209,19 @@ fn text(store: &mut Store<Host>, alphabet: &[String], (min, max): (u32, u32)) ->
         }
     }
     Ok(text)
+}
+
+/// Whether there is one more, after so many of at least `min` and at most `max`: a boolean, but where there are always as many.
+pub(in super::super) fn more(step: &mut Step, count: u32, (min, max): (u32, u32)) -> wasmtime::Result<bool> {
+    if min == max && max > 0 {
+        return Ok(count < max);
+    }
+    let probability = match count {
+        count if count < min => 1.0,
+        count if count >= max => 0.0,
+        _ => probability_of_more(min, max),
+    };
+    Ok(*ask(step, Kind::Boolean { probability })? == Value::Boolean(true))
 }
 
 /// As the SDK has it: the mean length is twice the least and at least 5 more than it, but no more than the middle.

@@ -16,6 +16,7 @@ use crate::file::What;
 use crate::outcome::{Failure, FailureKind};
 use draw::Drawn;
 pub(crate) use draw::label_of;
+pub(super) use draw::{LABEL, more};
 use place::Frame;
 pub(super) use place::Placer;
 pub(crate) use place::has_room;

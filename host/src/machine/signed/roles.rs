@@ -5,7 +5,6 @@ use anyhow::{Result, bail};
 use super::super::exports::Exports;
 use crate::file::Signatures;
 use crate::target::Rule;
-use crate::trace::Action;
 
 impl Exports {
     /// Whether signatures say what this export means, so that its name does not.
@@ -40,10 +39,8 @@ impl Exports {
         Ok(())
     }
 
-    /// The name of a parameter of the rule that a step calls.
-    pub(in super::super) fn param_of(&self, action: Action, index: usize) -> Option<String> {
-        let Action::Rule(rule) = action else { return None };
-        let plan = self.plans.calls.get(&self.rule_exports[usize::from(rule)])?;
-        Some(plan.slots.get(index)?.param.name.clone())
+    /// The name of a parameter of an export.
+    pub(in super::super) fn signed_param(&self, export: &str, index: usize) -> Option<String> {
+        Some(self.plans.calls.get(export)?.slots.get(index)?.param.name.clone())
     }
 }

@@ -3,6 +3,8 @@
 //! A record names the leaves of each memory by the hash of what they hold, a leaf so names its pages. What two
 //! snapshots have in common is thus stored once. Nothing that is read is trusted.
 
+mod bytes;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -12,16 +14,18 @@ use wasmtime::{ExternType, HeapType, RefType};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Fresh;
+use super::component::{Handles, Interface};
 use super::pages::{Held, LEAF, Leaf, NAMES, PAGE, Page, PageTable};
 use super::program::Program;
 use super::saved::{GlobalValue, Reference, Saved, SavedTable, Snapshot};
-use super::signed::{HANDLES_MAX, Pools};
+use super::signed::Pools;
 use super::system::{Part, System};
+use bytes::Bytes;
 
 /// The forms of the records that this version writes and reads: of a guest without a virtual system, of one with it; and both
-/// again of guests with pools of handles.
+/// again of guests with pools of handles; and these of components.
 const VERSION: u32 = 1;
-const VERSION_MAX: u32 = 4;
+const VERSION_MAX: u32 = 8;
 /// Bytes of a WebAssembly page.
 const WASM_PAGE: u64 = 65536;
 /// The most that a machine reserves for a memory.
@@ -63,20 +67,12 @@ impl Snapshot {
         let mut out = Vec::new();
         let number = |out: &mut Vec<u8>, number: usize| out.extend((number as u64).to_le_bytes());
         let has_pools = saved.pools.iter().next().is_some();
-        out.extend(version(saved.system.is_some(), has_pools).to_le_bytes());
+        let handles = saved.handles.record();
+        let is_component = saved.handles != Handles::default();
+        out.extend(version(saved.system.is_some(), has_pools, is_component).to_le_bytes());
         out.extend((PAGE as u32).to_le_bytes());
         out.extend((LEAF as u32).to_le_bytes());
-        if let Some(system) = &saved.system {
-            let (len, parts) = system.parts();
-            out.extend(len.to_le_bytes());
-            number(&mut out, parts.len());
-            for part in parts {
-                write_leaf(&part.leaf, blobs)?;
-                out.extend(part.ino.to_le_bytes());
-                out.extend(part.index.to_le_bytes());
-                out.extend(part.leaf.name().to_le_bytes());
-            }
-        }
+        saved.system.iter().try_for_each(|system| write_system(system, &mut out, blobs))?;
         number(&mut out, saved.memories.len());
         for memory in &saved.memories {
             number(&mut out, memory.size);
@@ -113,6 +109,10 @@ impl Snapshot {
             number(&mut out, handles.len());
             handles.iter().for_each(|handle| out.extend(handle.to_le_bytes()));
         }
+        if is_component {
+            number(&mut out, handles.len());
+            out.extend(handles);
+        }
         Ok(out)
     }
 }
@@ -130,7 +130,8 @@ pub(crate) fn leaves_of(record: &[u8]) -> Result<Vec<u128>> {
     let mut rest = Bytes(record);
     let mut leaves = Vec::new();
     let version = rest.version()?;
-    if [false, true].iter().any(|has_pools| version == self::version(true, *has_pools)) {
+    let has_system = (version - VERSION) % 2 == 1;
+    if has_system {
         rest.number()?;
         for _ in 0..rest.number()? {
             rest.u32()?;
@@ -146,6 +147,19 @@ pub(crate) fn leaves_of(record: &[u8]) -> Result<Vec<u128>> {
         }
     }
     Ok(leaves)
+}
+
+fn write_system(system: &System, out: &mut Vec<u8>, blobs: &mut impl Blobs) -> Result<()> {
+    let (len, parts) = system.parts();
+    out.extend(len.to_le_bytes());
+    out.extend((parts.len() as u64).to_le_bytes());
+    for part in parts {
+        write_leaf(&part.leaf, blobs)?;
+        out.extend(part.ino.to_le_bytes());
+        out.extend(part.index.to_le_bytes());
+        out.extend(part.leaf.name().to_le_bytes());
+    }
+    Ok(())
 }
 
 /// The hashes of the parts that a leaf refers to, of its pages.
@@ -178,6 +192,7 @@ struct Shape {
     /// The virtual system that a run begins with.
     system: Option<System>,
     pools: usize,
+    interface: Option<Arc<Interface>>,
 }
 
 enum GlobalShape {
@@ -242,7 +257,8 @@ impl Shape {
             faults: program.exports.faults.len(),
             is_function: program.exports.is_function,
             system: program.world.system.clone(),
-            pools: program.exports.plans.pools.len(),
+            pools: program.exports.pools(),
+            interface: program.interface().cloned(),
         })
     }
 }
@@ -298,7 +314,7 @@ impl<'b, B: Blobs> Reader<'b, B> {
         let mut rest = Bytes(bytes);
         let start = self.shape.system.clone();
         ensure!(
-            rest.version()? == version(start.is_some(), self.shape.pools > 0),
+            rest.version()? == version(start.is_some(), self.shape.pools > 0, self.shape.interface.is_some()),
             "the program has a virtual system, or pools of handles, or the snapshot, and not both"
         );
         let system = start.map(|start| self.system(&mut rest, &start).context("its virtual system"));
@@ -332,9 +348,14 @@ impl<'b, B: Blobs> Reader<'b, B> {
         ensure!(!has_run || self.shape.is_function, "it says that the guest is one function, and it is not");
         let pools: Result<Vec<Vec<i64>>> = (0..self.shape.pools).map(|_| rest.pool()).collect();
         let pools = Pools::of(pools?);
+        let handles = match &self.shape.interface {
+            Some(interface) => rest.handles(interface, &pools).context("its handles")?,
+            None => Handles::default(),
+        };
         ensure!(rest.0.is_empty(), "{} bytes follow the record", rest.0.len());
         let held = Held::new(0);
-        let saved = Saved { memories, globals, tables, dropped, faults, has_run, system, pools, held };
+        let saved =
+            Saved { memories, globals, tables, dropped, faults, has_run, system, pools, handles, held };
         Ok(Snapshot(Arc::new(saved.counted())))
     }
 
@@ -423,75 +444,6 @@ impl<'b, B: Blobs> Reader<'b, B> {
 }
 
 /// The version of a record of such a guest.
-fn version(has_system: bool, has_pools: bool) -> u32 {
-    VERSION + u32::from(has_system) + 2 * u32::from(has_pools)
-}
-
-/// What is left of a record.
-struct Bytes<'r>(&'r [u8]);
-
-impl Bytes<'_> {
-    fn take<const LEN: usize>(&mut self) -> Result<[u8; LEN]> {
-        let (taken, rest) = self.0.split_first_chunk().context("the record ends too early")?;
-        self.0 = rest;
-        Ok(*taken)
-    }
-
-    fn u32(&mut self) -> Result<u32> {
-        Ok(u32::from_le_bytes(self.take()?))
-    }
-
-    fn number(&mut self) -> Result<u64> {
-        Ok(u64::from_le_bytes(self.take()?))
-    }
-
-    fn bool(&mut self) -> Result<bool> {
-        let [byte] = self.take()?;
-        ensure!(byte <= 1, "{byte} stands where 0 or 1 must");
-        Ok(byte == 1)
-    }
-
-    fn pool(&mut self) -> Result<Vec<i64>> {
-        let count = self.number()?;
-        ensure!(count <= HANDLES_MAX as u64, "a pool has {count} handles, and {HANDLES_MAX} are the most");
-        let mut handles = Vec::new();
-        for _ in 0..count {
-            let handle = i64::from_le_bytes(self.take()?);
-            ensure!(!handles.contains(&handle), "a pool has the handle {handle} twice");
-            handles.push(handle);
-        }
-        Ok(handles)
-    }
-
-    fn version(&mut self) -> Result<u32> {
-        let version = self.u32()?;
-        ensure!(
-            (VERSION..=VERSION_MAX).contains(&version),
-            "the snapshot has version {version}; this Spelunk reads up to {VERSION_MAX}"
-        );
-        let (page, leaf) = (self.u32()?, self.u32()?);
-        ensure!(
-            (page, leaf) == (PAGE as u32, LEAF as u32),
-            "the snapshot is in {leaf} pages of {page} bytes a part; this Spelunk reads {LEAF} of {PAGE}"
-        );
-        Ok(version)
-    }
-
-    fn count(&mut self, what: &str, expected: usize) -> Result<()> {
-        let count = self.number()?;
-        ensure!(count == expected as u64, "the snapshot has {count} {what}, and the program {expected}");
-        Ok(())
-    }
-
-    fn global(&mut self, shape: &GlobalShape) -> Result<GlobalValue> {
-        Ok(match shape {
-            GlobalShape::Bytes(ValueKind::I32) => GlobalValue::I32(i32::from_le_bytes(self.take()?)),
-            GlobalShape::Bytes(ValueKind::I64) => GlobalValue::I64(i64::from_le_bytes(self.take()?)),
-            GlobalShape::Bytes(ValueKind::F32) => GlobalValue::F32(self.u32()?),
-            GlobalShape::Bytes(ValueKind::F64) => GlobalValue::F64(self.number()?),
-            GlobalShape::Bytes(ValueKind::V128) => GlobalValue::V128(u128::from_le_bytes(self.take()?)),
-            GlobalShape::Bytes(ValueKind::Function) => bail!("a global of references has no bytes"),
-            GlobalShape::Function(allowed) => GlobalValue::Func(allowed.check(self.u32()?)?),
-        })
-    }
+fn version(has_system: bool, has_pools: bool, is_component: bool) -> u32 {
+    VERSION + u32::from(has_system) + 2 * u32::from(has_pools) + 4 * u32::from(is_component)
 }

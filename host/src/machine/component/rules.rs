@@ -1,0 +1,291 @@
+//! What the functions of a component mean: rules, and what their names say of a harness.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use anyhow::{Result, bail, ensure};
+use wasmtime::Store;
+
+use super::super::exports::Exports;
+use super::super::host::Host;
+use super::super::imports::span_begin;
+use super::super::signed::{LABEL, Pools};
+use super::abi::refused;
+use super::handles::{HOST, Handles};
+use super::instance::Linked;
+use super::interface::{Function, Interface};
+use super::lifted::Role;
+use super::{draw, provided};
+use crate::target::Rule;
+use crate::trace::Action;
+
+/// A component, and how its functions are called.
+#[derive(Debug)]
+pub(crate) struct Component {
+    pub(crate) interface: Arc<Interface>,
+    /// By what [`Exports`] names them.
+    pub(super) called: BTreeMap<String, Called>,
+}
+
+/// What is called.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Called {
+    /// A function, by its index.
+    Function(usize, Role),
+    /// Drops a resource of this type.
+    Drop(u32),
+}
+
+/// What the functions of this interface are called for is a program from its start to its end.
+const RUN: &str = "wasi:cli/run";
+
+impl Component {
+    /// Resources of each type are in a pool.
+    pub(in super::super) fn pools(&self) -> usize {
+        self.interface.resources.len()
+    }
+
+    /// No handles of any instance.
+    pub(in super::super) fn handles(&self) -> Handles {
+        Handles::of(self.interface.instances)
+    }
+
+    /// The name of a parameter.
+    pub(in super::super) fn param_of(&self, called: &str, index: usize) -> Option<String> {
+        match self.called.get(called)? {
+            Called::Function(function, _) => {
+                Some(self.interface.functions[*function].params.get(index)?.0.clone())
+            }
+            Called::Drop(_) => Some("self".to_string()),
+        }
+    }
+}
+
+impl Exports {
+    /// Sorts the functions of a component. Where there is an `entry`, it is the only rule.
+    ///
+    /// # Errors
+    /// Nothing to call; functions whose names say what their types do not allow.
+    pub(in super::super) fn of_component(interface: &Arc<Interface>, entry: Option<&str>) -> Result<Exports> {
+        let mut exports = Exports::default();
+        let (mut called, mut guards) = (BTreeMap::new(), Vec::new());
+        let names = names(interface);
+        for (index, (function, name)) in interface.functions.iter().zip(&names).enumerate() {
+            let role = sort(&mut exports, &mut guards, (function, name), entry)?;
+            called.insert(name.clone(), Called::Function(index, role));
+        }
+        if !exports.is_command && entry.is_none() {
+            for (name, resource) in drops(interface, &names) {
+                exports.add_rule_of_component(&name);
+                called.insert(name, Called::Drop(resource));
+            }
+        }
+        exports.guard(guards)?;
+        if exports.rules.is_empty() {
+            match entry {
+                Some(entry) => bail!(
+                    "the component exports no function `{entry}`, which --entry names; it has {}",
+                    names.join(", ")
+                ),
+                None => bail!("the component exports no function"),
+            }
+        }
+        exports.component = Some(Arc::new(Component { interface: interface.clone(), called }));
+        Ok(exports)
+    }
+
+    fn add_rule_of_component(&mut self, name: &str) {
+        // What is drawn for it, it says itself.
+        self.rules.push(Rule { name: name.to_string(), params: Vec::new() });
+        self.rule_exports.push(name.to_string());
+    }
+
+    fn guard(&mut self, guards: Vec<(String, String)>) -> Result<()> {
+        for (of, name) in guards {
+            let is_it = |rule: &Rule| {
+                let whole = kebab(&rule.name);
+                let own = rule.name.split_once('#').map(|(_, own)| kebab(own));
+                whole == of || own.as_deref() == Some(&of)
+            };
+            let found: Vec<usize> = self
+                .rules
+                .iter()
+                .enumerate()
+                .filter(|(_, rule)| is_it(rule))
+                .map(|(index, _)| index)
+                .collect();
+            ensure!(
+                !found.is_empty(),
+                "`{name}` is the precondition of a rule `{of}`, which the component does not export"
+            );
+            self.preconditions.extend(found.into_iter().map(|rule| (rule as u16, name.clone())));
+        }
+        Ok(())
+    }
+
+    /// The name of a parameter of the rule that a step calls.
+    pub(in super::super) fn param_of(&self, action: Action, index: usize) -> Option<String> {
+        let Action::Rule(rule) = action else { return None };
+        let export = &self.rule_exports[usize::from(rule)];
+        match &self.component {
+            Some(component) => component.param_of(export, index),
+            None => self.signed_param(export, index),
+        }
+    }
+}
+
+/// Adds a function to what it is by its name.
+fn sort(
+    exports: &mut Exports,
+    guards: &mut Vec<(String, String)>,
+    (function, name): (&Function, &String),
+    entry: Option<&str>,
+) -> Result<Role> {
+    let must = |is: bool, what: &str| -> Result<()> {
+        ensure!(is, "`{name}` has another type than its name says; it must be {what}");
+        Ok(())
+    };
+    let is_nullary = function.params.is_empty();
+    if let Some(of) = function.name.strip_prefix("precondition-") {
+        must(is_nullary && function.result.is_some(), "`func() -> bool`")?;
+        guards.push((of.to_string(), name.clone()));
+        return Ok(Role::Condition);
+    }
+    if let Some(of) = function.name.strip_prefix("invariant-") {
+        must(is_nullary, "`func() -> bool`, `func() -> result<_, string>` or `func()`")?;
+        exports.invariants.push((of.to_string(), name.clone()));
+        return Ok(Role::Condition);
+    }
+    if let Some(of) = function.name.strip_prefix("fault-") {
+        must(function.params.len() == 1 && function.result.is_none(), "`func(on: bool)`")?;
+        exports.faults.push(of.to_string());
+        exports.fault_exports.push(function.export.clone());
+        return Ok(Role::Rule);
+    }
+    match &*function.name {
+        "setup" | "teardown" => {
+            must(is_nullary, "`func()`")?;
+            let list = if function.name == "setup" { &mut exports.setup } else { &mut exports.teardown };
+            list.push(name.clone());
+        }
+        "run" if function.interface.starts_with(RUN) && entry.is_none_or(|entry| entry == name) => {
+            ensure!(
+                exports.rules.is_empty() || entry.is_some(),
+                "the component is a program, and exports functions too; choose one with --entry"
+            );
+            (exports.is_function, exports.is_command) = (true, true);
+            exports.add_rule_of_component(name);
+            return Ok(Role::Command);
+        }
+        _ if entry.is_none_or(|entry| entry == name) => {
+            exports.is_function |= entry.is_some();
+            exports.add_rule_of_component(name);
+        }
+        _ => {}
+    }
+    Ok(Role::Rule)
+}
+
+fn kebab(name: &str) -> String {
+    name.replace(|letter: char| !letter.is_alphanumeric(), "-")
+}
+
+/// The names of the functions: `interface#function`, `interface#resource.method`.
+fn names(interface: &Interface) -> Vec<String> {
+    let within: BTreeSet<&str> = interface.functions.iter().map(|function| &*function.interface).collect();
+    let is_alone = |short: &str| within.iter().filter(|other| own_name(other) == short).count() == 1;
+    let name = |function: &Function, own: &str| {
+        let short = own_name(&function.interface);
+        match &*function.interface {
+            "" => own.to_string(),
+            _ if is_alone(short) => format!("{short}#{own}"),
+            whole => format!("{whole}#{own}"),
+        }
+    };
+    let short: Vec<String> =
+        interface.functions.iter().map(|function| name(function, &plain(&function.name))).collect();
+    let is_one = |name: &String| short.iter().filter(|other| *other == name).count() == 1;
+    let functions = interface.functions.iter().zip(&short);
+    functions
+        .map(|(function, short)| if is_one(short) { short.clone() } else { name(function, &function.name) })
+        .collect()
+}
+
+/// `store` of `example:kv/store@1.0.0`.
+fn own_name(interface: &str) -> &str {
+    let own = interface.rsplit('/').next().unwrap_or(interface);
+    own.split('@').next().unwrap_or(own)
+}
+
+/// `bucket.get` of `[method]bucket.get`, and `bucket.new` of `[constructor]bucket`.
+fn plain(name: &str) -> String {
+    match name.strip_prefix("[constructor]") {
+        Some(resource) => format!("{resource}.new"),
+        None => {
+            name.split_once(']').filter(|_| name.starts_with('[')).map_or(name, |(_, own)| own).to_string()
+        }
+    }
+}
+
+/// A rule for each type of resources that functions return, which drops one.
+fn drops(interface: &Interface, names: &[String]) -> Vec<(String, u32)> {
+    let mut returned = Vec::new();
+    for function in &interface.functions {
+        function.result.iter().for_each(|ty| interface.types.owned(*ty, &interface.handles, &mut returned));
+    }
+    let mut drops = Vec::new();
+    for resource in returned {
+        let own = &interface.resources[resource as usize].name;
+        // It is where its functions are.
+        let of =
+            |name: &&String| name.rsplit('#').next().is_some_and(|name| name.starts_with(&format!("{own}.")));
+        let within = names.iter().find(of).and_then(|name| name.rsplit_once('#'));
+        let mut name = match within {
+            Some((within, _)) => format!("{within}#{own}.drop"),
+            None => format!("{own}.drop"),
+        };
+        while names.contains(&name) || drops.iter().any(|(other, _)| *other == name) {
+            name += "'";
+        }
+        drops.push((name, resource));
+    }
+    drops
+}
+
+/// Drops a resource that an export returned.
+pub(crate) struct Dropped {
+    interface: Arc<Interface>,
+    linked: Arc<Linked>,
+    resource: u32,
+}
+
+impl Dropped {
+    pub(super) fn new(interface: &Arc<Interface>, linked: &Arc<Linked>, resource: u32) -> Dropped {
+        Dropped { interface: interface.clone(), linked: linked.clone(), resource }
+    }
+
+    /// Whether there is one.
+    pub(in super::super) fn is_enabled(&self, pools: &Pools) -> bool {
+        !pools.handles(self.resource as usize).is_empty()
+    }
+
+    /// Drops one of them.
+    pub(in super::super) fn call(&self, store: &mut Store<Host>) -> wasmtime::Result<Option<i32>> {
+        super::super::host::pay(store, super::lifted::CALL_BYTES)?;
+        let host = store.data_mut();
+        span_begin(&mut host.step, (0, LABEL))?;
+        let handle = draw::handle(host, self.resource as usize, true, &mut Vec::new())?;
+        host.step.chooser.span_end(false);
+        if host.step.is_verbose {
+            let shown = format!("{}#{handle}", self.interface.resources[self.resource as usize].name);
+            host.step.told.args.push(("self".to_string(), shown));
+        }
+        let entry = host.guest.handles.take_own(HOST, handle, self.resource).map_err(refused)?;
+        host.guest.pools.take(self.resource as usize, |other| other == i64::from(handle));
+        match self.linked.drop_of(self.resource) {
+            Some(drop) => drop.call(&mut *store, entry.rep)?,
+            None => provided::dropped(&self.interface, store.data_mut(), (self.resource, entry.rep))?,
+        }
+        Ok(None)
+    }
+}
