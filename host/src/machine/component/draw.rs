@@ -53,18 +53,25 @@ const SPECIALS: [&str; 26] = [
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 ];
 
-/// Handles that a call has drawn, and whether it gives them away.
-pub(super) type Used = Vec<(u32, bool)>;
+/// What the handles of a call are.
+#[derive(Default)]
+pub(super) struct Used {
+    /// It is what an import returns: whoever provides it knows resources by any number.
+    pub(super) is_import: bool,
+    /// Those of the pools that it has drawn, and whether it gives them away.
+    pub(super) drawn: Vec<(u32, bool)>,
+}
 
-/// Whether there is a value of this type, of handles in these pools.
-pub(super) fn is_there(interface: &Interface, ty: Ty, pools: &Pools) -> bool {
+/// Whether there is a value of this type, of handles in these pools; without pools there are handles of all types.
+pub(super) fn is_there(interface: &Interface, ty: Ty, pools: Option<&Pools>) -> bool {
+    let Some(known) = pools else { return true };
     let is = |ty: &Ty| is_there(interface, *ty, pools);
     if !interface.types[ty].has_handles {
         return true;
     }
     match &interface.types[ty].ty {
         Type::Handle(ty, _) => {
-            interface.handles[*ty as usize].is_some_and(|of| !pools.handles(of.resource as usize).is_empty())
+            interface.handles[*ty as usize].is_some_and(|of| !known.handles(of.resource as usize).is_empty())
         }
         Type::Record(fields) => fields.iter().all(|(_, ty)| is(ty)),
         Type::Tuple(types) => types.iter().all(is),
@@ -99,6 +106,7 @@ pub(super) fn value(interface: &Interface, ty: Ty, host: &mut Host, used: &mut U
             }
             Value::Flags(bits)
         }
+        Type::Handle(..) if used.is_import => Value::Handle(0),
         Type::Handle(ty, is_own) => {
             let pool = interface.handles[*ty as usize].map_or(usize::MAX, |of| of.resource as usize);
             Value::Handle(handle(host, pool, *is_own, used)?)
@@ -112,7 +120,7 @@ fn variant(
     host: &mut Host,
     used: &mut Used,
 ) -> Drawn<Value> {
-    let pools = &host.guest.pools;
+    let pools = (!used.is_import).then_some(&host.guest.pools);
     let possible: Vec<usize> = (0..cases.len())
         .filter(|case| cases[*case].1.is_none_or(|ty| is_there(interface, ty, pools)))
         .collect();
@@ -144,7 +152,8 @@ fn list(interface: &Interface, element: Ty, host: &mut Host, used: &mut Used) ->
     let mut elements = Vec::new();
     for count in 0..=ELEMENTS_MAX {
         // What there is none of makes the list end.
-        let max = if is_there(interface, element, &host.guest.pools) { ELEMENTS_MAX } else { 0 };
+        let pools = (!used.is_import).then_some(&host.guest.pools);
+        let max = if is_there(interface, element, pools) { ELEMENTS_MAX } else { 0 };
         span_begin(&mut host.step, (u32::MAX, LABEL))?;
         let more = more(&mut host.step, count, (0, max))?;
         if more {
@@ -238,12 +247,13 @@ fn index(host: &mut Host, n: usize) -> Drawn<usize> {
 /// A handle of a pool. What a call gives away it passes nowhere else.
 pub(super) fn handle(host: &mut Host, pool: usize, is_own: bool, used: &mut Used) -> Drawn<u32> {
     let handles = host.guest.pools.handles(pool).iter().map(|handle| *handle as u32);
-    let is_free = |handle: &u32| !used.iter().any(|(other, given)| other == handle && (is_own || *given));
+    let is_free =
+        |handle: &u32| !used.drawn.iter().any(|(other, given)| other == handle && (is_own || *given));
     let free: Vec<u32> = handles.filter(is_free).collect();
     if free.is_empty() {
         return Err(Stop::Reject.into());
     }
     let handle = free[index(host, free.len())?];
-    used.push((handle, is_own));
+    used.drawn.push((handle, is_own));
     Ok(handle)
 }

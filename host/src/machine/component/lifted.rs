@@ -84,7 +84,8 @@ impl Lifted {
     /// Whether it may be called with these pools.
     pub(in super::super) fn is_enabled(&self, pools: &Pools) -> bool {
         let described = self.described();
-        let has_values = described.params.iter().all(|(_, ty)| draw::is_there(&self.interface, *ty, pools));
+        let has_values =
+            described.params.iter().all(|(_, ty)| draw::is_there(&self.interface, *ty, Some(pools)));
         has_values && self.owned.iter().all(|resource| pools.handles(*resource as usize).len() < POOL_MAX)
     }
 
@@ -97,7 +98,7 @@ impl Lifted {
     }
 
     fn draw(&self, store: &mut Store<Host>) -> wasmtime::Result<Vec<Value>> {
-        let (mut args, mut used) = (Vec::new(), Vec::new());
+        let (mut args, mut used) = (Vec::new(), draw::Used::default());
         for (index, (name, ty)) in self.described().params.iter().enumerate() {
             span_begin(&mut store.data_mut().step, (index as u32, LABEL))?;
             let value = draw::value(&self.interface, *ty, store.data_mut(), &mut used)?;

@@ -12,6 +12,7 @@ mod link;
 mod provided;
 mod resources;
 mod rules;
+mod stubbed;
 mod transcode;
 mod value;
 mod wave;

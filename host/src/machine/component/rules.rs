@@ -274,7 +274,7 @@ impl Dropped {
         super::super::host::pay(store, super::lifted::CALL_BYTES)?;
         let host = store.data_mut();
         span_begin(&mut host.step, (0, LABEL))?;
-        let handle = draw::handle(host, self.resource as usize, true, &mut Vec::new())?;
+        let handle = draw::handle(host, self.resource as usize, true, &mut draw::Used::default())?;
         host.step.chooser.span_end(false);
         if host.step.is_verbose {
             let shown = format!("{}#{handle}", self.interface.resources[self.resource as usize].name);

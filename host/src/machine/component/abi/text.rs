@@ -56,20 +56,16 @@ impl Passing<'_> {
             }
             Encoding::Compact => {
                 let at = self.realloc((0, 0), 2, len)?;
-                let narrow: Result<Vec<u8>, _> = text.chars().map(u8::try_from).collect();
-                match narrow {
-                    Ok(narrow) => {
-                        self.write(at, &narrow)?;
-                        let used = narrow.len() as u32;
-                        let at = if used < len { self.realloc((at, len), 2, used)? } else { at };
-                        Ok((at, used))
-                    }
-                    Err(_) => {
-                        let at = self.realloc((at, len), 2, 2 * len)?;
-                        let (at, units) = self.lower_wide(text, at, 2 * len)?;
-                        Ok((at, units | UTF16))
-                    }
+                let narrow: Vec<u8> = text.chars().map_while(|letter| u8::try_from(letter).ok()).collect();
+                self.write(at, &narrow)?;
+                if narrow.len() < text.chars().count() {
+                    let at = self.realloc((at, len), 2, 2 * len)?;
+                    let (at, units) = self.lower_wide(text, at, 2 * len)?;
+                    return Ok((at, units | UTF16));
                 }
+                let used = narrow.len() as u32;
+                let at = if used < len { self.realloc((at, len), 2, used)? } else { at };
+                Ok((at, used))
             }
         }
     }

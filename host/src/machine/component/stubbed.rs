@@ -1,0 +1,71 @@
+//! Imports that nobody provides, answered with values of their types: the simplest, or such as are drawn.
+
+use std::sync::Arc;
+
+use super::super::host::{Host, TOLD_MAX};
+use super::draw;
+use super::interface::{Import, Interface, Ty, Type};
+use super::provided::Provided;
+use super::value::Value;
+use super::wave::shown;
+use crate::file::StubImports;
+
+/// What answers the import with this index.
+pub(super) fn stubbed(interface: &Arc<Interface>, index: usize, stubs: StubImports) -> Provided {
+    let of = interface.clone();
+    Arc::new(move |caller, args| {
+        let Import::Function { interface: within, name, params, result, .. } = &of.imports[index] else {
+            unreachable!("it is a function")
+        };
+        let host = caller.data_mut();
+        let answer = match result {
+            None => None,
+            Some(ty) if stubs == StubImports::Drawn && host.step.may_choose => {
+                let mut used = draw::Used { is_import: true, ..draw::Used::default() };
+                Some(draw::value(&of, *ty, host, &mut used)?)
+            }
+            Some(ty) => Some(simplest(&of, *ty)),
+        };
+        if host.step.is_verbose && host.step.told.notes.len() < TOLD_MAX {
+            let args = params.iter().zip(&args).map(|((_, ty), value)| shown(&of, *ty, value));
+            let called = format!("calls {}({})", full(within, name), args.collect::<Vec<_>>().join(", "));
+            let returned = result.zip(answer.as_ref()).map(|(ty, value)| shown(&of, ty, value));
+            note(host, called, returned);
+        }
+        Ok(answer)
+    })
+}
+
+fn full(interface: &str, name: &str) -> String {
+    if interface.is_empty() { name.to_string() } else { format!("{interface}#{name}") }
+}
+
+fn note(host: &mut Host, called: String, returned: Option<String>) {
+    host.step.note(match returned {
+        Some(returned) => format!("{called}, which returns {returned}"),
+        None => called,
+    });
+}
+
+/// The value of a type that is zero, or empty, or the first case.
+fn simplest(interface: &Interface, ty: Ty) -> Value {
+    let of = |ty: Ty| simplest(interface, ty);
+    match &interface.types[ty].ty {
+        Type::Bool => Value::Bool(false),
+        Type::Integer(_, true) => Value::Signed(0),
+        Type::Integer(_, false) => Value::Unsigned(0),
+        Type::F32 => Value::F32(0),
+        Type::F64 => Value::F64(0),
+        Type::Char => Value::Char('\0'),
+        Type::String => Value::text(""),
+        Type::List(element) if interface.types[*element].ty == Type::Integer(1, false) => {
+            Value::Bytes(Vec::new())
+        }
+        Type::List(_) => Value::List(Vec::new()),
+        Type::Record(fields) => Value::Record(fields.iter().map(|(_, ty)| of(*ty)).collect()),
+        Type::Tuple(types) => Value::Record(types.iter().map(|ty| of(*ty)).collect()),
+        Type::Variant(_, cases) => Value::Variant(0, cases[0].1.map(|ty| Box::new(of(ty)))),
+        Type::Flags(_) => Value::Flags(0),
+        Type::Handle(..) => Value::Handle(0),
+    }
+}

@@ -1,0 +1,4 @@
+//! Components: what is passed to them and returned, and what they are explored for.
+
+mod oracle;
+mod types;
