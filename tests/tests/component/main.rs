@@ -1,4 +1,5 @@
 //! Components: what is passed to them and returned, and what they are explored for.
 
+mod boxes;
 mod oracle;
 mod types;

@@ -122,7 +122,7 @@ impl Oracle {
 }
 
 /// What draws anew, from this seed.
-fn drawing(seed: u64) -> Chooser {
+pub(crate) fn drawing(seed: u64) -> Chooser {
     let mut chooser = Chooser::default();
     chooser.begin(seed, []);
     chooser

@@ -32,6 +32,8 @@ pub(crate) struct Lifted {
     /// Types that parameters are passed as; none where they are in memory.
     flat: Option<Vec<Flat>>,
     has_handles: bool,
+    /// Resources that it is given, and how many of each, of those that are parameters by themselves.
+    given: Vec<(u32, usize)>,
     /// Resources that it may return.
     owned: Vec<u32>,
     /// An error that it returns is a failure.
@@ -69,6 +71,7 @@ impl Lifted {
             results: vec![Val::I32(0); ty.results().len()],
             flat: interface.types.flat_params(&described.params),
             has_handles: mentioned.into_iter().any(|ty| interface.types[ty].has_handles),
+            given: given(interface, described),
             owned,
             fails_on_error: false,
             role,
@@ -86,7 +89,9 @@ impl Lifted {
         let described = self.described();
         let has_values =
             described.params.iter().all(|(_, ty)| draw::is_there(&self.interface, *ty, Some(pools)));
-        has_values && self.owned.iter().all(|resource| pools.handles(*resource as usize).len() < POOL_MAX)
+        has_values
+            && self.given.iter().all(|(resource, many)| pools.handles(*resource as usize).len() >= *many)
+            && self.owned.iter().all(|resource| pools.handles(*resource as usize).len() < POOL_MAX)
     }
 
     /// Draws what it takes, and calls it; whether what it returned says that something holds, where it says that.
@@ -231,6 +236,23 @@ impl Lifted {
         }
         Ok(())
     }
+}
+
+/// Resources that a function is given, and how many handles of each there must be: one of its own for each that is given away.
+fn given(interface: &Interface, function: &Function) -> Vec<(u32, usize)> {
+    let mut given: Vec<(u32, usize, bool)> = Vec::new();
+    for (_, ty) in &function.params {
+        let Type::Handle(handle, is_own) = interface.types[*ty].ty else { continue };
+        let Some(of) = interface.handles[handle as usize] else { continue };
+        match given.iter_mut().find(|(resource, ..)| *resource == of.resource) {
+            Some((_, owned, is_lent)) => {
+                *owned += usize::from(is_own);
+                *is_lent |= !is_own;
+            }
+            None => given.push((of.resource, is_own.into(), !is_own)),
+        }
+    }
+    given.into_iter().map(|(resource, owned, is_lent)| (resource, owned + usize::from(is_lent))).collect()
 }
 
 /// Whether it is the error of a result.
