@@ -1,5 +1,6 @@
 //! Components: what is passed to them and returned, and what they are explored for.
 
 mod boxes;
+mod hostile;
 mod oracle;
 mod types;

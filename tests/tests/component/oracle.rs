@@ -18,7 +18,7 @@ use wasmtime::{Engine, Store};
 use crate::types::Type;
 
 /// A component that hands what it is given to what it imports, and what that returns back; and that says what its memory is.
-fn component(rng: &mut impl Rng) -> String {
+pub(crate) fn component(rng: &mut impl Rng) -> String {
     let (param, result) = (Type::random(rng, 3), Type::random(rng, 3));
     let (mut types, mut count) = (String::new(), 0);
     let (of_param, of_result) = (param.define(&mut types, &mut count), result.define(&mut types, &mut count));
