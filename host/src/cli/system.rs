@@ -35,6 +35,9 @@ pub(super) struct System {
     /// by _start, and else true]
     #[arg(long, value_name = "BOOL", help_heading = "System")]
     fail_on_exit: Option<bool>,
+    /// A function of a component, of which it is a failure that it returns an error.
+    #[arg(long, value_name = "NAME", help_heading = "System")]
+    error_is_failure: Vec<String>,
     /// Up to so many arguments are drawn, after those that are given; of a program that is called by _start.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = "System")]
     draw_args: u32,
@@ -72,6 +75,13 @@ impl System {
                 .collect(),
             entry: self.entry.clone(),
             fails_on_exit: self.fail_on_exit,
+            errors_that_fail: self
+                .error_is_failure
+                .iter()
+                .cloned()
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect(),
         })
     }
 }

@@ -17,7 +17,7 @@ const CHOICES_MAX: usize = 100_000;
 /// Spans that a step may open.
 const SPANS_MAX: usize = 200_000;
 /// Bytes that a choice may draw, and all choices of a step together.
-const BYTES_MAX: usize = 1 << 20;
+pub(super) const DRAWN_BYTES_MAX: usize = 1 << 20;
 /// Different labels of scores that a step may give; further ones do not count.
 const SCORES_MAX: usize = 1000;
 /// Looking at one name among many counts as reading so many bytes.
@@ -157,8 +157,8 @@ pub(super) fn ask(step: &mut Step, kind: Kind) -> Answer<&Value> {
 /// A step drew so many bytes.
 pub(super) fn drew_bytes(step: &mut Step, len: usize) -> Answer<()> {
     step.drawn_bytes += len;
-    match step.drawn_bytes > BYTES_MAX {
-        true => stop(FailureKind::Abi, None, format!("the step drew more than {BYTES_MAX} bytes")),
+    match step.drawn_bytes > DRAWN_BYTES_MAX {
+        true => stop(FailureKind::Abi, None, format!("the step drew more than {DRAWN_BYTES_MAX} bytes")),
         false => Ok(()),
     }
 }
@@ -182,8 +182,8 @@ fn bytes(mut caller: Caller<'_, Host>, pointer: u32, min: u32, max: u32) -> Answ
     if min > max {
         return stop(FailureKind::Abi, None, format!("bytes: the range of lengths {min}..={max} is empty"));
     }
-    if max as usize > BYTES_MAX {
-        let message = format!("bytes: more than {BYTES_MAX} bytes are asked for at once");
+    if max as usize > DRAWN_BYTES_MAX {
+        let message = format!("bytes: more than {DRAWN_BYTES_MAX} bytes are asked for at once");
         return stop(FailureKind::Abi, None, message);
     }
     let memory = memory_of(&mut caller)?;
@@ -304,14 +304,19 @@ fn target(mut caller: Caller<'_, Host>, score: f64, label: u32, len: u32) -> Ans
         return Ok(());
     }
     let label = xxh3_64(label);
-    let scores = &mut host.step.scores;
+    self::score(&mut host.step, score, label);
+    Ok(())
+}
+
+/// Scores under a label, by its hash; the highest of each counts.
+pub(super) fn score(step: &mut Step, score: f64, label: u64) {
+    let scores = &mut step.scores;
     // The last one is mostly given again.
     match scores.iter().rposition(|(known, _)| *known == label) {
         Some(at) => scores[at].1 = scores[at].1.max(score),
-        None if scores.len() < SCORES_MAX => scores.push((label, score)),
+        None if scores.len() < SCORES_MAX && !score.is_nan() => scores.push((label, score)),
         None => {}
     }
-    Ok(())
 }
 
 fn event(mut caller: Caller<'_, Host>, text: u32, len: u32) -> Answer<()> {

@@ -63,6 +63,20 @@ pub struct Program {
 /// Arguments that may be drawn.
 const ARGS_MAX: u32 = 1000;
 
+/// Refuses what is not for such a guest.
+fn check(environment: &Environment, exports: &Exports) -> Result<()> {
+    ensure!(
+        exports.is_command || !environment.draws_file() && environment.args_drawn_max == 0,
+        "`@@` and --draw-args are for programs that are called by _start, once in a run; this module is none"
+    );
+    ensure!(
+        exports.component.is_some() || environment.errors_that_fail.is_empty(),
+        "--error-is-failure names a function of a component, and this is a module"
+    );
+    ensure!(environment.args_drawn_max <= ARGS_MAX, "--draw-args is at most {ARGS_MAX}");
+    Ok(())
+}
+
 /// What surrounds a guest.
 pub(super) struct World {
     pub(super) environment: Arc<Environment>,
@@ -181,7 +195,7 @@ impl Program {
         let environment = &conditions.environment;
         let entry = environment.entry.as_deref();
         let exports = match interface {
-            Some(interface) => Exports::of_component(interface, entry)?,
+            Some(interface) => Exports::of_component(interface, environment)?,
             None => {
                 let called = Called {
                     entry,
@@ -192,11 +206,7 @@ impl Program {
                 Exports::of(&module, limits.input_bytes_max, &called)?
             }
         };
-        ensure!(
-            exports.is_command || !environment.draws_file() && environment.args_drawn_max == 0,
-            "`@@` and --draw-args are for programs that are called by _start, once in a run; this module is none"
-        );
-        ensure!(environment.args_drawn_max <= ARGS_MAX, "--draw-args is at most {ARGS_MAX}");
+        check(environment, &exports)?;
         let world = World::of(&module, &conditions.environment, &image, exports.is_command)?;
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
         Ok(Program {

@@ -1,6 +1,7 @@
 //! Components: what is passed to them and returned, and what they are explored for.
 
 mod boxes;
+mod harness;
 mod hostile;
 mod oracle;
 mod types;

@@ -17,6 +17,29 @@ use wasmtime::{Engine, Store};
 
 use crate::types::Type;
 
+/// A bump allocator, and the sum of its memory and of what it was asked for.
+const LIBC: &str = r#"(core module $Libc
+  (memory (export "memory") 32)
+  (global $top (mut i32) (i32.const 65536))
+  (global $calls (mut i64) (i64.const 0))
+  (func (export "realloc") (param $old i32) (param $had i32) (param $align i32) (param $size i32) (result i32)
+    (local $at i32)
+    (local.set $at (i32.and
+      (i32.add (global.get $top) (i32.sub (local.get $align) (i32.const 1)))
+      (i32.sub (i32.const 0) (local.get $align))))
+    (global.set $top (i32.add (local.get $at) (local.get $size)))
+    (global.set $calls (i64.add (i64.mul (global.get $calls) (i64.const 31)) (i64.extend_i32_u (local.get $had))))
+    (memory.copy (local.get $at) (local.get $old) (local.get $had))
+    (local.get $at))
+  (func (export "after") (global.set $top (i32.const 65536)))
+  (func (export "sum") (result i64) (local $at i32) (local $sum i64)
+    (local.set $sum (global.get $calls))
+    (loop $more
+      (local.set $sum (i64.add (i64.mul (local.get $sum) (i64.const 1099511628211)) (i64.load (local.get $at))))
+      (local.set $at (i32.add (local.get $at) (i32.const 8)))
+      (br_if $more (i32.lt_u (local.get $at) (i32.const 2097152))))
+    (local.get $sum)))"#;
+
 /// A component that hands what it is given to what it imports, and what that returns back; and that says what its memory is.
 pub(crate) fn component(rng: &mut impl Rng) -> String {
     let (param, result) = (Type::random(rng, 3), Type::random(rng, 3));
@@ -42,27 +65,7 @@ pub(crate) fn component(rng: &mut impl Rng) -> String {
         r#"(component
         {types}
         (import "g" (func $g (param "value" {of_param}) (result {of_result})))
-        (core module $Libc
-          (memory (export "memory") 32)
-          (global $top (mut i32) (i32.const 65536))
-          (global $calls (mut i64) (i64.const 0))
-          (func (export "realloc") (param $old i32) (param $had i32) (param $align i32) (param $size i32) (result i32)
-            (local $at i32)
-            (local.set $at (i32.and
-              (i32.add (global.get $top) (i32.sub (local.get $align) (i32.const 1)))
-              (i32.sub (i32.const 0) (local.get $align))))
-            (global.set $top (i32.add (local.get $at) (local.get $size)))
-            (global.set $calls (i64.add (i64.mul (global.get $calls) (i64.const 31)) (i64.extend_i32_u (local.get $had))))
-            (memory.copy (local.get $at) (local.get $old) (local.get $had))
-            (local.get $at))
-          (func (export "after") (global.set $top (i32.const 65536)))
-          (func (export "sum") (result i64) (local $at i32) (local $sum i64)
-            (local.set $sum (global.get $calls))
-            (loop $more
-              (local.set $sum (i64.add (i64.mul (local.get $sum) (i64.const 1099511628211)) (i64.load (local.get $at))))
-              (local.set $at (i32.add (local.get $at) (i32.const 8)))
-              (br_if $more (i32.lt_u (local.get $at) (i32.const 2097152))))
-            (local.get $sum)))
+        {LIBC}
         (core instance $libc (instantiate $Libc))
         (core func $lowered (canon lower (func $g) {options}))
         (core module $M

@@ -36,7 +36,8 @@ impl ComponentCall {
                 let func = instance.get_func(&mut *store, export);
                 let func =
                     func.with_context(|| format!("the instrumented module lost its export `{export}`"))?;
-                let lifted = Lifted::new(interface, linked, (*index, func, *role), store);
+                let mut lifted = Lifted::new(interface, linked, (*index, func, *role), store);
+                lifted.fails_on_error = component.errors_that_fail.iter().any(|known| known == name);
                 ComponentCall::Lifted(Box::new(lifted))
             }
         })

@@ -3,6 +3,7 @@
 mod abi;
 mod calls;
 mod draw;
+mod guest;
 mod handles;
 mod imports;
 mod instance;
@@ -16,6 +17,7 @@ mod stubbed;
 mod transcode;
 mod value;
 mod wave;
+mod wit;
 
 pub(super) use calls::ComponentCall;
 pub(super) use handles::{HOST, Handles};

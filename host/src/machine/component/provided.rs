@@ -9,6 +9,7 @@ use super::super::host::Host;
 use super::interface::{Import, Interface};
 use super::stubbed::stubbed;
 use super::value::Value;
+use super::{guest, wit};
 use crate::file::StubImports;
 
 /// What a function returned, where it returns anything.
@@ -25,12 +26,16 @@ pub(super) type Provided =
 pub(super) fn all(interface: &Arc<Interface>, stubs: StubImports) -> Result<Vec<Option<Provided>>> {
     let (mut all, mut unknown) = (Vec::new(), Vec::new());
     for (index, import) in interface.imports.iter().enumerate() {
-        let Import::Function { interface: within, name, .. } = import else {
+        let Import::Function { interface: within, name, params, result, .. } = import else {
             all.push(None);
             continue;
         };
+        if let Some(provided) = guest::provided(interface, import)? {
+            all.push(Some(provided));
+            continue;
+        }
         if stubs == StubImports::None {
-            unknown.push(format!("\n  `{within}#{name}`"));
+            unknown.push(format!("\n  `{within}#{name}`: {}", wit::function(interface, params, *result)));
         }
         all.push(Some(stubbed(interface, index, stubs)));
     }

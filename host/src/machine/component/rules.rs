@@ -16,6 +16,7 @@ use super::instance::Linked;
 use super::interface::{Function, Interface};
 use super::lifted::Role;
 use super::{draw, provided};
+use crate::file::{Environment, nearest};
 use crate::target::Rule;
 use crate::trace::Action;
 
@@ -25,6 +26,8 @@ pub(crate) struct Component {
     pub(crate) interface: Arc<Interface>,
     /// By what [`Exports`] names them.
     pub(super) called: BTreeMap<String, Called>,
+    /// Those of which an error that they return is a failure.
+    pub(super) errors_that_fail: Vec<String>,
 }
 
 /// What is called.
@@ -66,7 +69,11 @@ impl Exports {
     ///
     /// # Errors
     /// Nothing to call; functions whose names say what their types do not allow.
-    pub(in super::super) fn of_component(interface: &Arc<Interface>, entry: Option<&str>) -> Result<Exports> {
+    pub(in super::super) fn of_component(
+        interface: &Arc<Interface>,
+        environment: &Environment,
+    ) -> Result<Exports> {
+        let entry = environment.entry.as_deref();
         let mut exports = Exports::default();
         let (mut called, mut guards) = (BTreeMap::new(), Vec::new());
         let names = names(interface);
@@ -90,7 +97,13 @@ impl Exports {
                 None => bail!("the component exports no function"),
             }
         }
-        exports.component = Some(Arc::new(Component { interface: interface.clone(), called }));
+        let errors_that_fail = environment.errors_that_fail.clone();
+        if let Some(unknown) = errors_that_fail.iter().find(|name| !called.contains_key(*name)) {
+            let near = nearest(unknown, called.keys().map(String::as_str));
+            bail!("the component exports no function `{unknown}`, which --error-is-failure names; {near}");
+        }
+        let interface = interface.clone();
+        exports.component = Some(Arc::new(Component { interface, called, errors_that_fail }));
         Ok(exports)
     }
 
