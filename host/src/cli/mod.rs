@@ -137,6 +137,9 @@ struct Guest {
     /// A module that explores the target: it imports what the target exports, and exports the rules. Both become one module.
     #[arg(long, value_name = "HARNESS", help_heading = "Target")]
     link: Option<PathBuf>,
+    /// A component that provides what the target, a component too, imports. Both become one component.
+    #[arg(long, value_name = "COMPONENT", help_heading = "Target")]
+    compose: Vec<PathBuf>,
     /// MiB that the files of the guest may have together.
     #[arg(long, value_name = "MIB", default_value_t = Environment::default().files_bytes_max >> 20,
         value_parser = clap::value_parser!(u64).range(1..=4096), help_heading = "Limits")]
@@ -358,6 +361,7 @@ impl Guest {
             folders: (&self.dir, self.files_bytes_max()),
             signatures: self.signatures.as_deref(),
             link: self.link.as_deref(),
+            compose: &self.compose,
             budget: budget.clone(),
         };
         load::load(&self.target, &build, &mut |verb, text| console.status(verb, text))
@@ -376,6 +380,7 @@ impl Guest {
             folders: self.dir.clone(),
             signatures: self.signatures.clone(),
             link: self.link.clone(),
+            compose: self.compose.clone(),
             program: std::env::args().next().unwrap_or_else(|| "spelunk".to_string()),
             ..config
         }

@@ -1,6 +1,7 @@
 //! From what the user names to the bytes of a module: a `.wasm`, a `.wat`, or a folder with a `Cargo.toml`; and the folders
 //! that it is given.
 
+mod compose;
 mod folders;
 mod guess;
 mod link;
@@ -39,6 +40,8 @@ pub struct Build<'b> {
     pub signatures: Option<&'b Path>,
     /// A module that imports what the target exports, and has the rules. The file beside the target is then not read.
     pub link: Option<&'b Path>,
+    /// Components that provide what the target imports.
+    pub compose: &'b [PathBuf],
     /// Ends the build.
     pub budget: Budget,
 }
@@ -55,6 +58,7 @@ pub fn load(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) 
         Some(harness) => link::linked(path, wasm, harness, build)?,
         None => wasm,
     };
+    let wasm = if build.compose.is_empty() { wasm } else { compose::composed(path, wasm, build)? };
     let wasm = signatures::described(path, wasm, build, status)?;
     let (folders, bytes_max) = build.folders;
     if folders.is_empty() {

@@ -37,6 +37,8 @@ pub struct Config {
     pub signatures: Option<PathBuf>,
     /// The module that imports what the target exports, and has the rules.
     pub link: Option<PathBuf>,
+    /// Components that provide what the target imports.
+    pub compose: Vec<PathBuf>,
     /// Runs, at most; of an exploration those of the campaign so far counted. `None` is no bound.
     pub runs: Option<u64>,
     /// Time, at most, from when the target is built.
@@ -145,6 +147,7 @@ impl Config {
             folders: Vec::new(),
             signatures: None,
             link: None,
+            compose: Vec::new(),
             runs: None,
             time: None,
             findings_max,

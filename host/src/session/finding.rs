@@ -97,6 +97,7 @@ impl Guest<'_> {
             folders,
             signatures,
             link,
+            compose,
             environment,
             ..
         } = self.config;
@@ -113,8 +114,9 @@ impl Guest<'_> {
         let folders: Vec<String> = folders.iter().map(Folder::to_string).collect();
         folders.iter().for_each(|folder| words.extend(["--dir", folder]));
         let files = [("--signatures", signatures), ("--link", link)];
-        let files: Vec<_> =
-            files.iter().filter_map(|(flag, file)| Some((*flag, argument(file.as_ref()?)))).collect();
+        let files = files.into_iter().filter_map(|(flag, file)| Some((flag, file.as_ref()?)));
+        let files = files.chain(compose.iter().map(|file| ("--compose", file)));
+        let files: Vec<_> = files.map(|(flag, file)| (flag, argument(file))).collect();
         files.iter().for_each(|(flag, file)| words.extend([flag, file.as_str()]));
         let files_max = (environment.files_bytes_max >> 20).to_string();
         if !folders.is_empty() && environment.files_bytes_max != Environment::default().files_bytes_max {

@@ -190,6 +190,7 @@ impl Session {
             folders,
             signatures,
             link,
+            compose,
             environment,
             ..
         } = &self.config;
@@ -200,6 +201,7 @@ impl Session {
             folders: (folders, environment.files_bytes_max),
             signatures: signatures.as_deref(),
             link: link.as_deref(),
+            compose,
             budget: self.budget.clone(),
         };
         load::load(&self.target, &build, &mut |verb, text| observer.status(verb, text))
