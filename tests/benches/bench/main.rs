@@ -5,6 +5,7 @@
 mod allocated;
 mod campaign;
 mod check;
+mod component;
 mod fuzz;
 mod load;
 mod machine;
@@ -51,6 +52,7 @@ const PARTS: &[(Part, bool)] = &[
     (("checkpoints", machine::checkpoints), true),
     (("coverage", machine::coverage), true),
     (("programs", machine::programs), true),
+    (("components", component::components), true),
     (("steps", search::steps), true),
     (("exploration", search::exploration), true),
     (("workers", search::workers), false),

@@ -105,6 +105,14 @@ impl Handles {
         Handles(Some(Arc::new(Tables { tables, ..Tables::default() })))
     }
 
+    /// Whether these are the same, not only equal.
+    pub(crate) fn is(&self, other: &Handles) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        }
+    }
+
     /// What a handle stands for.
     pub(crate) fn get(&self, table: usize, handle: u32) -> Result<Entry, Refusal> {
         let entry = self.0.as_ref().and_then(|all| *all.tables.get(table)?.entries.get(handle as usize)?);

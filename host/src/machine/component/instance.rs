@@ -67,7 +67,7 @@ impl Linked {
             };
             linked.drops.push(drop);
         }
-        for index in 0..interface.instances {
+        for index in 0..if interface.has_flags { interface.instances } else { 0 } {
             let global = must(store, &export_name("flags", index))?.into_global();
             linked.flags.push(global.context("it is a global")?);
         }
@@ -104,11 +104,13 @@ impl Linked {
 
     /// Whether an instance may call what it imports.
     pub(super) fn may_leave(&self, store: &mut impl AsContextMut, instance: u32) -> bool {
-        self.flags[instance as usize].get(store.as_context_mut()).unwrap_i32() != 0
+        let flag = self.flags.get(instance as usize);
+        flag.is_none_or(|flag| flag.get(store.as_context_mut()).unwrap_i32() != 0)
     }
 
     pub(super) fn set_may_leave(&self, store: &mut impl AsContextMut, instance: u32, may: bool) {
-        let set = self.flags[instance as usize].set(store.as_context_mut(), Val::I32(may.into()));
-        set.expect("it is a mutable i32");
+        if let Some(flag) = self.flags.get(instance as usize) {
+            flag.set(store.as_context_mut(), Val::I32(may.into())).expect("it is a mutable i32");
+        }
     }
 }

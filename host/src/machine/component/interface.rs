@@ -17,6 +17,8 @@ pub(crate) struct Interface {
     pub(crate) options: Vec<Options>,
     /// Instances of components, each with a table of handles.
     pub(crate) instances: u32,
+    /// A global of each says whether it may be left.
+    pub(crate) has_flags: bool,
     /// So many functions of each kind are exported to be called by the host.
     pub(crate) reallocs: u32,
     pub(crate) post_returns: u32,

@@ -121,6 +121,7 @@ impl Describing<'_, '_> {
             }
         }
         self.interface.instances = component.num_runtime_component_instances;
+        self.interface.has_flags = self.source.has_flags();
     }
 
     fn add_options(&mut self, merged: &Merged) -> Result<()> {

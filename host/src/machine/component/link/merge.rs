@@ -192,7 +192,8 @@ impl Sections {
             self.names.append(at, &name);
             self.counts.functions += 1;
         }
-        for _ in 0..source.component().num_runtime_component_instances {
+        let instances = source.component().num_runtime_component_instances;
+        for _ in 0..if source.has_flags() { instances } else { 0 } {
             let ty = we::GlobalType { val_type: we::ValType::I32, mutable: true, shared: false };
             self.globals.global(ty, &we::ConstExpr::i32_const(1));
             self.counts.globals += 1;
@@ -353,7 +354,8 @@ impl Sections {
             };
             self.exports.export(&export_name(what, index), we::ExportKind::Func, at);
         }
-        for index in 0..source.component().num_runtime_component_instances {
+        let instances = source.component().num_runtime_component_instances;
+        for index in 0..if source.has_flags() { instances } else { 0 } {
             self.exports.export(&export_name("flags", index), we::ExportKind::Global, index);
         }
         Ok(())

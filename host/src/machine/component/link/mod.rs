@@ -133,6 +133,17 @@ impl Source<'_, '_> {
         called
     }
 
+    /// Whether anything looks whether an instance may be left: what it imports, and calls from one to another.
+    fn has_flags(&self) -> bool {
+        let is_flag = |arg: &CoreDef| matches!(arg, CoreDef::InstanceFlags(_));
+        let mut instances =
+            self.component().initializers.iter().filter_map(|initializer| match initializer {
+                GlobalInitializer::InstantiateModule(InstantiateModule::Static(_, args), _) => Some(args),
+                _ => None,
+            });
+        !self.translation.trampolines.is_empty() || instances.any(|args| args.iter().any(is_flag))
+    }
+
     /// Refuses what cannot be linked.
     fn refuse(&self) -> Result<()> {
         let component = self.component();
