@@ -5,6 +5,7 @@ mod check;
 mod config;
 mod explore;
 mod instrument;
+mod list;
 mod replay;
 mod shrink;
 mod system;
@@ -30,6 +31,7 @@ use campaign::{Export, Gc, Import, Merge, One};
 use check::Check;
 use explore::Explore;
 use instrument::Instrument;
+use list::List;
 use replay::Replay;
 use shrink::Shrink;
 
@@ -107,6 +109,9 @@ enum Verb {
     /// Drop what nothing in a campaign refers to, and give the space back.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Gc(Gc),
+    /// List the rules, invariants and faults of a target, and what it imports.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    List(List),
     /// Write the instrumented module.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Instrument(Instrument),
@@ -323,6 +328,7 @@ impl Cli {
             Verb::Import(args) => args.run(&mut output, budget),
             Verb::Gc(args) => args.run(&mut output, budget),
             Verb::Instrument(args) => args.run(&mut output, budget),
+            Verb::List(args) => args.run(&mut output, budget),
         };
         output.console.clear();
         done.unwrap_or_else(|error| {

@@ -406,6 +406,10 @@ pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result
         heap: selection.sanitize.contains(&Sanitizer::Heap),
         stack: selection.sanitize.contains(&Sanitizer::Stack),
     };
+    if component::is_component(wasm) {
+        let linked = component::link(wasm).context("the component cannot be linked")?;
+        return spelunk_instrumenter::instrument(&linked.wasm, &options);
+    }
     spelunk_instrumenter::instrument(wasm, &options)
 }
 

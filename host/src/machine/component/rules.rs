@@ -15,7 +15,7 @@ use super::handles::{HOST, Handles};
 use super::instance::Linked;
 use super::interface::{Function, Interface};
 use super::lifted::Role;
-use super::{draw, provided};
+use super::{draw, provided, wit};
 use crate::file::{Environment, nearest};
 use crate::target::Rule;
 use crate::trace::Action;
@@ -51,6 +51,20 @@ impl Component {
     /// No handles of any instance.
     pub(in super::super) fn handles(&self) -> Handles {
         Handles::of(self.interface.instances)
+    }
+
+    /// The type of what is called.
+    pub(in super::super) fn type_of(&self, called: &str) -> String {
+        match self.called.get(called) {
+            Some(Called::Function(index, _)) => {
+                let function = &self.interface.functions[*index];
+                wit::function(&self.interface, &function.params, function.result)
+            }
+            Some(Called::Drop(resource)) => {
+                format!("func(self: {})", self.interface.resources[*resource as usize].name)
+            }
+            None => String::new(),
+        }
     }
 
     /// The name of a parameter.

@@ -1,6 +1,6 @@
 //! Types as WIT writes them.
 
-use super::interface::{Interface, Sort, Ty, Type};
+use super::interface::{Import, Interface, Sort, Ty, Type};
 
 /// The type of a function: `func(a: u32) -> string`.
 pub(super) fn function(interface: &Interface, params: &[(String, Ty)], result: Option<Ty>) -> String {
@@ -57,4 +57,25 @@ pub(super) fn shown(interface: &Interface, ty: Ty) -> String {
             if *is_own { name.to_string() } else { format!("borrow<{name}>") }
         }
     }
+}
+
+/// The functions that a component imports, and their types.
+pub(in super::super) fn imported(interface: &Interface) -> Vec<(String, String)> {
+    let functions = interface.imports.iter().filter_map(|import| match import {
+        Import::Function { interface: within, name, params, result, .. } => {
+            let whole = if within.is_empty() { name.clone() } else { format!("{within}#{name}") };
+            Some((whole, function(interface, params, *result)))
+        }
+        _ => None,
+    });
+    functions.collect()
+}
+
+/// The resources that functions of a component return.
+pub(in super::super) fn resources(interface: &Interface) -> Vec<String> {
+    let mut returned = Vec::new();
+    for function in &interface.functions {
+        function.result.iter().for_each(|ty| interface.types.owned(*ty, &interface.handles, &mut returned));
+    }
+    returned.into_iter().map(|resource| interface.resources[resource as usize].name.clone()).collect()
 }
