@@ -137,6 +137,13 @@ struct Guest {
     /// A module that explores the target: it imports what the target exports, and exports the rules. Both become one module.
     #[arg(long, value_name = "HARNESS", help_heading = "Target")]
     link: Option<PathBuf>,
+    /// Another version of the target. Both are given the same calls, and what they do differently is a finding.
+    #[arg(long, value_name = "OTHER", help_heading = "Target")]
+    against: Option<PathBuf>,
+    /// With --against: do not compare what the rule NAME returns, or leave it out where only one version has it. Also stdout,
+    /// stderr, files, messages (of failures), import:NAME (calls of it).
+    #[arg(long, value_name = "NAME", help_heading = "Target")]
+    ignore: Vec<String>,
     /// MiB that the files of the guest may have together.
     #[arg(long, value_name = "MIB", default_value_t = Environment::default().files_bytes_max >> 20,
         value_parser = clap::value_parser!(u64).range(1..=4096), help_heading = "Limits")]
@@ -358,6 +365,8 @@ impl Guest {
             folders: (&self.dir, self.files_bytes_max()),
             signatures: self.signatures.as_deref(),
             link: self.link.as_deref(),
+            against: self.against.as_deref(),
+            ignored: &self.ignore,
             budget: budget.clone(),
         };
         load::load(&self.target, &build, &mut |verb, text| console.status(verb, text))
@@ -376,6 +385,8 @@ impl Guest {
             folders: self.dir.clone(),
             signatures: self.signatures.clone(),
             link: self.link.clone(),
+            against: self.against.clone(),
+            ignored: self.ignore.clone(),
             program: std::env::args().next().unwrap_or_else(|| "spelunk".to_string()),
             ..config
         }

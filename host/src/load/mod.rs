@@ -1,6 +1,7 @@
 //! From what the user names to the bytes of a module: a `.wasm`, a `.wat`, or a folder with a `Cargo.toml`; and the folders
 //! that it is given.
 
+mod against;
 mod folders;
 mod guess;
 mod link;
@@ -39,6 +40,10 @@ pub struct Build<'b> {
     pub signatures: Option<&'b Path>,
     /// A module that imports what the target exports, and has the rules. The file beside the target is then not read.
     pub link: Option<&'b Path>,
+    /// A module, or a folder, that is given the same calls as the target.
+    pub against: Option<&'b Path>,
+    /// What of the two is not compared, see [`Ignored`](crate::file::Ignored).
+    pub ignored: &'b [String],
     /// Ends the build.
     pub budget: Budget,
 }
@@ -50,17 +55,27 @@ pub struct Build<'b> {
 /// # Errors
 /// A path that does not exist or is none of the three kinds; text that is not WAT; a build that fails or is stopped.
 pub fn load(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {
-    let wasm = module(path, build, status)?;
-    let wasm = match build.link {
-        Some(harness) => link::linked(path, wasm, harness, build)?,
-        None => wasm,
+    let wasm = alone(path, build, status)?;
+    let wasm = match build.against {
+        Some(other) => against::compared(path, wasm, other, build, status)?,
+        None if build.ignored.is_empty() => wasm,
+        None => bail!("--ignore says what is not compared, and is for --against"),
     };
-    let wasm = signatures::described(path, wasm, build, status)?;
     let (folders, bytes_max) = build.folders;
     if folders.is_empty() {
         return Ok(wasm);
     }
     folders::image_of(folders, bytes_max, &build.budget)?.put_into(&wasm)
+}
+
+/// A module without another one, and without files.
+fn alone(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {
+    let wasm = module(path, build, status)?;
+    let wasm = match build.link {
+        Some(harness) => link::linked(path, wasm, harness, build)?,
+        None => wasm,
+    };
+    signatures::described(path, wasm, build, status)
 }
 
 fn module(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, anyhow, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
+use super::against::{Number, Returned};
 use super::emscripten::names;
 use super::emscripten::{Main, Stack};
 use super::exports::Exports;
@@ -204,6 +205,20 @@ impl Call {
     fn main(instance: &Instance, store: &mut Store<Host>, name: &str) -> Result<Call> {
         let main = Main::of(instance, store, name);
         main.map(Call::Main).ok_or_else(|| anyhow!("the instrumented module lost its export `{name}`"))
+    }
+
+    /// Calls the function as the rule that it is, and notes what it returns where that is to be compared.
+    pub(super) fn call_rule(&mut self, store: &mut Store<Host>) -> wasmtime::Result<()> {
+        let result = self.call(store)?;
+        if let Some(effects) = &mut store.data_mut().step.effects {
+            effects.returned = Some(match self {
+                Call::Checked(_) => Returned::Numbers(result.map(Number::I32).into_iter().collect()),
+                Call::General { results, .. } => Returned::of(results),
+                Call::Signed(signed) => signed.returned(),
+                _ => Returned::of(&[]),
+            });
+        }
+        Ok(())
     }
 
     /// Calls the function; its result where it returns one `i32`.

@@ -6,6 +6,7 @@
 //! snapshots, [`Target::reset`] instantiates anew, and the search replays instead.
 
 mod addresses;
+mod against;
 mod cache;
 mod calls;
 mod data;
@@ -13,6 +14,7 @@ mod emscripten;
 mod exports;
 mod failure;
 mod faults;
+mod fresh;
 mod functions;
 mod heap;
 mod host;
@@ -43,7 +45,7 @@ mod watchdog;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, bail};
-use wasmtime::{Linker, Store};
+use wasmtime::Store;
 
 use crate::choice::Chooser;
 use crate::coverage::EdgeSet;
@@ -52,24 +54,25 @@ use crate::property::{Counts, Properties};
 use crate::target::Scores;
 use crate::target::{Rule, Target};
 use crate::trace::Action;
-use calls::{Calls, Room};
-use emscripten::linking::enter_functions;
+use against::Second;
+use calls::Calls;
 use failure::Phase;
-use host::{Guest, Host, Limiter};
+use fresh::Fresh;
+use host::Host;
 use pages::Hashing;
-use signed::{Placer, Pools};
 use state::State;
 use tally::Tally;
 use watchdog::Watched;
 
 pub use crate::file::{Edges, Limits, Sanitizer, Selection, StubImports};
+pub(crate) use against::leaves_of;
 pub use cache::Cache;
 pub(crate) use emscripten::names::is_allocator;
 pub use host::Told;
 pub use memory::ignore_file_size_signal;
 pub use pages::PAGE;
+pub(crate) use portable::pages_of;
 pub use portable::{Blobs, PART_MAX, Reader};
-pub(crate) use portable::{leaves_of, pages_of};
 pub use program::{Program, engine, instrument};
 pub use saved::Snapshot;
 pub(crate) use signed::has_room;
@@ -110,6 +113,8 @@ pub struct Machine {
     watched: Arc<Watched>,
     /// The guest could not be instantiated anew; it has no state to go on from.
     lost: Option<Halt>,
+    /// The guest that this one is compared with.
+    second: Option<Box<Second>>,
 }
 
 impl Machine {
@@ -121,7 +126,10 @@ impl Machine {
         let watched = Watched::of(&program)?;
         let Fresh { store, state, calls } = Fresh::new(&program, &watched)?;
         let (root, uses_snapshots) = (state.nothing(), program.obstacles().is_empty());
-        let mut machine = Machine { root, program, store, state, calls, uses_snapshots, watched, lost: None };
+        let second =
+            program.against.as_ref().map(|other| Second::of(&other.program).map(Box::new)).transpose()?;
+        let mut machine =
+            Machine { root, program, store, state, calls, uses_snapshots, watched, lost: None, second };
         machine.store.data_mut().tally = Tally::new(&machine.program.properties);
         machine.root = machine.state.save(&mut machine.store);
         Ok(machine)
@@ -140,7 +148,7 @@ impl Machine {
             );
         }
         self.uses_snapshots = uses_snapshots;
-        Ok(())
+        self.second.as_mut().map_or(Ok(()), |second| second.machine.set_uses_snapshots(uses_snapshots))
     }
 
     /// Whether states are saved.
@@ -162,17 +170,20 @@ impl Machine {
     /// that was written is marked.
     pub fn state_from_scratch(&mut self) -> u128 {
         self.state.mark_everything();
+        if let Some(second) = &mut self.second {
+            second.machine.state.mark_everything();
+        }
         self.state()
     }
 
     /// Performs a step as [`Target::step`] does, and has the guest say what it does. The state afterwards is
     /// not the one that the step leads to: go back to a snapshot.
     pub fn tell(&mut self, action: Action, chooser: &mut Chooser) -> Told {
-        self.store.data_mut().step.is_verbose = true;
+        self.set_verbose(true);
         self.step(action, chooser);
-        let step = &mut self.store.data_mut().step;
-        step.is_verbose = false;
-        let mut told = step.take_told();
+        self.set_verbose(false);
+        let told = self.store.data_mut().step.take_told();
+        let mut told = self.told_by_both(action, told);
         if let Action::Rule(rule) = action {
             // What the host drew for parameters, it tells itself.
             let params = self.program.exports.rules[usize::from(rule)].params.len();
@@ -183,6 +194,19 @@ impl Machine {
             told.args.splice(0..0, drawn);
         }
         told
+    }
+
+    fn set_verbose(&mut self, is_verbose: bool) {
+        self.store.data_mut().step.is_verbose = is_verbose;
+        if let Some(second) = &mut self.second {
+            second.machine.store.data_mut().step.is_verbose = is_verbose;
+        }
+    }
+
+    /// The state, as snapshots hold it.
+    fn saved(&mut self) -> Snapshot {
+        let snapshot = self.state.save(&mut self.store);
+        self.with_second(snapshot)
     }
 
     /// What a span's label says, in a step; nothing where it lies outside memory. The host's own labels name parameters.
@@ -232,156 +256,8 @@ impl Machine {
         is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack, hashing))
     }
 
-    /// Runs `f`, which calls the guest, where that has all the stack it may use, and where the watchdog sees it. Where the
-    /// guest is lost, the result is what `lost` makes of that. Nothing that the guest does counts once the host failed it:
-    /// `f` looks whether that is so, since to look here would copy every result once more.
-    fn enter<T>(&mut self, lost: impl FnOnce(Halt) -> T, f: impl FnOnce(&mut Machine) -> T) -> T {
-        if let Some(halt) = &self.lost {
-            return lost(halt.clone());
-        }
-        self.watched.turn();
-        let result = self.on_guest_stack(f);
-        self.watched.turn();
-        result
-    }
-
-    fn failed(&mut self, error: wasmtime::Error, phase: Phase) -> Outcome {
-        if self.store.data().step.is_verbose {
-            let stack = self.program.symbols.stack(failure::stack(&self.program, &error));
-            self.store.data_mut().step.told.stack = stack;
-        }
-        failure::outcome(&self.program, &mut self.state, &self.store.data().step.stderr, error, phase)
-    }
-
-    /// Runs `f` where a guest has all the stack it may use.
-    fn on_guest_stack<T>(&mut self, f: impl FnOnce(&mut Machine) -> T) -> T {
-        let needed = STACK_BYTES + STACK_MARGIN;
-        stacker::maybe_grow(needed, needed + STACK_MARGIN, || f(self))
-    }
-}
-
-fn new_store(program: &Program) -> Store<Host> {
-    let layout = &program.instrumented.layout;
-    let guest = Guest {
-        faults: vec![false; program.exports.faults.len()],
-        fault_names: program.exports.faults.clone(),
-        pools: Pools::empty(program.exports.plans.pools.len()),
-        memory_export: layout.memories.first().map(|memory| memory.export.clone()),
-        depth_max: program.limits.depth_max,
-        shadow_export: layout.sanitizer.as_ref().map(|sanitizer| sanitizer.shadow.clone()),
-        ..Guest::default()
-    };
-    let limits = Limiter {
-        memory_bytes_max: program.memory_bytes_max(),
-        shadow_bytes_max: program.shadow_bytes_max(),
-        ..Limiter::default()
-    };
-    let host = Host {
-        budget: program.budget.clone(),
-        guest,
-        limits,
-        environment: program.world.environment.clone(),
-        system: program.world.system.clone(),
-        input_bytes_max: program.limits.input_bytes_max,
-        ..Host::default()
-    };
-    let mut store = Store::new(&program.engine, host);
-    store.limiter(|host| host);
-    store
-}
-
-/// A guest that was just instantiated.
-struct Fresh {
-    store: Store<Host>,
-    state: State,
-    calls: Calls,
-}
-
-impl Fresh {
-    fn new(program: &Program, watched: &Watched) -> Result<Fresh> {
-        let mut store = new_store(program);
-        let mut linker = Linker::new(&program.engine);
-        let (module, dynamic) = (&program.module, program.dynamic.as_ref());
-        link::link(&mut linker, &mut store, module, program.limits.stub_imports, dynamic)?;
-        let needed = STACK_BYTES + STACK_MARGIN;
-        watched.set_place(program.place_of_start());
-        watched.turn();
-        let instance = stacker::maybe_grow(needed, needed + STACK_MARGIN, || {
-            link::define_spaces(&mut linker, &mut store, module, dynamic)?;
-            linker.instantiate(&mut store, module)
-        });
-        watched.turn();
-        let instance = instance.map_err(|error| failure::of_start(program, &error))?;
-        enter_functions(instance, &mut store, module, dynamic).map_err(program::engine_error)?;
-        let takes_input = program.exports.takes_input;
-        let room = takes_input.then(|| Room::of(instance, &mut store, program.limits.input_bytes_max));
-        let room = room.transpose()?;
-        let placement = program.exports.plans.placement.as_ref();
-        let placer = placement.map(|placement| Placer::of(placement, instance, &mut store)).transpose()?;
-        let state = State::of(
-            &program.instrumented.layout,
-            &program.entered,
-            (&program.memories, &program.data),
-            instance,
-            &mut store,
-        )?;
-        watched.set_place(state.place_of_budget());
-        let rooms = (room.as_ref(), placer.as_ref());
-        let calls = Calls::of(&program.exports, instance, &mut store, rooms)?;
-        Ok(Fresh { store, state, calls })
-    }
-}
-
-impl Target for Machine {
-    type Snapshot = Snapshot;
-
-    fn rules(&self) -> &[Rule] {
-        &self.program.exports.rules
-    }
-
-    fn faults(&self) -> &[String] {
-        &self.program.exports.faults
-    }
-
-    fn has_setup(&self) -> bool {
-        self.program.exports.has_setup()
-    }
-
-    fn implies_setup(&self) -> bool {
-        self.program.exports.implies_setup()
-    }
-
-    fn has_teardown(&self) -> bool {
-        !self.program.exports.teardown.is_empty()
-    }
-
-    fn is_function(&self) -> bool {
-        self.program.exports.is_function
-    }
-
-    fn reset(&mut self) {
-        if self.uses_snapshots {
-            let root = self.root.clone();
-            return self.restore(&root);
-        }
-        let fresh = match Fresh::new(&self.program, &self.watched) {
-            Ok(fresh) => fresh,
-            // It was instantiated before, so it is not the module that is to blame, but time or this machine.
-            Err(error) => {
-                self.lost = Some(failure::of_restart(&self.program, &error));
-                return;
-            }
-        };
-        self.lost = None;
-        let before = std::mem::take(self.store.data_mut());
-        Fresh { store: self.store, state: self.state, calls: self.calls } = fresh;
-        let host = self.store.data_mut();
-        // What was seen so far is not part of the state.
-        host.tally = before.tally;
-        host.step.scores = before.step.scores;
-    }
-
-    fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
+    /// As [`Target::enabled`], of this guest alone.
+    fn enabled_alone(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
         rules.clear();
         if !self.store.data().guest.has_run {
             rules.extend(0..self.calls.rules.len() as u16);
@@ -414,13 +290,97 @@ impl Target for Machine {
         })
     }
 
+    /// Runs `f`, which calls the guest, where that has all the stack it may use, and where the watchdog sees it. Where the
+    /// guest is lost, the result is what `lost` makes of that. Nothing that the guest does counts once the host failed it:
+    /// `f` looks whether that is so, since to look here would copy every result once more.
+    fn enter<T>(&mut self, lost: impl FnOnce(Halt) -> T, f: impl FnOnce(&mut Machine) -> T) -> T {
+        if let Some(halt) = &self.lost {
+            return lost(halt.clone());
+        }
+        self.watched.turn();
+        let result = self.on_guest_stack(f);
+        self.watched.turn();
+        result
+    }
+
+    fn failed(&mut self, error: wasmtime::Error, phase: Phase) -> Outcome {
+        if self.store.data().step.is_verbose {
+            let stack = self.program.symbols.stack(failure::stack(&self.program, &error));
+            self.store.data_mut().step.told.stack = stack;
+        }
+        failure::outcome(&self.program, &mut self.state, &self.store.data().step.stderr, error, phase)
+    }
+
+    /// Runs `f` where a guest has all the stack it may use.
+    fn on_guest_stack<T>(&mut self, f: impl FnOnce(&mut Machine) -> T) -> T {
+        let needed = STACK_BYTES + STACK_MARGIN;
+        stacker::maybe_grow(needed, needed + STACK_MARGIN, || f(self))
+    }
+}
+
+impl Target for Machine {
+    type Snapshot = Snapshot;
+
+    fn rules(&self) -> &[Rule] {
+        &self.program.exports.rules
+    }
+
+    fn faults(&self) -> &[String] {
+        &self.program.exports.faults
+    }
+
+    fn has_setup(&self) -> bool {
+        self.program.exports.has_setup()
+    }
+
+    fn implies_setup(&self) -> bool {
+        self.program.exports.implies_setup()
+    }
+
+    fn has_teardown(&self) -> bool {
+        !self.program.exports.teardown.is_empty()
+    }
+
+    fn is_function(&self) -> bool {
+        self.program.exports.is_function
+    }
+
+    fn reset(&mut self) {
+        if let Some(second) = &mut self.second {
+            second.machine.reset();
+        }
+        if self.uses_snapshots {
+            return self.state.load(&mut self.store, &self.root);
+        }
+        let fresh = match Fresh::new(&self.program, &self.watched) {
+            Ok(fresh) => fresh,
+            // It was instantiated before, so it is not the module that is to blame, but time or this machine.
+            Err(error) => {
+                self.lost = Some(failure::of_restart(&self.program, &error));
+                return;
+            }
+        };
+        self.lost = None;
+        let before = std::mem::take(self.store.data_mut());
+        Fresh { store: self.store, state: self.state, calls: self.calls } = fresh;
+        let host = self.store.data_mut();
+        // What was seen so far is not part of the state.
+        host.tally = before.tally;
+        host.step.scores = before.step.scores;
+    }
+
+    fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
+        let found = self.enabled_alone(rules);
+        self.enabled_in_both(found, rules)
+    }
+
     fn step(&mut self, action: Action, chooser: &mut Chooser) -> Outcome {
         let step = &mut self.store.data_mut().step;
         std::mem::swap(chooser, &mut step.chooser);
         step.begin();
         let outcome = self.enter(Outcome::from, |machine| machine.perform(action));
         std::mem::swap(chooser, &mut self.store.data_mut().step.chooser);
-        outcome
+        self.follow(action, chooser, outcome)
     }
 
     fn set_counts(&mut self, counts: bool) {
@@ -428,15 +388,21 @@ impl Target for Machine {
     }
 
     fn snapshot(&mut self) -> Option<Snapshot> {
-        self.uses_snapshots.then(|| self.state.save(&mut self.store))
+        self.uses_snapshots.then(|| self.saved())
     }
 
     fn restore(&mut self, snapshot: &Snapshot) {
         self.state.load(&mut self.store, snapshot);
+        if let (Some(second), Some(other)) = (&mut self.second, &snapshot.0.against) {
+            second.machine.restore(other);
+        }
     }
 
     fn coverage(&mut self, seen: &EdgeSet, new: &mut Vec<u32>) {
-        self.state.coverage(seen, new);
+        self.state.coverage(0, seen, new);
+        if let Some(second) = &mut self.second {
+            second.machine.state.coverage(self.program.counters(), seen, new);
+        }
     }
 
     fn scores(&mut self, best: &Scores, risen: &mut Vec<(u64, f64)>) {
@@ -465,23 +431,28 @@ impl Target for Machine {
     }
 
     fn state(&mut self) -> u128 {
-        self.state.save(&mut self.store).hash()
+        self.saved().hash()
     }
 
     fn live_state(&mut self) -> Option<u128> {
-        self.live_hash(Hashing::Portable)
+        let hash = self.live_hash(Hashing::Portable);
+        let of_other = |other: &mut Machine| Ok(other.live_state());
+        self.hash_of_both(hash, Hashing::Portable, of_other).ok().flatten()
     }
 
     fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
         // What the guest does while it says what its state is must be undone.
-        if self.calls.state.is_none() || !self.program.obstacles().is_empty() {
-            return Ok(self.live_hash(Hashing::Keyed));
-        }
-        self.enter(Err, Machine::guest_state).map(Some)
+        let hash = if self.calls.state.is_none() || !self.program.obstacles().is_empty() {
+            self.live_hash(Hashing::Keyed)
+        } else {
+            Some(self.enter(Err, Machine::guest_state)?)
+        };
+        self.hash_of_both(hash, Hashing::Keyed, Machine::compared_state)
     }
 
     fn is_independent(&self, a: u16, b: u16) -> bool {
-        self.program.independent.contains(&(a.min(b), a.max(b)))
+        let is_so = self.program.independent.contains(&(a.min(b), a.max(b)));
+        is_so && self.second.as_ref().is_none_or(|second| second.machine.is_independent(a, b))
     }
 
     fn saved_bytes(&self) -> usize {

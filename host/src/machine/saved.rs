@@ -27,6 +27,8 @@ pub(super) struct Saved {
     pub(super) system: Option<System>,
     /// Handles, of a guest with signatures that name pools.
     pub(super) pools: Pools,
+    /// The state of the guest that this one is compared with.
+    pub(super) against: Option<Snapshot>,
     /// What it holds beside the pages and the tables, which are counted by themselves.
     pub(super) held: Held,
 }
@@ -55,6 +57,7 @@ impl Saved {
             has_run: false,
             system: None,
             pools: Pools::default(),
+            against: None,
             held: Held::new(0),
         }
     }
@@ -112,7 +115,20 @@ impl Snapshot {
         }
         saved.pools.push_to(&mut parts);
         let flags = (&*saved.dropped, &*saved.faults, saved.has_run);
-        digest(&mut parts, &saved.globals, &saved.tables, flags, Hashing::Portable)
+        let hash = digest(&mut parts, &saved.globals, &saved.tables, flags, Hashing::Portable);
+        match &saved.against {
+            Some(other) => both([hash, other.hash()], Hashing::Portable),
+            None => hash,
+        }
+    }
+}
+
+/// The hash of two states that are one.
+pub(super) fn both(hashes: [u128; 2], hashing: Hashing) -> u128 {
+    let bytes = hashes.map(u128::to_le_bytes).concat();
+    match hashing {
+        Hashing::Portable => xxh3_128(&bytes),
+        Hashing::Keyed => keyed::hash(&bytes),
     }
 }
 

@@ -37,6 +37,10 @@ pub struct Config {
     pub signatures: Option<PathBuf>,
     /// The module that imports what the target exports, and has the rules.
     pub link: Option<PathBuf>,
+    /// The module, or folder, that is given the same calls as the target.
+    pub against: Option<PathBuf>,
+    /// What of the two is not compared, see [`Ignored`](crate::file::Ignored).
+    pub ignored: Vec<String>,
     /// Runs, at most; of an exploration those of the campaign so far counted. `None` is no bound.
     pub runs: Option<u64>,
     /// Time, at most, from when the target is built.
@@ -145,6 +149,8 @@ impl Config {
             folders: Vec::new(),
             signatures: None,
             link: None,
+            against: None,
+            ignored: Vec::new(),
             runs: None,
             time: None,
             findings_max,

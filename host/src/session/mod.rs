@@ -162,7 +162,7 @@ impl Session {
             guest: Guest {
                 target: &self.target,
                 config: &self.config,
-                place: Place::of(&self.target, &self.config.out),
+                place: Place::of_both(&self.target, self.config.against.as_deref(), &self.config.out),
             },
             wasm: &wasm,
             budget: &self.budget,
@@ -190,6 +190,8 @@ impl Session {
             folders,
             signatures,
             link,
+            against,
+            ignored,
             environment,
             ..
         } = &self.config;
@@ -200,6 +202,8 @@ impl Session {
             folders: (folders, environment.files_bytes_max),
             signatures: signatures.as_deref(),
             link: link.as_deref(),
+            against: against.as_deref(),
+            ignored,
             budget: self.budget.clone(),
         };
         load::load(&self.target, &build, &mut |verb, text| observer.status(verb, text))

@@ -1,0 +1,88 @@
+//! A guest that was just instantiated.
+
+use anyhow::Result;
+use wasmtime::{Linker, Store};
+
+use super::against::Effects;
+use super::calls::{Calls, Room};
+use super::emscripten::linking::enter_functions;
+use super::host::{Guest, Host, Limiter};
+use super::program::Program;
+use super::signed::{Placer, Pools};
+use super::state::State;
+use super::watchdog::Watched;
+use super::{STACK_BYTES, STACK_MARGIN, failure, link, program};
+
+fn new_store(program: &Program) -> Store<Host> {
+    let layout = &program.instrumented.layout;
+    let guest = Guest {
+        faults: vec![false; program.exports.faults.len()],
+        fault_names: program.exports.faults.clone(),
+        pools: Pools::empty(program.exports.plans.pools.len()),
+        memory_export: layout.memories.first().map(|memory| memory.export.clone()),
+        depth_max: program.limits.depth_max,
+        shadow_export: layout.sanitizer.as_ref().map(|sanitizer| sanitizer.shadow.clone()),
+        ..Guest::default()
+    };
+    let limits = Limiter {
+        memory_bytes_max: program.memory_bytes_max(),
+        shadow_bytes_max: program.shadow_bytes_max(),
+        ..Limiter::default()
+    };
+    let host = Host {
+        budget: program.budget.clone(),
+        guest,
+        limits,
+        environment: program.world.environment.clone(),
+        system: program.world.system.clone(),
+        input_bytes_max: program.limits.input_bytes_max,
+        ..Host::default()
+    };
+    let mut store = Store::new(&program.engine, host);
+    store.data_mut().step.effects =
+        program.compared.as_ref().map(|ignored| Box::new(Effects::but_for(ignored)));
+    store.limiter(|host| host);
+    store
+}
+
+/// A guest that was just instantiated.
+pub(super) struct Fresh {
+    pub(super) store: Store<Host>,
+    pub(super) state: State,
+    pub(super) calls: Calls,
+}
+
+impl Fresh {
+    pub(super) fn new(program: &Program, watched: &Watched) -> Result<Fresh> {
+        let mut store = new_store(program);
+        let mut linker = Linker::new(&program.engine);
+        let (module, dynamic) = (&program.module, program.dynamic.as_ref());
+        link::link(&mut linker, &mut store, module, program.limits.stub_imports, dynamic)?;
+        let needed = STACK_BYTES + STACK_MARGIN;
+        watched.set_place(program.place_of_start());
+        watched.turn();
+        let instance = stacker::maybe_grow(needed, needed + STACK_MARGIN, || {
+            link::define_spaces(&mut linker, &mut store, module, dynamic)?;
+            linker.instantiate(&mut store, module)
+        });
+        watched.turn();
+        let instance = instance.map_err(|error| failure::of_start(program, &error))?;
+        enter_functions(instance, &mut store, module, dynamic).map_err(program::engine_error)?;
+        let takes_input = program.exports.takes_input;
+        let room = takes_input.then(|| Room::of(instance, &mut store, program.limits.input_bytes_max));
+        let room = room.transpose()?;
+        let placement = program.exports.plans.placement.as_ref();
+        let placer = placement.map(|placement| Placer::of(placement, instance, &mut store)).transpose()?;
+        let state = State::of(
+            &program.instrumented.layout,
+            &program.entered,
+            (&program.memories, &program.data),
+            instance,
+            &mut store,
+        )?;
+        watched.set_place(state.place_of_budget());
+        let rooms = (room.as_ref(), placer.as_ref());
+        let calls = Calls::of(&program.exports, instance, &mut store, rooms)?;
+        Ok(Fresh { store, state, calls })
+    }
+}
