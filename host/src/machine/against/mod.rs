@@ -146,12 +146,11 @@ impl Machine {
         if let Some(stopped) = outcomes.into_iter().find(|outcome| is_by_host(outcome)) {
             return stopped.clone();
         }
-        let beyond = match second.chooser.stopped {
-            Some((_, Stopped::Differs(kind) | Stopped::Ended(kind) | Stopped::Unbounded(kind))) => Some(kind),
-            None => None,
-        };
-        // One that failed, or was asked something else, did not come so far.
-        let is_whole = beyond.is_none() && !matches!(followed, Outcome::Fail(_) | Outcome::Reject(_));
+        let beyond = second.chooser.stopped.map(|(_, why)| match why {
+            Stopped::Differs(kind) | Stopped::Ended(kind) | Stopped::Unbounded(kind) => kind,
+        });
+        // One that failed did not come so far.
+        let is_whole = beyond.is_some() || !matches!(followed, Outcome::Fail(_) | Outcome::Reject(_));
         let missing = chooser.choices.get(second.chooser.choices.len()).filter(|_| is_whole);
         let Some(other) = &self.program.against else { return outcome };
         let asked = [missing.map(|choice| choice.kind), beyond];
