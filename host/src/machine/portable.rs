@@ -114,14 +114,6 @@ impl Snapshot {
     }
 }
 
-impl Snapshot {
-    /// How many pages this snapshot and another hold once for both.
-    pub fn shared_with(&self, other: &Snapshot) -> usize {
-        let memories = self.0.memories.iter().zip(&other.0.memories);
-        memories.map(|(a, b)| a.shared_with(b)).sum()
-    }
-}
-
 /// The hashes of the parts that a record of one guest refers to, of its leaves.
 pub(super) fn leaves_of_one(record: &[u8]) -> Result<Vec<u128>> {
     let mut rest = Bytes(record);

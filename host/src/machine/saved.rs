@@ -103,6 +103,12 @@ pub(super) enum GlobalValue {
 pub(super) type Reference = Option<u32>;
 
 impl Snapshot {
+    /// How many pages this snapshot and another hold once for both.
+    pub fn shared_with(&self, other: &Snapshot) -> usize {
+        let memories = self.0.memories.iter().zip(&other.0.memories);
+        memories.map(|(a, b)| a.shared_with(b)).sum()
+    }
+
     /// A hash of the whole state. Addresses do not enter it, so it is the same on every machine.
     pub fn hash(&self) -> u128 {
         let saved = &*self.0;

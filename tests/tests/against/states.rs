@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use spelunk::choice::Chooser;
 use spelunk::file::Conditions;
-use spelunk::machine::{Blobs, Limits, Machine, Program, Reader};
+use spelunk::machine::{Blobs, Edges, Limits, Machine, Program, Reader, Selection};
 use spelunk::outcome::Outcome;
 use spelunk::search::Explorer;
 use spelunk::target::Target;
@@ -163,6 +163,32 @@ fn what_is_new_in_either_is_news() {
         let (difference, calls) = found.split_once('\n').unwrap();
         assert_eq!(format!("{difference}: {} steps", calls.lines().count()), format!("{expected}{steps}"));
     }
+}
+
+/// Where edges are numbered at run time, those of both have a map each.
+#[test]
+fn edges_may_be_hashed() {
+    let selection = Selection { edges: Edges::Hashed, ..Selection::default() };
+    let counts = |text: &str| {
+        format!(
+            r#"(func (export "f") (param i32) (result i32) (if (local.get 0) (then (nop))) (i32.const {text}))"#
+        )
+    };
+    let conditions = || Conditions { selection: selection.clone(), ..Conditions::default() };
+    finds_nothing(&pair_of(&counts("1"), &counts("1"), &[], conditions()).unwrap(), 500);
+    on_guest_stack(|| {
+        let program = pair_of(&counts("1"), &counts("1"), &[], conditions()).unwrap();
+        let mut machine = machine(&program);
+        let mut explorer = Explorer::new(&mut machine, seeded(1));
+        explorer.explore(|progress| progress.runs < 100);
+        // Each has two ways through it.
+        assert_eq!(explorer.progress().edges % 2, 0);
+        assert!(explorer.progress().edges >= 4);
+    });
+    finds(
+        &pair_of(&counts("1"), &counts("2"), &[], conditions()).unwrap(),
+        "`f` returns 1, and against it 2 @ the result of f\nf arg0=0",
+    );
 }
 
 /// What no snapshot can hold of one is replayed of both.

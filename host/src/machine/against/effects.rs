@@ -12,8 +12,9 @@ use crate::text::line;
 
 /// Bytes of a text that are kept; of those behind them a hash is.
 const TEXT_MAX: usize = 64 << 10;
-/// Calls of imports that are kept; of those behind them a hash is.
+/// Calls of imports that are kept, and numbers that are passed to all of them; of those behind them a hash is.
 const CALLS_MAX: usize = 1000;
+const NUMBERS_MAX: usize = 10_000;
 
 /// What one step did, where it is to be compared.
 #[derive(Default)]
@@ -236,6 +237,8 @@ pub(super) fn quoted(bytes: &[u8]) -> String {
 pub(super) struct Calls {
     first: Vec<(Arc<str>, Vec<Number>)>,
     len: u64,
+    /// Passed to all of them.
+    numbers: usize,
     /// Of those behind the first.
     rest: Option<Box<Hasher>>,
 }
@@ -243,7 +246,8 @@ pub(super) struct Calls {
 impl Calls {
     fn push(&mut self, name: &Arc<str>, args: &[Val]) {
         self.len += 1;
-        if self.first.len() < CALLS_MAX {
+        self.numbers += args.len();
+        if self.first.len() < CALLS_MAX && self.numbers <= NUMBERS_MAX {
             self.first.push((name.clone(), args.iter().map(Number::of).collect()));
             return;
         }
@@ -268,7 +272,7 @@ impl Calls {
         let hash = |calls: &Calls| calls.rest.clone().map(|rest| rest.finish());
         let is_same = self.len == other.len && hash(self) == hash(other);
         let shown = |calls: &Calls| Some(format!("{} imports in all", calls.len));
-        (!is_same).then(|| (CALLS_MAX + 1, [self, other].map(shown)))
+        (!is_same).then(|| (self.first.len() + 1, [self, other].map(shown)))
     }
 }
 
@@ -311,6 +315,15 @@ mod tests {
         };
         assert_eq!(calls(1).difference(&calls(1)), None);
         assert_eq!(calls(1).difference(&calls(2)).unwrap().0, 1001);
+        let wide = |last: i32| {
+            let mut calls = Calls::default();
+            let args = vec![Val::I32(7); 999];
+            (0..20).for_each(|_| calls.push(&Arc::from("f"), &args));
+            calls.push(&Arc::from("f"), &[Val::I32(last)]);
+            calls
+        };
+        assert_eq!(wide(1).difference(&wide(1)), None);
+        assert_eq!(wide(1).difference(&wide(2)).unwrap().0, 11);
         let (mut fewer, more) = (calls(1), calls(1));
         assert_eq!(Calls::default().difference(&more), Some((1, [None, Some("`f`(1)".to_string())])));
         fewer.first.pop();

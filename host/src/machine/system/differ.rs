@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::super::pages::Hashing;
 use super::files::{Files, Ino, Inode, Node, ROOT};
 
 /// Bytes that are compared at once.
@@ -13,16 +14,18 @@ impl Files {
     /// each. When they were written does not count, and nothing that has no name.
     pub(crate) fn difference(&self, other: &Files) -> Option<(String, [String; 2])> {
         // Systems that were given the same calls number their files alike.
-        let is_same = |((ino, one), (number, other)): ((&Ino, &Arc<Inode>), (&Ino, &Arc<Inode>))| {
-            ino == number && (Arc::ptr_eq(one, other) || is_alike(one, other))
-        };
-        let pairs = self.inodes.iter().zip(&other.inodes);
-        if self.inodes.len() == other.inodes.len() && pairs.into_iter().all(is_same) {
+        let mut pairs = self.inodes.iter().zip(&other.inodes);
+        let is_same = pairs.all(|((ino, one), (number, other))| {
+            ino == number && (Arc::ptr_eq(one, other) || is_alike(*ino, one, other))
+        });
+        if is_same && self.inodes.len() == other.inodes.len() {
             return None;
         }
-        // Directories that are still to be looked at, those that come first last; each lies in one other.
-        let mut left = vec![(String::new(), ROOT, ROOT)];
-        while let Some((path, one, two)) = left.pop() {
+        // The names that lead to a directory, each with the place of that which it is in; and those that are still to be looked
+        // at, the first of them last.
+        let mut trail: Vec<(usize, &Arc<str>)> = Vec::new();
+        let mut left = vec![(NOWHERE, ROOT, ROOT)];
+        while let Some((above, one, two)) = left.pop() {
             let (Node::Directory { entries: a, .. }, Node::Directory { entries: b, .. }) =
                 (&self.get(one).node, &other.get(two).node)
             else {
@@ -31,17 +34,22 @@ impl Files {
             let names: BTreeSet<&Arc<str>> = a.keys().chain(b.keys()).collect();
             let mut below = Vec::new();
             for name in names {
-                let path = format!("{path}/{name}");
-                let (Some(one), Some(two)) = (a.get(name), b.get(name)) else {
-                    let shown = |files: &Files, ino: Option<&Ino>| {
-                        ino.map_or("nothing".to_string(), |ino| what(&files.get(*ino).node))
-                    };
-                    return Some((path, [shown(self, a.get(name)), shown(other, b.get(name))]));
+                trail.push((above, name));
+                let shown = match (a.get(name), b.get(name)) {
+                    (Some(one), Some(two)) => {
+                        below.push((trail.len() - 1, *one, *two));
+                        apart(self.get(*one), other.get(*two))
+                    }
+                    (one, two) => {
+                        let shown = |files: &Files, ino: Option<&Ino>| {
+                            ino.map_or("nothing".to_string(), |ino| what(&files.get(*ino).node))
+                        };
+                        Some([shown(self, one), shown(other, two)])
+                    }
                 };
-                if let Some(shown) = apart(self.get(*one), other.get(*two)) {
-                    return Some((path, shown));
+                if let Some(shown) = shown {
+                    return Some((path_of(&trail), shown));
                 }
-                below.push((path, *one, *two));
             }
             left.extend(below.into_iter().rev());
         }
@@ -49,13 +57,39 @@ impl Files {
     }
 }
 
-/// Whether two are the same but for when they were written, where entries of the same number are.
-fn is_alike(one: &Inode, other: &Inode) -> bool {
+/// No place in a trail.
+const NOWHERE: usize = usize::MAX;
+/// Bytes of a path that are shown, of a longer one the last.
+const PATH_MAX: usize = 1000;
+
+/// The path of the last name in a trail.
+fn path_of(trail: &[(usize, &Arc<str>)]) -> String {
+    let (mut parts, mut bytes) = (Vec::new(), 0);
+    let mut next = trail.len().checked_sub(1);
+    while let Some((above, name)) = next.and_then(|next| trail.get(next)) {
+        if bytes > PATH_MAX {
+            parts.push("…");
+            break;
+        }
+        bytes += name.len();
+        parts.push(name);
+        next = Some(*above);
+    }
+    parts.iter().rev().map(|part| format!("/{part}")).collect()
+}
+
+/// Whether two of this number are the same but for when they were written, where entries of the same number are. What files hold
+/// is compared by hashes, which pages remember.
+fn is_alike(ino: Ino, one: &Inode, other: &Inode) -> bool {
     let is_same = match (&one.node, &other.node) {
         (Node::Directory { entries: one, .. }, Node::Directory { entries: other, .. }) => one == other,
-        _ => true,
+        (Node::File(one), Node::File(other)) => {
+            one.size() == other.size() && one.hash(ino, Hashing::Keyed) == other.hash(ino, Hashing::Keyed)
+        }
+        (Node::Link(one), Node::Link(other)) => one == other,
+        _ => false,
     };
-    is_same && apart(one, other).is_none()
+    is_same && one.mode == other.mode
 }
 
 /// What two are that are not the same; the entries of directories are looked at by themselves.
@@ -189,6 +223,10 @@ mod tests {
         check(&[("a", "x"), ("b/c", "")], &[("b/c", "")], Some(["/a", "a file of 1 bytes", "nothing"]));
         check(&[("b/c", "")], &[("b/c", ""), ("b/d", "->e")], Some(["/b/d", "nothing", "a link to \"e\""]));
         check(&[("b/c", "")], &[("b", "")], Some(["/b", "a directory", "a file of 0 bytes"]));
+        let deep: String = vec!["directory"; 200].join("/");
+        let (one, other) = (format!("{deep}/a"), format!("{deep}/b"));
+        let found = files(&[(&one, "")]).difference(&files(&[(&other, "")])).unwrap().0;
+        assert!(found.starts_with("/…/directory/") && found.ends_with("/directory/a") && found.len() < 1200);
         check(&[("b", "->x")], &[("b", "->y")], Some(["/b", "a link to \"x\"", "a link to \"y\""]));
     }
 
