@@ -212,10 +212,12 @@ impl Call {
         let result = self.call(store)?;
         if let Some(effects) = &mut store.data_mut().step.effects {
             effects.returned = Some(match self {
-                Call::Checked(_) => Returned::Numbers(result.map(Number::I32).into_iter().collect()),
+                Call::Checked(_) => {
+                    result.map_or(Returned::Nothing, |result| Returned::Number(Number::I32(result)))
+                }
                 Call::General { results, .. } => Returned::of(results),
                 Call::Signed(signed) => signed.returned(),
-                _ => Returned::of(&[]),
+                _ => Returned::Nothing,
             });
         }
         Ok(())

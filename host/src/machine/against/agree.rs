@@ -239,15 +239,18 @@ fn skeleton(wasm: &[u8]) -> Option<Vec<u8>> {
     let mut counted = Vec::new();
     push_number(&mut counted, functions as usize);
     counted.extend(imports);
+    Some(module_of([(1, types), (2, counted), (7, exports)]))
+}
+
+/// A module of these sections, but for those that are empty.
+fn module_of(sections: [(u8, Vec<u8>); 3]) -> Vec<u8> {
     let mut module = b"\0asm\x01\0\0\0".to_vec();
-    for (id, content) in [(1, types), (2, counted), (7, exports)] {
-        if !content.is_empty() {
-            module.push(id);
-            push_number(&mut module, content.len());
-            module.extend(content);
-        }
+    for (id, content) in sections.into_iter().filter(|(_, content)| !content.is_empty()) {
+        module.push(id);
+        push_number(&mut module, content.len());
+        module.extend(content);
     }
-    Some(module)
+    module
 }
 
 fn push_import(out: &mut Vec<u8>, (module, name): (&str, &str), ty: u32) {

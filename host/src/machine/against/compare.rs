@@ -63,9 +63,10 @@ impl Compared<'_> {
 
     fn difference(&self, one: &Machine, other: &Machine) -> Option<Failure> {
         let effects = [effects_of(one)?, effects_of(other)?];
-        let name = name_of(one, self.action);
         let endings = [0, 1].map(|side| ending(self.outcomes[side], self.asked[side], effects[side]));
+        let name = || name_of(one, self.action);
         if !self.are_alike([&endings[0], &endings[1]], &name) {
+            let name = name();
             let failed = endings.iter().find_map(|ending| match ending {
                 Ending::Failed(failure) => failure.place.clone(),
                 _ => None,
@@ -92,12 +93,10 @@ impl Compared<'_> {
         self.ignored.contains(what)
     }
 
-    fn are_alike(&self, endings: [&Ending<'_>; 2], name: &str) -> bool {
+    fn are_alike(&self, endings: [&Ending<'_>; 2], name: &dyn Fn() -> String) -> bool {
         match endings {
             [Ending::Passed(a), Ending::Passed(b)] => {
-                a == b
-                    || matches!(self.action, Action::Rule(_))
-                        && self.is_ignored(&Ignored::Rule(name.to_string()))
+                a == b || matches!(self.action, Action::Rule(_)) && self.is_ignored(&Ignored::Rule(name()))
             }
             [Ending::Rejected, Ending::Rejected] => true,
             [Ending::Exited(a), Ending::Exited(b)] => a == b,
@@ -107,7 +106,7 @@ impl Compared<'_> {
     }
 
     /// What they write.
-    fn written(&self, name: &str, [one, other]: [&Effects; 2]) -> Option<Failure> {
+    fn written(&self, name: &dyn Fn() -> String, [one, other]: [&Effects; 2]) -> Option<Failure> {
         // How a failure is reported belongs to it.
         let fails = matches!(self.outcomes[0], Outcome::Fail(_));
         let streams = [
@@ -117,8 +116,9 @@ impl Compared<'_> {
         let mut streams = streams.into_iter().filter(|(.., what, _, _)| !(fails && *what == Ignored::Stderr));
         let (stream, _, one, other) =
             streams.find(|(_, what, one, other)| one != other && !self.is_ignored(what))?;
+        let name = name();
         let place = format!("{stream} of {name}");
-        let name = line(name);
+        let name = line(&name);
         let Some((number, lines)) = first_difference(one, other) else {
             let message = format!(
                 "`{name}` writes other text to {stream} than the module against it, behind the first 64 KiB"
@@ -137,11 +137,12 @@ impl Compared<'_> {
     }
 
     /// Calls of imports that nobody provides.
-    fn called(name: &str, [one, other]: [&Effects; 2]) -> Option<Failure> {
+    fn called(name: &dyn Fn() -> String, [one, other]: [&Effects; 2]) -> Option<Failure> {
         let (number, calls) = one.calls.difference(&other.calls)?;
         let [shown, shown_there] = calls.map(|call| call.unwrap_or_else(|| "nothing".to_string()));
         let which = if number == 1 { String::new() } else { format!(" as its import number {number}") };
-        let name_shown = line(name);
+        let name = name();
+        let name_shown = line(&name);
         Some(difference(
             format!("imports of {name}"),
             format!("`{name_shown}` calls {shown}{which}, and against it {shown_there}"),
@@ -149,15 +150,16 @@ impl Compared<'_> {
     }
 
     /// The files that they leave.
-    fn left(&self, name: &str, machines: [&Machine; 2]) -> Option<Failure> {
+    fn left(&self, name: &dyn Fn() -> String, machines: [&Machine; 2]) -> Option<Failure> {
         let systems = machines.map(|machine| machine.store.data().system.as_ref());
         let [Some(one), Some(other)] = systems else { return None };
         if one.is(other) || self.is_ignored(&Ignored::Files) {
             return None;
         }
         let (path, [left, left_there]) = one.get().files.difference(&other.get().files)?;
+        let name = name();
         let place = format!("files after {name}");
-        let (name, path) = (line(name), line(&path));
+        let (name, path) = (line(&name), line(&path));
         Some(difference(place, format!("`{name}` leaves {left} as `{path}`, and against it {left_there}")))
     }
 }

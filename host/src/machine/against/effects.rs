@@ -38,7 +38,10 @@ impl Effects {
 
     /// Begins the next step.
     pub(in super::super) fn clear(&mut self) {
-        *self = Effects::but_for(&self.ignored);
+        (self.returned, self.exit) = (None, None);
+        self.stdout.clear();
+        self.stderr.clear();
+        self.calls.clear();
     }
 
     /// Whether calls of this import are compared.
@@ -60,6 +63,9 @@ impl Effects {
 /// What a call returns, as something that can be compared.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) enum Returned {
+    Nothing,
+    Number(Number),
+    /// Several.
     Numbers(Vec<Number>),
     /// A text, or none where the address is 0 or lies outside memory.
     Text(Option<Text>),
@@ -72,7 +78,11 @@ pub(in super::super) enum Returned {
 impl Returned {
     /// The results of a function.
     pub(in super::super) fn of(results: &[Val]) -> Returned {
-        Returned::Numbers(results.iter().map(Number::of).collect())
+        match results {
+            [] => Returned::Nothing,
+            [one] => Returned::Number(Number::of(one)),
+            many => Returned::Numbers(many.iter().map(Number::of).collect()),
+        }
     }
 }
 
@@ -80,11 +90,9 @@ impl fmt::Display for Returned {
     /// As what follows the name of a function: `returns 5`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Returned::Numbers(numbers) => match &numbers[..] {
-                [] => f.write_str("returns"),
-                [one] => write!(f, "returns {one}"),
-                many => write!(f, "returns {}", list(many)),
-            },
+            Returned::Nothing => f.write_str("returns"),
+            Returned::Number(number) => write!(f, "returns {number}"),
+            Returned::Numbers(numbers) => write!(f, "returns {}", list(numbers)),
             Returned::Text(None) => f.write_str("returns no text"),
             Returned::Text(Some(text)) => write!(f, "returns {}", quoted(text.start())),
             Returned::Handle(true) => f.write_str("returns a handle"),
@@ -185,6 +193,11 @@ impl Text {
         }
     }
 
+    fn clear(&mut self) {
+        self.start.clear();
+        (self.len, self.rest) = (0, None);
+    }
+
     /// As much of it as is kept.
     pub(super) fn start(&self) -> &[u8] {
         &self.start
@@ -244,6 +257,11 @@ pub(super) struct Calls {
 }
 
 impl Calls {
+    fn clear(&mut self) {
+        self.first.clear();
+        (self.len, self.numbers, self.rest) = (0, 0, None);
+    }
+
     fn push(&mut self, name: &Arc<str>, args: &[Val]) {
         self.len += 1;
         self.numbers += args.len();

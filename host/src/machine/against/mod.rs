@@ -263,7 +263,7 @@ fn note_returned(machine: &Machine, action: Action, told: &mut Told) {
     let exports = &machine.program.exports;
     let is_signed = exports.plans.calls.contains_key(&exports.rule_exports[usize::from(rule)]);
     let returned = machine.store.data().step.effects.as_ref().and_then(|effects| effects.returned.as_ref());
-    if let Some(returned) = returned.filter(|returned| !is_signed && **returned != Returned::of(&[])) {
+    if let Some(returned) = returned.filter(|returned| !is_signed && **returned != Returned::Nothing) {
         told.notes.push(returned.to_string());
     }
 }
