@@ -90,6 +90,8 @@ pub enum FailureKind {
     Exit,
     /// The guest broke the ABI: a malformed question, an unknown name.
     Abi,
+    /// Two modules that were given the same calls did not do the same.
+    Difference,
 }
 
 impl FailureKind {
@@ -129,6 +131,7 @@ impl fmt::Display for FailureKind {
             FailureKind::Unreachable => "unreachable",
             FailureKind::Exit => "exit",
             FailureKind::Abi => "abi",
+            FailureKind::Difference => "difference",
         })
     }
 }

@@ -120,6 +120,9 @@ pub struct Answers {
     /// Index of the first choice that the script could not answer, and why.
     pub stopped: Option<(usize, Stopped)>,
     script: Vec<Scripted>,
+    /// What must be asked, and is answered so, where the step is one that echoes another.
+    echoed: Vec<Choice>,
+    echoes: bool,
     /// Where a script answers instead of what is recorded: what comes past it, and the most alternatives that a
     /// choice may have.
     scripted: Option<(Past, u32)>,
@@ -146,7 +149,15 @@ impl Answers {
         self.seed = seed;
         self.recorded.clear();
         self.recorded.extend(recorded);
-        self.scripted = None;
+        (self.scripted, self.echoes) = (None, false);
+        self.clear();
+    }
+
+    /// Starts a step whose questions must be these, which have the same answers again. Another one stops the step.
+    pub fn begin_echo(&mut self, answered: &[Choice]) {
+        self.echoed.clear();
+        self.echoed.extend_from_slice(answered);
+        self.echoes = true;
         self.clear();
     }
 
@@ -155,7 +166,7 @@ impl Answers {
     pub fn begin_script(&mut self, script: &[Scripted], past: Past, alternatives_max: u32) {
         self.script.clear();
         self.script.extend_from_slice(script);
-        self.scripted = Some((past, alternatives_max));
+        (self.scripted, self.echoes) = (Some((past, alternatives_max)), false);
         self.clear();
     }
 
@@ -182,6 +193,15 @@ impl Answers {
     /// Answers one question; nothing where the step is to be stopped.
     pub fn ask(&mut self, kind: Kind) -> Option<&Value> {
         let position = self.choices.len();
+        if self.echoes {
+            let answered = self.echoed.get(position).filter(|answered| answered.kind == kind);
+            let Some(answered) = answered.filter(|_| self.stopped.is_none()) else {
+                self.stopped.get_or_insert((position, Stopped::Differs(kind)));
+                return None;
+            };
+            self.choices.push(answered.clone());
+            return Some(&self.choices[position].value);
+        }
         if let Some((past, alternatives_max)) = self.scripted {
             match self.number(position, &kind, past, alternatives_max) {
                 Ok(number) => self.choices.push(Choice { kind, value: kind.nth(number.into()) }),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use serde_json::json;
 use spelunk::budget::Budget;
@@ -28,6 +28,10 @@ pub(super) struct Instrument {
 
 impl Instrument {
     pub(super) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
+        ensure!(
+            self.guest.against.is_none(),
+            "--against is for commands that call the target; instrument each module by itself"
+        );
         let wasm = self.guest.load(&output.console, budget)?;
         let instrumented = spelunk::machine::instrument(&wasm, &(&self.limits).into(), &(&self.edges).into())
             .with_context(|| format!("cannot instrument `{}`", self.guest.target.display()))?;

@@ -145,6 +145,13 @@ struct Guest {
     /// A component that provides what the target, a component too, imports. Both become one component.
     #[arg(long, value_name = "COMPONENT", help_heading = "Target")]
     compose: Vec<PathBuf>,
+    /// Another version of the target. Both are given the same calls, and what they do differently is a finding.
+    #[arg(long, value_name = "OTHER", help_heading = "Target")]
+    against: Option<PathBuf>,
+    /// With --against: do not compare what the rule NAME returns, or leave it out where only one version has it. Also stdout,
+    /// stderr, files, messages (of failures), import:NAME (calls of it).
+    #[arg(long, value_name = "NAME", help_heading = "Target")]
+    ignore: Vec<String>,
     /// MiB that the files of the guest may have together.
     #[arg(long, value_name = "MIB", default_value_t = Environment::default().files_bytes_max >> 20,
         value_parser = clap::value_parser!(u64).range(1..=4096), help_heading = "Limits")]
@@ -368,6 +375,8 @@ impl Guest {
             signatures: self.signatures.as_deref(),
             link: self.link.as_deref(),
             compose: &self.compose,
+            against: self.against.as_deref(),
+            ignored: &self.ignore,
             budget: budget.clone(),
         };
         load::load(&self.target, &build, &mut |verb, text| console.status(verb, text))
@@ -387,6 +396,8 @@ impl Guest {
             signatures: self.signatures.clone(),
             link: self.link.clone(),
             compose: self.compose.clone(),
+            against: self.against.clone(),
+            ignored: self.ignore.clone(),
             program: std::env::args().next().unwrap_or_else(|| "spelunk".to_string()),
             ..config
         }

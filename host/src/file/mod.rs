@@ -1,5 +1,6 @@
 //! Trace files: a finding on disk. JSON, one step a line, so that two of them can be compared with `diff`.
 
+mod against;
 mod environment;
 mod faults;
 mod image;
@@ -19,6 +20,7 @@ use crate::disk;
 use crate::outcome::Failure;
 use crate::trace::Trace;
 
+pub use against::{Against, Ignored};
 pub use environment::{Environment, Stdin};
 pub use faults::HostFault;
 pub use image::{Entry, Image};

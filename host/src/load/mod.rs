@@ -1,6 +1,7 @@
 //! From what the user names to the bytes of a module: a `.wasm`, a `.wat`, or a folder with a `Cargo.toml`; and the folders
 //! that it is given.
 
+mod against;
 mod compose;
 mod folders;
 mod guess;
@@ -42,6 +43,10 @@ pub struct Build<'b> {
     pub link: Option<&'b Path>,
     /// Components that provide what the target imports.
     pub compose: &'b [PathBuf],
+    /// A module, or a folder, that is given the same calls as the target.
+    pub against: Option<&'b Path>,
+    /// What of the two is not compared, see [`Ignored`](crate::file::Ignored).
+    pub ignored: &'b [String],
     /// Ends the build.
     pub budget: Budget,
 }
@@ -53,18 +58,28 @@ pub struct Build<'b> {
 /// # Errors
 /// A path that does not exist or is none of the three kinds; text that is not WAT; a build that fails or is stopped.
 pub fn load(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {
+    let wasm = alone(path, build, status)?;
+    let wasm = match build.against {
+        Some(other) => against::compared(path, wasm, other, build, status)?,
+        None if build.ignored.is_empty() => wasm,
+        None => bail!("--ignore says what is not compared, and is for --against"),
+    };
+    let (folders, bytes_max) = build.folders;
+    if folders.is_empty() {
+        return Ok(wasm);
+    }
+    folders::image_of(folders, bytes_max, &build.budget)?.put_into(&wasm)
+}
+
+/// A module without another one, and without files.
+fn alone(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {
     let wasm = module(path, build, status)?;
     let wasm = match build.link {
         Some(harness) => link::linked(path, wasm, harness, build)?,
         None => wasm,
     };
     let wasm = if build.compose.is_empty() { wasm } else { compose::composed(path, wasm, build)? };
-    let wasm = signatures::described(path, wasm, build, status)?;
-    let (folders, bytes_max) = build.folders;
-    if folders.is_empty() {
-        return Ok(wasm);
-    }
-    folders::image_of(folders, bytes_max, &build.budget)?.put_into(&wasm)
+    signatures::described(path, wasm, build, status)
 }
 
 fn module(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {

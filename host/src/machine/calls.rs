@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, anyhow, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
+use super::against::{Number, Returned};
 use super::component::ComponentCall;
 use super::emscripten::names;
 use super::emscripten::{Main, Stack};
@@ -212,6 +213,23 @@ impl Call {
     fn main(instance: &Instance, store: &mut Store<Host>, name: &str) -> Result<Call> {
         let main = Main::of(instance, store, name);
         main.map(Call::Main).ok_or_else(|| anyhow!("the instrumented module lost its export `{name}`"))
+    }
+
+    /// Calls the function as the rule that it is, and notes what it returns where that is to be compared.
+    pub(super) fn call_rule(&mut self, store: &mut Store<Host>) -> wasmtime::Result<()> {
+        let result = self.call(store)?;
+        if let Some(effects) = &mut store.data_mut().step.effects {
+            effects.returned = Some(match self {
+                Call::Checked(_) => {
+                    result.map_or(Returned::Nothing, |result| Returned::Number(Number::I32(result)))
+                }
+                Call::General { results, .. } => Returned::of(results),
+                Call::Signed(signed) => signed.returned(),
+                Call::Component(call) => call.returned().map_or(Returned::Nothing, Returned::Value),
+                _ => Returned::Nothing,
+            });
+        }
+        Ok(())
     }
 
     /// Calls the function; its result where it returns one `i32`.

@@ -48,6 +48,8 @@ pub(crate) struct Exports {
     pub(crate) plans: Arc<Plans>,
     /// The component that the guest is, where it is one.
     pub(crate) component: Option<Arc<Component>>,
+    /// It is compared with a module in which a run starts with something to be called.
+    pub(crate) is_set_up: bool,
 }
 
 /// What is said of the exports beside their names.
@@ -228,7 +230,7 @@ impl Exports {
 
     /// Whether a run starts with a setup step: where something is to be called, or held of the state that runs start from.
     pub(crate) fn has_setup(&self) -> bool {
-        !self.setup.is_empty() || self.implies_setup()
+        !self.setup.is_empty() || self.is_set_up || self.implies_setup()
     }
 
     /// What readies the guest after a crash: as [`Exports::setup`], but `recover` in the place of `setup`, where there is that.
@@ -239,7 +241,7 @@ impl Exports {
 
     /// Whether there is a setup step only for the invariants to be checked in.
     pub(crate) fn implies_setup(&self) -> bool {
-        self.setup.is_empty() && !self.invariants.is_empty()
+        self.setup.is_empty() && !self.is_set_up && !self.invariants.is_empty()
     }
 
     /// Functions whose names say nothing are rules where there are no others, but for those that are the toolchain's own. To

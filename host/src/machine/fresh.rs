@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use wasmtime::{Linker, Store};
 
+use super::against::Effects;
 use super::calls::{Calls, Room};
 use super::component::{Handles, Linked};
 use super::emscripten::linking::enter_functions;
@@ -51,6 +52,8 @@ fn new_store(program: &Program) -> Store<Host> {
         ..Host::default()
     };
     let mut store = Store::new(&program.engine, host);
+    store.data_mut().step.effects =
+        program.compared.as_ref().map(|ignored| Box::new(Effects::but_for(ignored)));
     store.limiter(|host| host);
     store
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use spelunk_instrumenter::TABLE_ELEMENTS_MAX;
 use wasmtime::{Memory, ResourceLimiter, Table, Trap};
 
+use super::against::Effects;
 use super::component::{Handles, Linked};
 use super::keyed::Hasher;
 use super::signed::Pools;
@@ -101,6 +102,8 @@ pub(crate) struct Step {
     pub(crate) told_bytes: usize,
     /// The end of what it wrote to standard error, which may say why it failed.
     pub(crate) stderr: Vec<u8>,
+    /// What it does that another guest is compared in, of one that is.
+    pub(crate) effects: Option<Box<Effects>>,
     /// The last line of what is reported is one of standard error, or else of standard output, that has not ended.
     unended: Option<bool>,
 }
@@ -117,10 +120,16 @@ impl Step {
         self.scores.clear();
         self.args.clear();
         self.stderr.clear();
+        if let Some(effects) = &mut self.effects {
+            effects.clear();
+        }
     }
 
     /// It writes to standard error, or else to standard output.
     pub(crate) fn say(&mut self, bytes: &[u8], is_error: bool) {
+        if let Some(effects) = &mut self.effects {
+            effects.write(bytes, is_error);
+        }
         if is_error {
             let bytes = &bytes[bytes.len().saturating_sub(STDERR_MAX)..];
             let beyond = (self.stderr.len() + bytes.len()).saturating_sub(STDERR_MAX);

@@ -65,6 +65,7 @@ fn nh(words: &[u64; WORDS], key: &[u64]) -> u128 {
 }
 
 /// Hashes bytes that come in parts.
+#[derive(Clone, Debug)]
 pub(crate) struct Hasher {
     block: [u8; BLOCK],
     len: u64,

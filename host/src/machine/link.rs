@@ -36,7 +36,7 @@ pub(crate) fn link(
     for import in module.imports() {
         let (from, name) = known_as(&import);
         if [ZERO, DRAWN].contains(&from) {
-            (from == DRAWN).then(|| draw_results(linker, store, &import)).transpose()?;
+            stub(linker, store, &import, from == DRAWN)?;
             continue;
         }
         if is_provided(linker, store, &import) {
@@ -63,10 +63,7 @@ pub(crate) fn link(
     if stubs == StubImports::None {
         bail!("{}", refusal(&unknown));
     }
-    if stubs == StubImports::Drawn {
-        unknown.iter().try_for_each(|import| draw_results(linker, store, import))?;
-    }
-    Ok(())
+    unknown.iter().try_for_each(|import| stub(linker, store, import, stubs == StubImports::Drawn))
 }
 
 /// What to say of an import from a module of ours that has nothing like it.
@@ -169,15 +166,26 @@ fn refusal(unknown: &[ImportType<'_>]) -> String {
     )
 }
 
-/// Has a function return values that are drawn; zero where nothing may be.
-fn draw_results(linker: &mut Linker<Host>, store: &mut Store<Host>, import: &ImportType<'_>) -> Result<()> {
+/// Has a function return values that are drawn, or zero, which it does too where nothing may be drawn. Its calls are noted where
+/// they are to be compared.
+fn stub(
+    linker: &mut Linker<Host>,
+    store: &mut Store<Host>,
+    import: &ImportType<'_>,
+    is_drawn: bool,
+) -> Result<()> {
     let ExternType::Func(ty) = import.ty() else { return Ok(()) };
     let types: Option<Vec<Val>> = ty.results().map(|ty| Val::default_for_ty(&ty)).collect();
-    let Some(defaults) = types.filter(|types| !types.is_empty()) else { return Ok(()) };
-    let kinds: Vec<Option<Kind>> = ty.results().map(|ty| drawn_kind(&ty)).collect();
-    let name = import.name().to_string();
-    let func = Func::new(&mut *store, ty, move |mut caller: Caller<'_, Host>, _, results| {
+    let is_noted = store.data().step.effects.as_ref().is_some_and(|effects| effects.notes(import.name()));
+    let is_needed = |types: &Vec<Val>| is_noted || is_drawn && !types.is_empty();
+    let Some(defaults) = types.filter(is_needed) else { return Ok(()) };
+    let kinds: Vec<Option<Kind>> = ty.results().map(|ty| drawn_kind(&ty).filter(|_| is_drawn)).collect();
+    let name: Arc<str> = import.name().into();
+    let func = Func::new(&mut *store, ty, move |mut caller: Caller<'_, Host>, args, results| {
         results.copy_from_slice(&defaults);
+        if let Some(effects) = caller.data_mut().step.effects.as_mut().filter(|_| is_noted) {
+            effects.call(&name, args);
+        }
         for (result, kind) in results.iter_mut().zip(&kinds) {
             let Some(kind) = kind.filter(|_| caller.data().step.may_choose) else { continue };
             let value = choose(&mut caller, kind)?.clone();

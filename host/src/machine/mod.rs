@@ -6,6 +6,7 @@
 //! snapshots, [`Target::reset`] instantiates anew, and the search replays instead.
 
 mod addresses;
+mod against;
 mod cache;
 mod calls;
 mod component;
@@ -55,6 +56,7 @@ use crate::property::{Counts, Properties};
 use crate::target::Scores;
 use crate::target::{Rule, Target};
 use crate::trace::Action;
+use against::Second;
 use calls::Calls;
 use failure::Phase;
 use fresh::Fresh;
@@ -65,6 +67,7 @@ use tally::Tally;
 use watchdog::Watched;
 
 pub use crate::file::{Edges, Limits, Sanitizer, Selection, StubImports};
+pub(crate) use against::leaves_of;
 pub use cache::Cache;
 pub(crate) use component::is_component;
 pub(crate) use emscripten::names::is_allocator;
@@ -72,8 +75,8 @@ pub use host::Told;
 pub use listing::Listing;
 pub use memory::ignore_file_size_signal;
 pub use pages::PAGE;
+pub(crate) use portable::pages_of;
 pub use portable::{Blobs, PART_MAX, Reader};
-pub(crate) use portable::{leaves_of, pages_of};
 pub use program::{Program, engine, instrument};
 pub use saved::Snapshot;
 pub(crate) use signed::has_room;
@@ -114,6 +117,8 @@ pub struct Machine {
     watched: Arc<Watched>,
     /// The guest could not be instantiated anew; it has no state to go on from.
     lost: Option<Halt>,
+    /// The guest that this one is compared with.
+    second: Option<Box<Second>>,
 }
 
 impl Machine {
@@ -125,7 +130,10 @@ impl Machine {
         let watched = Watched::of(&program)?;
         let Fresh { store, state, calls } = Fresh::new(&program, &watched)?;
         let (root, uses_snapshots) = (state.nothing(), program.obstacles().is_empty());
-        let mut machine = Machine { root, program, store, state, calls, uses_snapshots, watched, lost: None };
+        let second =
+            program.against.as_ref().map(|other| Second::of(&other.program).map(Box::new)).transpose()?;
+        let mut machine =
+            Machine { root, program, store, state, calls, uses_snapshots, watched, lost: None, second };
         machine.store.data_mut().tally = Tally::new(&machine.program.properties);
         machine.root = machine.state.save(&mut machine.store);
         Ok(machine)
@@ -144,7 +152,7 @@ impl Machine {
             );
         }
         self.uses_snapshots = uses_snapshots;
-        Ok(())
+        self.second.as_mut().map_or(Ok(()), |second| second.machine.set_uses_snapshots(uses_snapshots))
     }
 
     /// Whether states are saved.
@@ -166,17 +174,20 @@ impl Machine {
     /// that was written is marked.
     pub fn state_from_scratch(&mut self) -> u128 {
         self.state.mark_everything();
+        if let Some(second) = &mut self.second {
+            second.machine.state.mark_everything();
+        }
         self.state()
     }
 
     /// Performs a step as [`Target::step`] does, and has the guest say what it does. The state afterwards is
     /// not the one that the step leads to: go back to a snapshot.
     pub fn tell(&mut self, action: Action, chooser: &mut Chooser) -> Told {
-        self.store.data_mut().step.is_verbose = true;
+        self.set_verbose(true);
         self.step(action, chooser);
-        let step = &mut self.store.data_mut().step;
-        step.is_verbose = false;
-        let mut told = step.take_told();
+        self.set_verbose(false);
+        let told = self.store.data_mut().step.take_told();
+        let mut told = self.told_by_both(action, told);
         if let Action::Rule(rule) = action {
             // What the host drew for parameters, it tells itself.
             let params = self.program.exports.rules[usize::from(rule)].params.len();
@@ -187,6 +198,19 @@ impl Machine {
             told.args.splice(0..0, drawn);
         }
         told
+    }
+
+    fn set_verbose(&mut self, is_verbose: bool) {
+        self.store.data_mut().step.is_verbose = is_verbose;
+        if let Some(second) = &mut self.second {
+            second.machine.store.data_mut().step.is_verbose = is_verbose;
+        }
+    }
+
+    /// The state, as snapshots hold it.
+    fn saved(&mut self) -> Snapshot {
+        let snapshot = self.state.save(&mut self.store);
+        self.with_second(snapshot)
     }
 
     /// What a span's label says, in a step; nothing where it lies outside memory. The host's own labels name parameters.
@@ -235,6 +259,40 @@ impl Machine {
         // What no snapshot holds may differ where all else is equal.
         let is_whole = self.program.obstacles().is_empty();
         is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack, hashing))
+    }
+
+    /// As [`Target::enabled`], of this guest alone.
+    fn enabled_alone(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
+        rules.clear();
+        if !self.store.data().guest.has_run {
+            rules.extend(0..self.calls.rules.len() as u16);
+        }
+        if self.program.exports.pools() > 0 {
+            let pools = &self.store.data().guest.pools;
+            rules.retain(|rule| self.calls.rules[usize::from(*rule)].is_enabled(pools));
+        }
+        if self.calls.preconditions.is_empty() {
+            return Ok(());
+        }
+        self.enter(Err, |machine| {
+            machine.store.data_mut().step.may_choose = false;
+            for index in 0..machine.calls.preconditions.len() {
+                machine.state.begin(&machine.program.limits);
+                let (rule, call) = &mut machine.calls.preconditions[index];
+                let rule = *rule;
+                match call.call(&mut machine.store) {
+                    Ok(Some(0)) => rules.retain(|enabled| *enabled != rule),
+                    Ok(_) => {}
+                    Err(error) => match machine.failed(error, Phase::Precondition(rule)) {
+                        Outcome::Fail(failure) => return Err(Halt::Fail(failure)),
+                        Outcome::Stopped => return Err(Halt::Stopped),
+                        // `assume` in a precondition: it does not hold.
+                        _ => rules.retain(|enabled| *enabled != rule),
+                    },
+                }
+            }
+            if machine.program.budget.is_exhausted() { Err(Halt::Stopped) } else { Ok(()) }
+        })
     }
 
     /// Runs `f`, which calls the guest, where that has all the stack it may use, and where the watchdog sees it. Where the
@@ -293,9 +351,11 @@ impl Target for Machine {
     }
 
     fn reset(&mut self) {
+        if let Some(second) = &mut self.second {
+            second.machine.reset();
+        }
         if self.uses_snapshots {
-            let root = self.root.clone();
-            return self.restore(&root);
+            return self.state.load(&mut self.store, &self.root);
         }
         let fresh = match Fresh::new(&self.program, &self.watched) {
             Ok(fresh) => fresh,
@@ -315,36 +375,8 @@ impl Target for Machine {
     }
 
     fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
-        rules.clear();
-        if !self.store.data().guest.has_run {
-            rules.extend(0..self.calls.rules.len() as u16);
-        }
-        if self.program.exports.pools() > 0 {
-            let pools = &self.store.data().guest.pools;
-            rules.retain(|rule| self.calls.rules[usize::from(*rule)].is_enabled(pools));
-        }
-        if self.calls.preconditions.is_empty() {
-            return Ok(());
-        }
-        self.enter(Err, |machine| {
-            machine.store.data_mut().step.may_choose = false;
-            for index in 0..machine.calls.preconditions.len() {
-                machine.state.begin(&machine.program.limits);
-                let (rule, call) = &mut machine.calls.preconditions[index];
-                let rule = *rule;
-                match call.call(&mut machine.store) {
-                    Ok(Some(0)) => rules.retain(|enabled| *enabled != rule),
-                    Ok(_) => {}
-                    Err(error) => match machine.failed(error, Phase::Precondition(rule)) {
-                        Outcome::Fail(failure) => return Err(Halt::Fail(failure)),
-                        Outcome::Stopped => return Err(Halt::Stopped),
-                        // `assume` in a precondition: it does not hold.
-                        _ => rules.retain(|enabled| *enabled != rule),
-                    },
-                }
-            }
-            if machine.program.budget.is_exhausted() { Err(Halt::Stopped) } else { Ok(()) }
-        })
+        let found = self.enabled_alone(rules);
+        self.enabled_in_both(found, rules)
     }
 
     fn step(&mut self, action: Action, chooser: &mut Chooser) -> Outcome {
@@ -353,7 +385,7 @@ impl Target for Machine {
         step.begin();
         let outcome = self.enter(Outcome::from, |machine| machine.perform(action));
         std::mem::swap(chooser, &mut self.store.data_mut().step.chooser);
-        outcome
+        self.follow(action, chooser, outcome)
     }
 
     fn set_counts(&mut self, counts: bool) {
@@ -361,15 +393,21 @@ impl Target for Machine {
     }
 
     fn snapshot(&mut self) -> Option<Snapshot> {
-        self.uses_snapshots.then(|| self.state.save(&mut self.store))
+        self.uses_snapshots.then(|| self.saved())
     }
 
     fn restore(&mut self, snapshot: &Snapshot) {
         self.state.load(&mut self.store, snapshot);
+        if let (Some(second), Some(other)) = (&mut self.second, &snapshot.0.against) {
+            second.machine.restore(other);
+        }
     }
 
     fn coverage(&mut self, seen: &EdgeSet, new: &mut Vec<u32>) {
-        self.state.coverage(seen, new);
+        self.state.coverage(0, seen, new);
+        if let Some(second) = &mut self.second {
+            second.machine.state.coverage(self.program.counters(), seen, new);
+        }
     }
 
     fn scores(&mut self, best: &Scores, risen: &mut Vec<(u64, f64)>) {
@@ -398,23 +436,28 @@ impl Target for Machine {
     }
 
     fn state(&mut self) -> u128 {
-        self.state.save(&mut self.store).hash()
+        self.saved().hash()
     }
 
     fn live_state(&mut self) -> Option<u128> {
-        self.live_hash(Hashing::Portable)
+        let hash = self.live_hash(Hashing::Portable);
+        let of_other = |other: &mut Machine| Ok(other.live_state());
+        self.hash_of_both(hash, Hashing::Portable, of_other).ok().flatten()
     }
 
     fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
         // What the guest does while it says what its state is must be undone.
-        if self.calls.state.is_none() || !self.program.obstacles().is_empty() {
-            return Ok(self.live_hash(Hashing::Keyed));
-        }
-        self.enter(Err, Machine::guest_state).map(Some)
+        let hash = if self.calls.state.is_none() || !self.program.obstacles().is_empty() {
+            self.live_hash(Hashing::Keyed)
+        } else {
+            Some(self.enter(Err, Machine::guest_state)?)
+        };
+        self.hash_of_both(hash, Hashing::Keyed, Machine::compared_state)
     }
 
     fn is_independent(&self, a: u16, b: u16) -> bool {
-        self.program.independent.contains(&(a.min(b), a.max(b)))
+        let is_so = self.program.independent.contains(&(a.min(b), a.max(b)));
+        is_so && self.second.as_ref().is_none_or(|second| second.machine.is_independent(a, b))
     }
 
     fn saved_bytes(&self) -> usize {

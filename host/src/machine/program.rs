@@ -12,6 +12,7 @@ use spelunk_instrumenter::{EdgeMap, Instrumented, Obstacle, Options, Origins};
 use wasmtime::{Collector, Config, Engine, ExternType, Linker, Module, Store};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::against::{Other, Shared};
 use super::cache::{Cache, Key};
 use super::component::{self, Interface};
 use super::data::Data;
@@ -29,7 +30,8 @@ use super::watchdog::{CALL_MAX, Place};
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
 use crate::budget::Budget;
 use crate::file::{
-    Conditions, Environment, Image, Limits, Names, Parts, Sanitizer, Selection, Signatures, StubImports,
+    Against, Conditions, Environment, Image, Limits, Names, Parts, Sanitizer, Selection, Signatures,
+    StubImports,
 };
 use crate::property::{Counts, Properties};
 use crate::symbols::{STACK_MAX, Symbols};
@@ -58,6 +60,20 @@ pub struct Program {
     conditions: Conditions,
     pub(super) world: World,
     pub(super) hash: u128,
+    /// It is compared with another, but for calls of these imports.
+    pub(super) compared: Option<Arc<BTreeSet<String>>>,
+    /// The other, of the first of the two.
+    pub(super) against: Option<Box<Other>>,
+}
+
+/// What a program is made of beside its code.
+#[derive(Clone, Copy)]
+pub(super) struct Origin<'o> {
+    pub(super) hash: u128,
+    pub(super) image: &'o Image,
+    pub(super) conditions: &'o Conditions,
+    pub(super) cache: Option<&'o Cache>,
+    pub(super) budget: &'o Budget,
 }
 
 /// Arguments that may be drawn.
@@ -179,10 +195,24 @@ impl Program {
         cache: Option<&Cache>,
         budget: &Budget,
     ) -> Result<Program> {
-        let (limits, selection) = (conditions.limits, conditions.selection.clone());
         let hash = xxh3_128(wasm);
         let (image, rest) = Image::take_from(wasm)?;
-        let (signatures, rest) = Signatures::take_from(&rest)?;
+        let (against, rest) = Against::take_from(&rest)?;
+        let origin = Origin { hash, image: &image, conditions: &conditions, cache, budget };
+        match against {
+            Some(against) => Program::pair(&rest, against, origin),
+            None => Program::load_one(&rest, origin, None),
+        }
+    }
+
+    /// A module by itself, or one of two that are compared: with what both have, and imports whose calls are not compared.
+    pub(super) fn load_one(
+        wasm: &[u8],
+        Origin { hash, image, conditions, cache, budget }: Origin<'_>,
+        both: Option<(&Shared, &Arc<BTreeSet<String>>)>,
+    ) -> Result<Program> {
+        let (limits, selection) = (conditions.limits, conditions.selection.clone());
+        let (signatures, rest) = Signatures::take_from(wasm)?;
         let (parts, code) = Parts::take_from(&rest)?;
         let (code, component) = linked(code, budget)?;
         // With other files, or called in another way, it is the same code.
@@ -206,8 +236,10 @@ impl Program {
                 Exports::of(&module, limits.input_bytes_max, &called)?
             }
         };
+        let mut exports = exports;
+        both.map_or(Ok(()), |(shared, _)| exports.share(shared))?;
         check(environment, &exports)?;
-        let world = World::of(&module, &conditions.environment, &image, exports.is_command)?;
+        let world = World::of(&module, environment, image, exports.is_command)?;
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
         Ok(Program {
             budget: budget.clone(),
@@ -224,9 +256,11 @@ impl Program {
             independent,
             symbols: symbols(wasm, parts, component),
             limits,
-            conditions,
+            conditions: conditions.clone(),
             world,
             hash,
+            compared: both.map(|(_, ignored)| ignored.clone()),
+            against: None,
         })
     }
 
@@ -297,12 +331,20 @@ impl Program {
 
     /// The edges that are counted.
     pub fn edges(&self) -> &EdgeMap {
-        &self.instrumented.edges
+        self.against.as_ref().map_or(&self.instrumented.edges, |other| &other.edges)
+    }
+
+    /// Whether it is two modules that are given the same calls.
+    pub fn is_pair(&self) -> bool {
+        self.against.is_some()
     }
 
     /// What this module can change and no snapshot can hold; empty where snapshots work.
     pub fn obstacles(&self) -> &[Obstacle] {
-        &self.instrumented.layout.obstacles
+        match &self.against {
+            Some(other) if self.instrumented.layout.obstacles.is_empty() => other.program.obstacles(),
+            _ => &self.instrumented.layout.obstacles,
+        }
     }
 
     /// Whether the guest is one function, which is called once in a run.

@@ -30,6 +30,8 @@ pub(super) struct Saved {
     pub(super) pools: Pools,
     /// Handles of a component's instances and of the host.
     pub(super) handles: Handles,
+    /// The state of the guest that this one is compared with.
+    pub(super) against: Option<Snapshot>,
     /// What it holds beside the pages and the tables, which are counted by themselves.
     pub(super) held: Held,
 }
@@ -59,6 +61,7 @@ impl Saved {
             system: None,
             pools: Pools::default(),
             handles: Handles::default(),
+            against: None,
             held: Held::new(0),
         }
     }
@@ -104,6 +107,12 @@ pub(super) enum GlobalValue {
 pub(super) type Reference = Option<u32>;
 
 impl Snapshot {
+    /// How many pages this snapshot and another hold once for both.
+    pub fn shared_with(&self, other: &Snapshot) -> usize {
+        let memories = self.0.memories.iter().zip(&other.0.memories);
+        memories.map(|(a, b)| a.shared_with(b)).sum()
+    }
+
     /// A hash of the whole state. Addresses do not enter it, so it is the same on every machine.
     pub fn hash(&self) -> u128 {
         let saved = &*self.0;
@@ -117,7 +126,20 @@ impl Snapshot {
         saved.pools.push_to(&mut parts);
         saved.handles.push_to(&mut parts);
         let flags = (&*saved.dropped, &*saved.faults, saved.has_run);
-        digest(&mut parts, &saved.globals, &saved.tables, flags, Hashing::Portable)
+        let hash = digest(&mut parts, &saved.globals, &saved.tables, flags, Hashing::Portable);
+        match &saved.against {
+            Some(other) => both([hash, other.hash()], Hashing::Portable),
+            None => hash,
+        }
+    }
+}
+
+/// The hash of two states that are one.
+pub(super) fn both(hashes: [u128; 2], hashing: Hashing) -> u128 {
+    let bytes = hashes.map(u128::to_le_bytes).concat();
+    match hashing {
+        Hashing::Portable => xxh3_128(&bytes),
+        Hashing::Keyed => keyed::hash(&bytes),
     }
 }
 

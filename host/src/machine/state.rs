@@ -302,20 +302,26 @@ impl State {
         }
     }
 
-    /// Puts the edges that were counted since the last call, and that are not in `seen`, into `new`.
-    pub(super) fn coverage(&mut self, seen: &EdgeSet, new: &mut Vec<u32>) {
+    /// Puts the edges that were counted since the last call, and that are not in `seen`, into `new`; they are numbered from
+    /// `first` on.
+    pub(super) fn coverage(&mut self, first: u32, seen: &EdgeSet, new: &mut Vec<u32>) {
         self.has_counts = false;
         let Some(private) = &mut self.private else { return };
         let bytes = private.bytes();
         if self.entered.is_empty() {
-            return seen.take_new(&mut bytes[range(&self.layout.counters)], new);
+            let counters = &mut bytes[range(&self.layout.counters)];
+            return if first == 0 {
+                seen.take_new(counters, new)
+            } else {
+                seen.take_some(first, counters, new)
+            };
         }
         self.marked.clear();
         scan::take(&mut bytes[range(&self.layout.entered)], &mut self.marked);
         for mark in &self.marked {
             let slots = &self.entered[*mark as usize];
             let counters = &mut bytes[range(&self.layout.counters)];
-            seen.take_some(slots.start, &mut counters[range(slots)], new);
+            seen.take_some(first + slots.start, &mut counters[range(slots)], new);
         }
     }
 
@@ -371,6 +377,7 @@ impl State {
             system: store.data().system.clone(),
             pools: store.data().guest.pools.clone(),
             handles: store.data().guest.handles.clone(),
+            against: None,
             held: Held::new(0),
         };
         Snapshot(Arc::new(saved.counted()))

@@ -18,7 +18,7 @@ impl Machine {
                 let drawn =
                     if self.program.exports.is_command { store.data_mut().draw_inputs() } else { Ok(()) };
                 store.data_mut().step.faults_strike = true;
-                let ended = drawn.and_then(|()| self.calls.rules[usize::from(rule)].call(store).map(drop));
+                let ended = drawn.and_then(|()| self.calls.rules[usize::from(rule)].call_rule(store));
                 store.data_mut().step.faults_strike = false;
                 match ended {
                     Err(error) if matches!(error.downcast_ref(), Some(Stop::Crash)) => self.restart(),
@@ -34,6 +34,11 @@ impl Machine {
             }
         };
         if let Err(error) = result {
+            if let (Some(effects), Some(Stop::Exit(code))) =
+                (&mut self.store.data_mut().step.effects, error.downcast_ref())
+            {
+                effects.exit = Some(*code);
+            }
             return self.failed(error, Phase::Step(action));
         }
         // After teardown there may be nothing left to hold invariants of.

@@ -156,7 +156,8 @@ const FRAMES_MAX: usize = 6;
 fn place_text(finding: &Finding) -> String {
     let Some(place) = &finding.failure.place else { return String::new() };
     let is_entry =
-        matches!(finding.failure.kind, FailureKind::Hang | FailureKind::Timeout | FailureKind::StackOverflow);
+        matches!(finding.failure.kind, FailureKind::Hang | FailureKind::Timeout | FailureKind::StackOverflow)
+            || finding.failure.kind == FailureKind::Difference && finding.stack().is_empty();
     let mut out = format!("  {} {}\n", if is_entry { "in" } else { "at" }, text::line(place));
     for line in finding.excerpt.iter().flat_map(|excerpt| excerpt.lines()) {
         out += &format!("      {}\n", text::line(line));

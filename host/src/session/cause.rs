@@ -39,6 +39,10 @@ pub fn cause(
 
 fn sanitized(wasm: &[u8], machine: &Machine, cache: Option<&Cache>, budget: &Budget) -> Option<Arc<Program>> {
     let conditions = machine.program().conditions();
+    // What two modules do differently is no error of memory of one.
+    if machine.program().is_pair() {
+        return None;
+    }
     if !conditions.selection.sanitize.is_empty() || budget.is_over() {
         return None;
     }

@@ -39,6 +39,10 @@ pub struct Config {
     pub link: Option<PathBuf>,
     /// Components that provide what the target imports.
     pub compose: Vec<PathBuf>,
+    /// The module, or folder, that is given the same calls as the target.
+    pub against: Option<PathBuf>,
+    /// What of the two is not compared, see [`Ignored`](crate::file::Ignored).
+    pub ignored: Vec<String>,
     /// Runs, at most; of an exploration those of the campaign so far counted. `None` is no bound.
     pub runs: Option<u64>,
     /// Time, at most, from when the target is built.
@@ -148,6 +152,8 @@ impl Config {
             signatures: None,
             link: None,
             compose: Vec::new(),
+            against: None,
+            ignored: Vec::new(),
             runs: None,
             time: None,
             findings_max,

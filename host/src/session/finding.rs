@@ -98,6 +98,8 @@ impl Guest<'_> {
             signatures,
             link,
             compose,
+            against,
+            ignored,
             environment,
             ..
         } = self.config;
@@ -113,11 +115,12 @@ impl Guest<'_> {
         }
         let folders: Vec<String> = folders.iter().map(Folder::to_string).collect();
         folders.iter().for_each(|folder| words.extend(["--dir", folder]));
-        let files = [("--signatures", signatures), ("--link", link)];
+        let files = [("--signatures", signatures), ("--link", link), ("--against", against)];
         let files = files.into_iter().filter_map(|(flag, file)| Some((flag, file.as_ref()?)));
         let files = files.chain(compose.iter().map(|file| ("--compose", file)));
         let files: Vec<_> = files.map(|(flag, file)| (flag, argument(file))).collect();
         files.iter().for_each(|(flag, file)| words.extend([flag, file.as_str()]));
+        ignored.iter().for_each(|name| words.extend(["--ignore", name]));
         let files_max = (environment.files_bytes_max >> 20).to_string();
         if !folders.is_empty() && environment.files_bytes_max != Environment::default().files_bytes_max {
             words.extend(["--files-max", &files_max]);

@@ -162,7 +162,7 @@ impl Session {
             guest: Guest {
                 target: &self.target,
                 config: &self.config,
-                place: Place::of(&self.target, &self.config.out),
+                place: Place::of_both(&self.target, self.config.against.as_deref(), &self.config.out),
             },
             wasm: &wasm,
             budget: &self.budget,
@@ -191,6 +191,8 @@ impl Session {
             signatures,
             link,
             compose,
+            against,
+            ignored,
             environment,
             ..
         } = &self.config;
@@ -202,6 +204,8 @@ impl Session {
             signatures: signatures.as_deref(),
             link: link.as_deref(),
             compose,
+            against: against.as_deref(),
+            ignored,
             budget: self.budget.clone(),
         };
         load::load(&self.target, &build, &mut |verb, text| observer.status(verb, text))

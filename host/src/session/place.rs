@@ -16,11 +16,25 @@ pub struct Place {
 
 /// Bytes that the name of a folder may have; a longer one is cut, and ends in a hash.
 const NAME_MAX: usize = 200;
+/// What stands between the names of two targets. A name has none of it: every part of a path has a letter.
+const BETWEEN: &str = "++";
 
 impl Place {
     /// The place of this target below `out`.
     pub fn of(target: &Path, out: &Path) -> Place {
         Place { base: out.to_path_buf(), folder: out.join(name_of(target)) }
+    }
+
+    /// The place of a target and of what it is compared with, if it is.
+    pub fn of_both(target: &Path, other: Option<&Path>, out: &Path) -> Place {
+        let Some(other) = other else { return Place::of(target, out) };
+        let name = cut(format!("{}{BETWEEN}{}", full_name_of(target), full_name_of(other)));
+        Place { base: out.to_path_buf(), folder: out.join(name) }
+    }
+
+    /// The name of the folder.
+    pub(super) fn name(&self) -> String {
+        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// A folder that the user named.
@@ -54,7 +68,11 @@ impl Place {
 
 /// The name of a target's folder: its path from the current folder with `+` between the parts, so that no two targets
 /// have the same. A path from elsewhere begins with `+`.
-pub(super) fn name_of(target: &Path) -> String {
+fn name_of(target: &Path) -> String {
+    cut(full_name_of(target))
+}
+
+fn full_name_of(target: &Path) -> String {
     let absolute = target.canonicalize().unwrap_or_else(|_| target.to_path_buf());
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
     let below = absolute.strip_prefix(&here).ok().filter(|below| !below.as_os_str().is_empty());
@@ -63,7 +81,11 @@ pub(super) fn name_of(target: &Path) -> String {
         _ => None,
     });
     let name = parts.collect::<Vec<_>>().join("+");
-    let name = if below.is_none() { format!("+{name}") } else { name };
+    if below.is_none() { format!("+{name}") } else { name }
+}
+
+/// A name that is too long, cut.
+fn cut(name: String) -> String {
     if name.len() <= NAME_MAX {
         return name;
     }
@@ -91,6 +113,12 @@ mod tests {
         check("/nowhere/-x.wat", "+nowhere+%2Dx.wat");
         check("Cargo.toml", "Cargo.toml");
         check("./src/../src/lib.rs", "src+lib.rs");
+        let both = |target: &str, other: &str| {
+            Place::of_both(Path::new(target), Some(Path::new(other)), Path::new("out")).name()
+        };
+        assert_eq!(both("Cargo.toml", "src/lib.rs"), "Cargo.toml++src+lib.rs");
+        // The second begins with `+` by itself, and no first ends with one.
+        assert_eq!(both("/nowhere/a", "/nowhere/b"), "+nowhere+a+++nowhere+b");
         let long = format!("/{}", "x".repeat(300));
         assert_eq!(name_of(Path::new(&long)).len(), 217);
         assert_ne!(name_of(Path::new(&long)), name_of(Path::new(&format!("{long}y"))));

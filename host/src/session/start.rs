@@ -4,7 +4,6 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use super::place::name_of;
 use super::{Event, Keep, Work};
 use crate::campaign::{Campaign, OldCheckpoint, Settings};
 use crate::machine::{Machine, Program, Snapshot};
@@ -59,8 +58,8 @@ impl Work<'_> {
     }
 
     fn begin(&self, settings: &Settings) -> Result<Campaign> {
-        let name = name_of(self.guest.target);
-        Campaign::begin(self.guest.place.folder(), &name, self.wasm, settings.clone())
+        let place = &self.guest.place;
+        Campaign::begin(place.folder(), &place.name(), self.wasm, settings.clone())
     }
 
     /// Goes on where the campaign was.

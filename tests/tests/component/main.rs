@@ -1,5 +1,6 @@
 //! Components: what is passed to them and returned, and what they are explored for.
 
+mod against;
 mod boxes;
 mod harness;
 mod hostile;

@@ -10,6 +10,7 @@ use super::super::signed::Pools;
 use super::instance::Linked;
 use super::lifted::Lifted;
 use super::rules::{Called, Component, Dropped};
+use super::wave::WitValue;
 
 /// A function of a component, or a drop, prepared to be called.
 pub(crate) enum ComponentCall {
@@ -48,6 +49,14 @@ impl ComponentCall {
         match self {
             ComponentCall::Lifted(lifted) => lifted.is_enabled(pools),
             ComponentCall::Dropped(dropped) => dropped.is_enabled(pools),
+        }
+    }
+
+    /// What the last call returned, of one that is compared.
+    pub(in super::super) fn returned(&self) -> Option<WitValue> {
+        match self {
+            ComponentCall::Lifted(lifted) => lifted.returned.clone(),
+            ComponentCall::Dropped(_) => None,
         }
     }
 

@@ -13,7 +13,7 @@ use super::handles::HOST;
 use super::instance::Linked;
 use super::interface::{Flat, Function, Interface, Sort, Ty, Type};
 use super::value::Value;
-use super::wave::shown;
+use super::wave::{WitValue, shown};
 use crate::outcome::FailureKind;
 
 /// A call costs as much as reading so many bytes, besides what it does.
@@ -36,6 +36,8 @@ pub(crate) struct Lifted {
     given: Vec<(u32, usize)>,
     /// Resources that it may return.
     owned: Vec<u32>,
+    /// What the last call returned, where that is compared.
+    pub(super) returned: Option<WitValue>,
     /// An error that it returns is a failure.
     pub(super) fails_on_error: bool,
     /// What of its result counts.
@@ -73,6 +75,7 @@ impl Lifted {
             has_handles: mentioned.into_iter().any(|ty| interface.types[ty].has_handles),
             given: given(interface, described),
             owned,
+            returned: None,
             fails_on_error: false,
             role,
             interface: interface.clone(),
@@ -99,6 +102,10 @@ impl Lifted {
         pay(store, CALL_BYTES)?;
         let args = self.draw(store)?;
         let result = self.call_with(store, &args)?;
+        if store.data().step.effects.is_some() {
+            let typed = self.described().result.zip(result.clone());
+            self.returned = typed.map(|(ty, value)| WitValue::new(&self.interface, ty, value));
+        }
         self.learn(store, result)
     }
 
@@ -205,8 +212,9 @@ impl Lifted {
                 _ => Ok(Some(1)),
             };
         }
-        let is_verbose = store.data().step.is_verbose;
-        if is_verbose && store.data().step.told.notes.len() < TOLD_MAX {
+        // What is compared, whoever compares it says.
+        let is_told = store.data().step.is_verbose && store.data().step.effects.is_none();
+        if is_told && store.data().step.told.notes.len() < TOLD_MAX {
             let text = format!("returns {}", shown(&self.interface, ty, &value));
             store.data_mut().step.note(text);
         }

@@ -26,6 +26,7 @@ pub(super) use instance::Linked;
 pub(crate) use interface::Interface;
 pub(crate) use link::{Linked as LinkedComponent, link};
 pub(crate) use rules::Component;
+pub(super) use wave::WitValue;
 pub(super) use wit::{imported, resources};
 
 /// Whether these bytes are a component, and no module.

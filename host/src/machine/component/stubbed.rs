@@ -18,6 +18,12 @@ pub(super) fn stubbed(interface: &Arc<Interface>, index: usize, stubs: StubImpor
             unreachable!("it is a function")
         };
         let host = caller.data_mut();
+        let whole = full(within, name);
+        if let Some(effects) = host.step.effects.as_mut().filter(|effects| effects.notes(&whole)) {
+            let args: Vec<String> =
+                params.iter().zip(&args).map(|((_, ty), value)| shown(&of, *ty, value)).collect();
+            effects.call_with_text(&whole, &args.join(", "));
+        }
         let answer = match result {
             None => None,
             Some(ty) if stubs == StubImports::Drawn && host.step.may_choose => {
@@ -28,7 +34,7 @@ pub(super) fn stubbed(interface: &Arc<Interface>, index: usize, stubs: StubImpor
         };
         if host.step.is_verbose && host.step.told.notes.len() < TOLD_MAX {
             let args = params.iter().zip(&args).map(|((_, ty), value)| shown(&of, *ty, value));
-            let called = format!("calls {}({})", full(within, name), args.collect::<Vec<_>>().join(", "));
+            let called = format!("calls {whole}({})", args.collect::<Vec<_>>().join(", "));
             let returned = result.zip(answer.as_ref()).map(|(ty, value)| shown(&of, ty, value));
             note(host, called, returned);
         }

@@ -1,11 +1,41 @@
 //! Values as text: WAVE, the syntax of the component model's tools. Handles, which that has none for, are `counter#1`.
 
+use std::fmt;
+use std::sync::Arc;
+
 use anyhow::{Context, Result, anyhow};
 use wasm_wave::value::{Type as WaveType, Value as WaveValue};
 use wasm_wave::wasm::WasmValue;
 
 use super::interface::{Interface, Sort, Ty, Type};
 use super::value::Value;
+
+/// A value with its type.
+#[derive(Clone, Debug)]
+pub(crate) struct WitValue {
+    interface: Arc<Interface>,
+    ty: Ty,
+    value: Value,
+}
+
+impl WitValue {
+    pub(super) fn new(interface: &Arc<Interface>, ty: Ty, value: Value) -> WitValue {
+        WitValue { interface: interface.clone(), ty, value }
+    }
+}
+
+impl PartialEq for WitValue {
+    /// Of two components that have the same type.
+    fn eq(&self, other: &WitValue) -> bool {
+        self.value == other.value
+    }
+}
+
+impl fmt::Display for WitValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(&self.interface, self.ty, &self.value))
+    }
+}
 
 /// Bytes of the text of a value, of those that are shown.
 const TEXT_MAX: usize = 4096;

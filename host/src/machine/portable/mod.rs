@@ -13,8 +13,8 @@ use spelunk_instrumenter::ValueKind;
 use wasmtime::{ExternType, HeapType, RefType};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::Fresh;
 use super::component::{Handles, Interface};
+use super::fresh::Fresh;
 use super::pages::{Held, LEAF, Leaf, NAMES, PAGE, Page, PageTable};
 use super::program::Program;
 use super::saved::{GlobalValue, Reference, Saved, SavedTable, Snapshot};
@@ -58,11 +58,8 @@ pub trait Blobs {
 pub const PART_MAX: usize = if NAMES > PAGE { NAMES } else { PAGE };
 
 impl Snapshot {
-    /// The snapshot as a record; the pages that it refers to go into `blobs`.
-    ///
-    /// # Errors
-    /// What `blobs` says; a reference that cannot be saved.
-    pub fn write(&self, blobs: &mut impl Blobs) -> Result<Vec<u8>> {
+    /// As [`Snapshot::write`], of one guest.
+    pub(super) fn write_one(&self, blobs: &mut impl Blobs) -> Result<Vec<u8>> {
         let saved = &*self.0;
         let mut out = Vec::new();
         let number = |out: &mut Vec<u8>, number: usize| out.extend((number as u64).to_le_bytes());
@@ -117,16 +114,8 @@ impl Snapshot {
     }
 }
 
-impl Snapshot {
-    /// How many pages this snapshot and another hold once for both.
-    pub fn shared_with(&self, other: &Snapshot) -> usize {
-        let memories = self.0.memories.iter().zip(&other.0.memories);
-        memories.map(|(a, b)| a.shared_with(b)).sum()
-    }
-}
-
-/// The hashes of the parts that a record refers to, of its leaves.
-pub(crate) fn leaves_of(record: &[u8]) -> Result<Vec<u128>> {
+/// The hashes of the parts that a record of one guest refers to, of its leaves.
+pub(super) fn leaves_of_one(record: &[u8]) -> Result<Vec<u128>> {
     let mut rest = Bytes(record);
     let mut leaves = Vec::new();
     let version = rest.version()?;
@@ -180,7 +169,7 @@ fn write_leaf(leaf: &Leaf, blobs: &mut impl Blobs) -> Result<()> {
 }
 
 /// What a snapshot of a program must look like for a machine to restore it.
-struct Shape {
+pub(super) struct Shape {
     /// The least and the most bytes of each memory.
     memories: Vec<(u64, u64)>,
     globals: Vec<GlobalShape>,
@@ -288,7 +277,9 @@ impl Functions<'_> {
 /// Reads snapshots, and shares what they have in common.
 pub struct Reader<'b, B> {
     blobs: &'b mut B,
-    shape: Shape,
+    pub(super) shape: Shape,
+    /// Of the guest that it is compared with.
+    pub(super) other: Option<Shape>,
     /// By memory, index and name: a page remembers a hash that depends on where it stands.
     pages: HashMap<(usize, usize, u128), Arc<Page>>,
     /// By memory, index and name.
@@ -303,14 +294,19 @@ impl<'b, B: Blobs> Reader<'b, B> {
     /// A module that has no snapshots, or that cannot be instantiated.
     pub fn new(blobs: &'b mut B, program: &Program) -> Result<Reader<'b, B>> {
         let shape = Shape::of(program)?;
-        Ok(Reader { blobs, shape, pages: HashMap::new(), leaves: HashMap::new(), tables: BTreeMap::new() })
+        let other = program.against.as_ref().map(|other| Shape::of(&other.program)).transpose()?;
+        Ok(Reader {
+            blobs,
+            shape,
+            other,
+            pages: HashMap::new(),
+            leaves: HashMap::new(),
+            tables: BTreeMap::new(),
+        })
     }
 
-    /// Reads a record.
-    ///
-    /// # Errors
-    /// One that is damaged, or of another program; a part that is missing or is not what its hash says.
-    pub fn read(&mut self, bytes: &[u8]) -> Result<Snapshot> {
+    /// As [`Reader::read`], of one guest.
+    pub(super) fn read_one(&mut self, bytes: &[u8]) -> Result<Snapshot> {
         let mut rest = Bytes(bytes);
         let start = self.shape.system.clone();
         ensure!(
@@ -354,8 +350,8 @@ impl<'b, B: Blobs> Reader<'b, B> {
         };
         ensure!(rest.0.is_empty(), "{} bytes follow the record", rest.0.len());
         let held = Held::new(0);
-        let saved =
-            Saved { memories, globals, tables, dropped, faults, has_run, system, pools, handles, held };
+        let guest = Saved { memories, globals, tables, dropped, faults, has_run, ..Saved::nothing() };
+        let saved = Saved { system, pools, handles, held, ..guest };
         Ok(Snapshot(Arc::new(saved.counted())))
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use wasmtime::{Func, Store, Val};
 
+use super::against::{Returned, Text};
 use super::host::{Host, Stop};
 use super::imports::{slice, stop};
 use crate::file::What;
@@ -38,6 +39,9 @@ pub(super) struct Signed {
     placer: Option<Placer>,
     args: Vec<Val>,
     results: Vec<Val>,
+    /// The text that the last call returned, and the handles that it wrote, by their pools, where they are to be compared.
+    text: Option<Text>,
+    written: Vec<(usize, i64)>,
 }
 
 impl Signed {
@@ -55,12 +59,28 @@ impl Signed {
             placer: placer.cloned(),
             args: ty.params().map(|ty| Val::default_for_ty(&ty).unwrap_or(Val::I32(0))).collect(),
             results: vec![Val::I32(0); ty.results().len()],
+            text: None,
+            written: Vec::new(),
         }
     }
 
     /// Whether the rule that this is may be called with these pools.
     pub(super) fn is_enabled(&self, pools: &Pools) -> bool {
         self.plans.is_enabled(&self.plan, pools)
+    }
+
+    /// What the last call returned, as what can be compared: not where a handle lies, but whether there is one.
+    pub(super) fn returned(&mut self) -> Returned {
+        let handle = |pool: usize, handle| !self.plans.pools[pool].null.is(handle);
+        let returned = match (self.plan.result, number(&self.results)) {
+            (Outcome::Text, _) => Returned::Text(self.text.take()),
+            (Outcome::Handle(pool), Some(result)) => Returned::Handle(handle(pool, result)),
+            _ => Returned::of(&self.results),
+        };
+        match self.written.iter().map(|(pool, written)| handle(*pool, *written)).collect::<Vec<_>>() {
+            none if none.is_empty() => returned,
+            written => Returned::Written(Box::new(returned), written),
+        }
     }
 
     /// Calls it, or where it is called for each handle of a pool, as often; whether the result, or one of them, is 0, where there
@@ -90,15 +110,18 @@ impl Signed {
         let addresses = self.place(store, &drawn, &mut frame)?;
         self.func.call(&mut *store, &self.args, &mut self.results)?;
         let written = self.written(store, &addresses)?;
-        let result = match self.results[..] {
-            [Val::I32(result)] => Some(i64::from(result)),
-            [Val::I64(result)] => Some(result),
-            _ => None,
-        };
+        let result = number(&self.results);
         let text = match (self.plan.result, result) {
             (Outcome::Text, Some(at)) if store.data().step.is_verbose => Some(text_at(store, at as u32)),
             _ => None,
         };
+        if store.data().step.effects.is_some() {
+            self.written.clone_from(&written);
+            self.text = match (self.plan.result, result) {
+                (Outcome::Text, Some(at)) => whole_text(store, at as u32)?,
+                _ => None,
+            };
+        }
         if let (Some(placer), Some(frame)) = (&self.placer, &frame) {
             placer.end(store, frame)?;
         }
@@ -228,6 +251,25 @@ fn note(store: &mut Store<Host>, text: String) {
     if step.is_verbose && step.told.notes.len() < super::host::TOLD_MAX {
         step.note(text);
     }
+}
+
+/// The only result, where it is an integer.
+fn number(results: &[Val]) -> Option<i64> {
+    match results {
+        [Val::I32(result)] => Some(i64::from(*result)),
+        [Val::I64(result)] => Some(*result),
+        _ => None,
+    }
+}
+
+/// The text at an address up to its zero byte, for which the guest pays; nothing where there is none.
+fn whole_text(store: &mut Store<Host>, at: u32) -> wasmtime::Result<Option<Text>> {
+    let memory = store.data().guest.memory.map_or(&[][..], |memory| memory.data(&*store));
+    let bytes = memory.get(at as usize..).filter(|_| at != 0);
+    let text = bytes.map(|bytes| bytes.split(|byte| *byte == 0).next().unwrap_or_default());
+    let (text, len) = (text.map(Text::of), text.map_or(0, <[u8]>::len));
+    super::host::pay(store, len)?;
+    Ok(text)
 }
 
 /// The text at an address up to its zero byte, as it is reported.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::super::pages::{Hashing, LEAF, Leaf, PAGE, Page};
 
 /// Bytes that a leaf stands for.
-const LEAF_BYTES: u64 = (LEAF * PAGE) as u64;
+pub(super) const LEAF_BYTES: u64 = (LEAF * PAGE) as u64;
 /// Bytes that a file may have, holes counted.
 pub(super) const SIZE_MAX: u64 = 1 << 40;
 
@@ -93,6 +93,11 @@ impl Content {
     /// Its leaves and their indices, in order.
     pub(super) fn leaves(&self) -> impl Iterator<Item = (u64, &Arc<Leaf>)> {
         self.leaves.iter().map(|(index, leaf)| (*index, leaf))
+    }
+
+    /// The leaf at an index.
+    pub(super) fn leaf(&self, index: u64) -> Option<&Arc<Leaf>> {
+        self.leaves.get(&index)
     }
 
     /// Puts a leaf in place that was read.

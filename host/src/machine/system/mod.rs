@@ -10,6 +10,7 @@
 //! | `changes`, `disk` | changes of files, and what a crash leaves of them |
 //! | `paths` | from a path to a file |
 //! | `descriptors`, `rights` | what is open, and what may be done with it |
+//! | `differ` | in which file two systems differ first |
 //! | `process` | the working directory, and what else Emscripten's modules have |
 //! | `image` | the files that a run begins with |
 //! | `record`, `sound` | hashes, and the form in which a snapshot is stored; whether one that is read is sound |
@@ -17,6 +18,7 @@
 mod changes;
 mod content;
 mod descriptors;
+mod differ;
 mod disk;
 mod errno;
 mod files;
