@@ -4,6 +4,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 
 use super::against::{Number, Returned};
+use super::compile::engine_error;
 use super::component::ComponentCall;
 use super::emscripten::names;
 use super::emscripten::{Main, Stack};
@@ -12,7 +13,6 @@ use super::heap::grow_shadow;
 use super::host::{Host, Stop};
 use super::imports::{stop, write};
 use super::link::{drawn, drawn_kind};
-use super::program::engine_error;
 use super::signed::{Placer, Pools, Signed};
 use super::spelling::{INITIALIZE, INPUT, START};
 use crate::choice::{Kind, Value};

@@ -14,7 +14,7 @@ use super::program::Program;
 use super::signed::{Placer, Pools};
 use super::state::State;
 use super::watchdog::Watched;
-use super::{STACK_BYTES, STACK_MARGIN, failure, link, program};
+use super::{STACK_BYTES, STACK_MARGIN, compile, failure, link};
 
 fn new_store(program: &Program) -> Store<Host> {
     let layout = &program.instrumented.layout;
@@ -81,7 +81,7 @@ impl Fresh {
         });
         watched.turn();
         let instance = instance.map_err(|error| failure::of_start(program, &error))?;
-        enter_functions(instance, &mut store, module, dynamic).map_err(program::engine_error)?;
+        enter_functions(instance, &mut store, module, dynamic).map_err(compile::engine_error)?;
         let takes_input = program.exports.takes_input;
         let room = takes_input.then(|| Room::of(instance, &mut store, program.limits.input_bytes_max));
         let room = room.transpose()?;

@@ -436,9 +436,7 @@ impl State {
         host.guest.faults.copy_from_slice(&saved.faults);
         host.guest.has_run = saved.has_run;
         host.guest.pools.clone_from(&saved.pools);
-        if !host.guest.handles.is(&saved.handles) {
-            host.guest.handles.clone_from(&saved.handles);
-        }
+        host.guest.handles.restore(&saved.handles);
         if let (Some(system), Some(to)) = (&mut host.system, &saved.system)
             && !system.is(to)
         {

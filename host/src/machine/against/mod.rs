@@ -22,8 +22,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail, ensure};
 use spelunk_instrumenter::EdgeMap;
 
+use super::compile::engine;
 use super::pages::Hashing;
-use super::program::{Origin, Program, engine};
+use super::program::{Origin, Program};
 use super::{Machine, Snapshot, Told};
 use crate::choice::{Chooser, Stopped};
 use crate::file::{Against, Ignored};

@@ -105,11 +105,14 @@ impl Handles {
         Handles(Some(Arc::new(Tables { tables, ..Tables::default() })))
     }
 
-    /// Whether these are the same, not only equal.
-    pub(crate) fn is(&self, other: &Handles) -> bool {
-        match (&self.0, &other.0) {
+    /// Goes to those of a saved state, which mostly are the same.
+    pub(crate) fn restore(&mut self, saved: &Handles) {
+        let is_same = match (&self.0, &saved.0) {
             (Some(one), Some(other)) => Arc::ptr_eq(one, other),
             (one, other) => one.is_none() && other.is_none(),
+        };
+        if !is_same {
+            self.clone_from(saved);
         }
     }
 

@@ -51,7 +51,7 @@ impl Linked {
         for index in 0..interface.reallocs {
             let func =
                 must(store, &export_name("realloc", index))?.into_func().context("it is a function")?;
-            linked.reallocs.push(func.typed(&*store).map_err(super::super::program::engine_error)?);
+            linked.reallocs.push(func.typed(&*store).map_err(super::super::compile::engine_error)?);
         }
         for index in 0..interface.post_returns {
             let func = must(store, &export_name("post-return", index))?.into_func();
@@ -61,7 +61,7 @@ impl Linked {
             let drop = match &resource.drop {
                 Some(name) => {
                     let func = must(store, name)?.into_func().context("it is a function")?;
-                    Some(func.typed(&*store).map_err(super::super::program::engine_error)?)
+                    Some(func.typed(&*store).map_err(super::super::compile::engine_error)?)
                 }
                 None => None,
             };
