@@ -71,12 +71,15 @@ pub(super) struct World {
 }
 
 impl World {
-    fn of(module: &Module, environment: &Environment, image: &Image, is_command: bool) -> Result<World> {
-        // Whatever it is called, a function that is not of Spelunk may be one of a system's.
-        let imports_system =
-            module.imports().any(|import| import.module() != MODULE && import.ty().func().is_some());
+    fn of(module: &Module, environment: &Environment, image: &Image, exports: &Exports) -> Result<World> {
+        let imports_system = match &exports.component {
+            Some(component) => component::imports_system(&component.interface),
+            // Whatever it is called, a function that is not of Spelunk may be one of a system's.
+            None => module.imports().any(|import| import.module() != MODULE && import.ty().func().is_some()),
+        };
         let image = names::with_folders(image, module);
-        let system = imports_system.then(|| System::new(environment, &image, is_command)).transpose()?;
+        let system =
+            imports_system.then(|| System::new(environment, &image, exports.is_command)).transpose()?;
         Ok(World { environment: Arc::new(environment.clone()), system })
     }
 }
@@ -197,7 +200,7 @@ impl Program {
             "`@@` and --draw-args are for programs that are called by _start, once in a run; this module is none"
         );
         ensure!(environment.args_drawn_max <= ARGS_MAX, "--draw-args is at most {ARGS_MAX}");
-        let world = World::of(&module, &conditions.environment, &image, exports.is_command)?;
+        let world = World::of(&module, &conditions.environment, &image, &exports)?;
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
         Ok(Program {
             budget: budget.clone(),

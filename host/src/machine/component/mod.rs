@@ -16,6 +16,7 @@ mod stubbed;
 mod transcode;
 mod value;
 mod wave;
+mod wit;
 
 pub(super) use calls::ComponentCall;
 pub(super) use handles::{HOST, Handles};
@@ -23,7 +24,9 @@ pub(super) use imports::define;
 pub(super) use instance::Linked;
 pub(crate) use interface::Interface;
 pub(crate) use link::{Linked as LinkedComponent, link};
+pub(super) use provided::imports_system;
 pub(crate) use rules::Component;
+pub(super) use value::Value;
 
 /// Whether these bytes are a component, and no module.
 pub(crate) fn is_component(bytes: &[u8]) -> bool {
