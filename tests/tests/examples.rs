@@ -289,3 +289,22 @@ fn a_run_may_be_cut_anywhere() {
         }
     })
 }
+
+#[test]
+fn kv_component_shares_what_it_replaces() {
+    let expected = r#"invariant content: it returned err("a bucket holds what was not put into it")
+store#bucket.new
+store#bucket.put self=bucket#1 key="a" value=[0, 0, 0]
+store#bucket.fork self=bucket#1
+store#bucket.put self=bucket#1 key="a" value=[0, 0, 1]"#;
+    check_story("kv-component", &[], 1, expected);
+}
+
+#[test]
+fn kv_component_without_its_bug_is_clean() {
+    on_guest_stack(|| {
+        let (found, progress) =
+            explore(&mut machine(&program("kv-component", &["fixed"])), seeded(1), 20_000);
+        assert_eq!((found, progress.runs), (None, 20_000));
+    });
+}

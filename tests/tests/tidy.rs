@@ -90,7 +90,7 @@ fn guests_and_examples_know_the_sdk_alone() {
     // What is built for WASI has files.
     check(
         &["examples", "tests/guests"],
-        &["examples/settings-wasi", "examples/sqlite", "tests/guests/inputs"],
+        &["examples/settings-wasi", "examples/sqlite", "tests/guests/inputs", "tests/guests/both"],
         &["std::fs"],
     );
     check(&["tests/native"], &[], &["spelunk"]);

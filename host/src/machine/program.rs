@@ -95,12 +95,15 @@ pub(super) struct World {
 }
 
 impl World {
-    fn of(module: &Module, environment: &Environment, image: &Image, is_command: bool) -> Result<World> {
-        // Whatever it is called, a function that is not of Spelunk may be one of a system's.
-        let imports_system =
-            module.imports().any(|import| import.module() != MODULE && import.ty().func().is_some());
+    fn of(module: &Module, environment: &Environment, image: &Image, exports: &Exports) -> Result<World> {
+        let imports_system = match &exports.component {
+            Some(component) => component::imports_system(&component.interface),
+            // Whatever it is called, a function that is not of Spelunk may be one of a system's.
+            None => module.imports().any(|import| import.module() != MODULE && import.ty().func().is_some()),
+        };
         let image = names::with_folders(image, module);
-        let system = imports_system.then(|| System::new(environment, &image, is_command)).transpose()?;
+        let system =
+            imports_system.then(|| System::new(environment, &image, exports.is_command)).transpose()?;
         Ok(World { environment: Arc::new(environment.clone()), system })
     }
 }
@@ -233,7 +236,7 @@ impl Program {
         let mut exports = exports;
         both.map_or(Ok(()), |(shared, _)| exports.share(shared))?;
         check(environment, &exports)?;
-        let world = World::of(&module, environment, image, exports.is_command)?;
+        let world = World::of(&module, environment, image, &exports)?;
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
         Ok(Program {
             budget: budget.clone(),

@@ -296,7 +296,8 @@ fn what_was_executed_before_the_time_was_over_counts() {
     let asked = AtomicU64::new(0);
     explorer.explore(|_| asked.fetch_add(1, Ordering::Relaxed) < 3_000);
     let runs = explorer.progress().runs;
-    assert!((2_500..=3_000).contains(&runs), "{runs}");
+    // Workers that are ahead ask for runs that are not executed any more.
+    assert!((1_000..=3_000).contains(&runs), "{runs}");
 }
 
 #[test]

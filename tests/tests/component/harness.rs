@@ -165,6 +165,6 @@ fn imports_that_are_not_there_are_refused_with_their_types() {
     );
     let pay = ("pay", r#"(param "sum" u64) (result (result u32 (error string)))"#, "(param i64 i32)");
     let error = load(&import("test:shop/bank@0.1.0", pay), none()).err().expect("nobody provides it");
-    let line = "\n  `test:shop/bank@0.1.0#pay`: func(sum: u64) -> result<u32, string>";
+    let line = "\n  `test:shop/bank@0.1.0#pay`, `func(sum: u64) -> result<u32, string>`";
     assert!(format!("{error:#}").contains(line), "{error:#}");
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use wasmtime::{Instance, Store};
 
-use super::super::host::Host;
+use super::super::host::{Host, Stop};
 use super::super::signed::Pools;
 use super::instance::Linked;
-use super::lifted::Lifted;
+use super::lifted::{Lifted, Role};
 use super::rules::{Called, Component, Dropped};
 use super::wave::WitValue;
 
@@ -63,8 +63,19 @@ impl ComponentCall {
     /// Calls it; whether it says that something holds, where it says that.
     pub(in super::super) fn call(&mut self, store: &mut Store<Host>) -> wasmtime::Result<Option<i32>> {
         match self {
-            ComponentCall::Lifted(lifted) => lifted.call(store),
+            ComponentCall::Lifted(lifted) => match lifted.call(store) {
+                Err(error) if lifted.role == Role::Command && has_ended(&error) => {
+                    store.data_mut().guest.handles.end_calls();
+                    Ok(None)
+                }
+                called => called,
+            },
             ComponentCall::Dropped(dropped) => dropped.call(store),
         }
     }
+}
+
+/// Whether a program ended itself, and said that all went well.
+fn has_ended(error: &wasmtime::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Stop::Exit(0)))
 }

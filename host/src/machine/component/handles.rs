@@ -210,6 +210,23 @@ impl Handles {
         Ok(())
     }
 
+    /// Ends all calls, none of which returns: handles that they borrowed are gone.
+    pub(crate) fn end_calls(&mut self) {
+        let all = self.all();
+        all.calls.clear();
+        let mut borrowed = Vec::new();
+        for (table, handles) in all.tables.iter_mut().enumerate() {
+            for (handle, entry) in handles.entries.iter_mut().enumerate() {
+                match entry {
+                    Some(Entry { hold: Hold::Own { lends }, .. }) => *lends = 0,
+                    Some(_) => borrowed.push((table, handle as u32)),
+                    None => {}
+                }
+            }
+        }
+        borrowed.into_iter().for_each(|(table, handle)| self.remove(table, handle));
+    }
+
     /// Lends what a handle stands for to the call that began last.
     pub(crate) fn lend(&mut self, table: usize, handle: u32, resource: u32) -> Result<Entry, Refusal> {
         let entry = self.get_of(table, handle, resource)?;
@@ -350,6 +367,24 @@ mod tests {
         handles.exit().unwrap();
         assert_eq!(handles.drop(1, own, 7).unwrap().map(|entry| entry.rep), Some(10));
         assert_eq!(handles.get(1, own), Err(Refusal::Unknown(own)));
+    }
+
+    /// A program that ends itself returns from no call.
+    #[test]
+    fn calls_that_are_ended_leave_what_is_owned() {
+        let mut handles = Handles::of(2);
+        let own = handles.add_own(1, 0, 10).unwrap();
+        let before = handles.clone();
+        handles.enter();
+        handles.lend(1, own, 0).unwrap();
+        let borrowed = handles.add_borrow(2, 0, 10).unwrap();
+        handles.enter();
+        handles.end_calls();
+        assert_eq!(handles.get(2, borrowed), Err(Refusal::Unknown(borrowed)));
+        assert_eq!(handles.get(1, own), before.get(1, own));
+        assert_eq!(handles.drop(1, own, 0).unwrap().map(|entry| entry.rep), Some(10));
+        let interface = Interface { instances: 2, ..Interface::default() };
+        assert!(Handles::of_record(&handles.record(), &interface).is_ok());
     }
 
     #[test]

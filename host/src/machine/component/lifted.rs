@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wasmtime::{Func, Store, Val};
 
-use super::super::host::{Host, TOLD_BYTES_MAX, TOLD_MAX, pay};
+use super::super::host::{Host, Stop, TOLD_BYTES_MAX, TOLD_MAX, pay};
 use super::super::imports::{span_begin, stop};
 use super::super::signed::{LABEL, Pools};
 use super::abi::{Caller, FlatReader, Passing, broken, refused};
@@ -202,6 +202,9 @@ impl Lifted {
         }
         let (Some(ty), Some(value)) = (described.result, result) else { return Ok(None) };
         let is_error = is_error(&self.interface, ty, &value);
+        if self.role == Role::Command && is_error {
+            return Err(Stop::Exit(1).into());
+        }
         if self.role == Role::Condition {
             return match (&value, is_error) {
                 (Value::Bool(holds), _) => Ok(Some(i32::from(*holds))),

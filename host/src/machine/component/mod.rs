@@ -25,7 +25,9 @@ pub(super) use imports::define;
 pub(super) use instance::Linked;
 pub(crate) use interface::Interface;
 pub(crate) use link::{Linked as LinkedComponent, link};
+pub(super) use provided::imports_system;
 pub(crate) use rules::Component;
+pub(super) use value::Value;
 pub(super) use wave::WitValue;
 pub(super) use wit::{imported, resources};
 

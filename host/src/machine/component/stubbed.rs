@@ -42,7 +42,7 @@ pub(super) fn stubbed(interface: &Arc<Interface>, index: usize, stubs: StubImpor
     })
 }
 
-fn full(interface: &str, name: &str) -> String {
+pub(super) fn full(interface: &str, name: &str) -> String {
     if interface.is_empty() { name.to_string() } else { format!("{interface}#{name}") }
 }
 

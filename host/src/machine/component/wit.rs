@@ -1,60 +1,123 @@
-//! Types as WIT writes them.
+//! Types as WIT writes them, those that have names by what they are made of.
 
 use super::interface::{Import, Interface, Sort, Ty, Type};
 
-/// The type of a function: `func(a: u32) -> string`.
-pub(super) fn function(interface: &Interface, params: &[(String, Ty)], result: Option<Ty>) -> String {
-    let params: Vec<String> =
-        params.iter().map(|(name, ty)| format!("{name}: {}", shown(interface, *ty))).collect();
-    let result = result.map_or(String::new(), |ty| format!(" -> {}", shown(interface, ty)));
-    format!("func({}){result}", params.join(", "))
+/// Bytes of the text of a type, of those that are shown.
+const TEXT_MAX: usize = 4096;
+
+/// `func(key: string) -> option<list<u8>>`. A long one ends in `…`.
+pub(in super::super) fn function(
+    interface: &Interface,
+    params: &[(String, Ty)],
+    result: Option<Ty>,
+) -> String {
+    let mut text = "func(".to_string();
+    named(interface, params.iter().map(|(name, ty)| (name, Some(*ty))), ": ", "", &mut text);
+    text += ")";
+    if let Some(ty) = result {
+        text += " -> ";
+        shown(interface, ty, &mut text);
+    }
+    if text.len() > TEXT_MAX {
+        text.truncate(text.floor_char_boundary(TEXT_MAX));
+        text += " …";
+    }
+    text
 }
 
-/// A type. What has a name in WIT, and none in a component, is written out.
-pub(super) fn shown(interface: &Interface, ty: Ty) -> String {
-    let of = |ty: Ty| shown(interface, ty);
-    let case = |ty: Option<Ty>| ty.map_or("_".to_string(), of);
-    match &interface.types[ty].ty {
-        Type::Bool => "bool".to_string(),
-        Type::Integer(bytes, is_signed) => {
-            format!("{}{}", if *is_signed { "s" } else { "u" }, 8 * u32::from(*bytes))
+/// Names with their types, where they have any, between two marks.
+fn named<'n>(
+    interface: &Interface,
+    list: impl Iterator<Item = (&'n String, Option<Ty>)>,
+    before: &str,
+    after: &str,
+    text: &mut String,
+) {
+    for (index, (name, ty)) in list.enumerate() {
+        if text.len() > TEXT_MAX {
+            return;
         }
-        Type::F32 => "f32".to_string(),
-        Type::F64 => "f64".to_string(),
-        Type::Char => "char".to_string(),
-        Type::String => "string".to_string(),
-        Type::List(ty) => format!("list<{}>", of(*ty)),
+        *text += if index > 0 { ", " } else { "" };
+        *text += name;
+        if let Some(ty) = ty {
+            *text += before;
+            shown(interface, ty, text);
+            *text += after;
+        }
+    }
+}
+
+fn list(interface: &Interface, types: impl Iterator<Item = Option<Ty>>, text: &mut String) {
+    for (index, ty) in types.enumerate() {
+        if text.len() > TEXT_MAX {
+            return;
+        }
+        *text += if index > 0 { ", " } else { "" };
+        match ty {
+            Some(ty) => shown(interface, ty, text),
+            None => *text += "_",
+        }
+    }
+}
+
+fn shown(interface: &Interface, ty: Ty, text: &mut String) {
+    if text.len() > TEXT_MAX {
+        return;
+    }
+    match &interface.types[ty].ty {
+        Type::Bool => *text += "bool",
+        Type::Integer(bytes, is_signed) => {
+            *text += &format!("{}{}", if *is_signed { "s" } else { "u" }, 8 * u32::from(*bytes));
+        }
+        Type::F32 => *text += "f32",
+        Type::F64 => *text += "f64",
+        Type::Char => *text += "char",
+        Type::String => *text += "string",
+        Type::List(element) => {
+            *text += "list<";
+            shown(interface, *element, text);
+            *text += ">";
+        }
         Type::Record(fields) => {
-            let fields: Vec<String> =
-                fields.iter().map(|(name, ty)| format!("{name}: {}", of(*ty))).collect();
-            format!("record {{ {} }}", fields.join(", "))
+            *text += "record { ";
+            named(interface, fields.iter().map(|(name, ty)| (name, Some(*ty))), ": ", "", text);
+            *text += " }";
         }
         Type::Tuple(types) => {
-            format!("tuple<{}>", types.iter().map(|ty| of(*ty)).collect::<Vec<_>>().join(", "))
+            *text += "tuple<";
+            list(interface, types.iter().map(|ty| Some(*ty)), text);
+            *text += ">";
         }
-        Type::Variant(Sort::Option, cases) => format!("option<{}>", case(cases[1].1)),
-        Type::Variant(Sort::Result, cases) => match (cases[0].1, cases[1].1) {
-            (None, None) => "result".to_string(),
-            (ok, None) => format!("result<{}>", case(ok)),
-            (ok, error) => format!("result<{}, {}>", case(ok), case(error)),
-        },
-        Type::Variant(Sort::Enum, cases) => {
-            let names: Vec<&str> = cases.iter().map(|(name, _)| &**name).collect();
-            format!("enum {{ {} }}", names.join(", "))
-        }
-        Type::Variant(Sort::Variant, cases) => {
-            let of_case = |(name, ty): &(String, Option<Ty>)| match ty {
-                Some(ty) => format!("{name}({})", of(*ty)),
-                None => name.clone(),
-            };
-            format!("variant {{ {} }}", cases.iter().map(of_case).collect::<Vec<_>>().join(", "))
-        }
-        Type::Flags(names) => format!("flags {{ {} }}", names.join(", ")),
+        Type::Variant(sort, cases) => with_cases(interface, *sort, cases, text),
+        Type::Flags(names) => *text += &format!("flags {{ {} }}", names.join(", ")),
         Type::Handle(handle, is_own) => {
-            let of = interface.handles[*handle as usize];
-            let name = of.and_then(|of| interface.resources.get(of.resource as usize));
-            let name = name.map_or("resource", |resource| &resource.name);
-            if *is_own { name.to_string() } else { format!("borrow<{name}>") }
+            let of = interface.handles.get(*handle as usize).copied().flatten();
+            let resource = of.and_then(|of| interface.resources.get(of.resource as usize));
+            let name = resource.map_or("resource", |resource| &resource.name);
+            *text += &if *is_own { name.to_string() } else { format!("borrow<{name}>") };
+        }
+    }
+}
+
+fn with_cases(interface: &Interface, sort: Sort, cases: &[(String, Option<Ty>)], text: &mut String) {
+    let types = || cases.iter().map(|(_, ty)| *ty);
+    match sort {
+        Sort::Variant | Sort::Enum => {
+            *text += if sort == Sort::Enum { "enum { " } else { "variant { " };
+            named(interface, cases.iter().map(|(name, ty)| (name, *ty)), "(", ")", text);
+            *text += " }";
+        }
+        Sort::Option => {
+            *text += "option<";
+            list(interface, types().skip(1), text);
+            *text += ">";
+        }
+        Sort::Result if types().all(|ty| ty.is_none()) => *text += "result",
+        Sort::Result => {
+            let ends = if types().nth(1).flatten().is_none() { 1 } else { 2 };
+            *text += "result<";
+            list(interface, types().take(ends), text);
+            *text += ">";
         }
     }
 }

@@ -1,12 +1,13 @@
 //! `fd_*` and `sock_*`.
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use super::super::host::{Host, pay};
 use super::super::imports::choose;
-use super::super::system::{APPEND, Answer, Errno, FLAGS, Inode, Input, Node, Open, State, Times, rights};
+use super::super::operations;
+use super::super::system::{
+    APPEND, Answer, Errno, FLAGS, Inode, Input, LISTED_BYTES, Node, Open, State, Times, rights,
+};
 use super::memory::{Call, change, fill, parts, put, put_u32, put_u64, system, take};
-use super::{CHANGE, Done, GROW, LOOK, READ, WRITE, may_fail, struck};
+use super::{Done, GROW, LOOK, READ, WRITE, may_fail, struck};
 use crate::choice::{Kind, Value};
 
 /// Types of files.
@@ -16,11 +17,8 @@ const REGULAR_FILE: u8 = 4;
 const SYMBOLIC_LINK: u8 = 7;
 
 pub(super) fn fd_advise(call: &mut Call<'_>, fd: u32, offset: u64, len: u64, advice: u32) -> Done {
-    system(call).file(fd, rights::FD_ADVISE)?;
-    if advice > 5 || offset.checked_add(len).is_none() {
-        return Err(Errno::Inval.into());
-    }
-    Ok(())
+    operations::advise(call, fd, offset, len)?;
+    if advice > 5 { Err(Errno::Inval.into()) } else { Ok(()) }
 }
 
 pub(super) fn fd_allocate(call: &mut Call<'_>, fd: u32, offset: u64, len: u64) -> Done {
@@ -46,26 +44,11 @@ pub(super) fn fd_close(call: &mut Call<'_>, fd: u32) -> Done {
 }
 
 pub(super) fn fd_datasync(call: &mut Call<'_>, fd: u32) -> Done {
-    synced(call, fd, rights::FD_DATASYNC)
+    operations::sync(call, "fd_sync", fd, rights::FD_DATASYNC)
 }
 
 pub(super) fn fd_sync(call: &mut Call<'_>, fd: u32) -> Done {
-    synced(call, fd, rights::FD_SYNC)
-}
-
-fn synced(call: &mut Call<'_>, fd: u32, needed: u64) -> Done {
-    let (ino, needed) = match system(call).descriptor(fd)?.open {
-        Open::File { ino, .. } => (ino, needed),
-        // A directory has no data apart.
-        Open::Directory { ino, .. } => (ino, rights::FD_SYNC),
-        _ => return Err(Errno::Inval.into()),
-    };
-    system(call).with_rights(fd, needed)?;
-    may_fail(call, "fd_sync", &CHANGE, ino)?;
-    if system(call).may_crash() {
-        change(call).sync(ino);
-    }
-    Ok(())
+    operations::sync(call, "fd_sync", fd, rights::FD_SYNC)
 }
 
 pub(super) fn fd_fdstat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Done {
@@ -113,11 +96,7 @@ fn kind_of(node: &Node) -> u8 {
 
 /// What is known of an inode, as a guest is told.
 pub(super) fn filestat(ino: u32, inode: &Inode) -> [u8; 64] {
-    let size = match &inode.node {
-        Node::File(content) => content.size(),
-        Node::Directory { .. } => 0,
-        Node::Link(target) => target.len() as u64,
-    };
+    let size = operations::size(inode);
     let Times { accessed, modified, changed } = inode.times;
     stat(ino.into(), kind_of(&inode.node), inode.links.into(), [size, accessed, modified, changed])
 }
@@ -142,9 +121,7 @@ pub(super) fn fd_filestat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Done {
 }
 
 pub(super) fn fd_filestat_set_size(call: &mut Call<'_>, fd: u32, size: u64) -> Done {
-    let (ino, _) = system(call).file(fd, rights::FD_FILESTAT_SET_SIZE)?;
-    may_fail(call, "fd_filestat_set_size", &GROW, ino)?;
-    Ok(change(call).resize(ino, size)?)
+    operations::set_size(call, "fd_filestat_set_size", fd, size)
 }
 
 pub(super) fn fd_filestat_set_times(
@@ -154,28 +131,9 @@ pub(super) fn fd_filestat_set_times(
     modified: u64,
     which: u32,
 ) -> Done {
-    let system = system(call);
-    let ino = system.with_rights(fd, rights::FD_FILESTAT_SET_TIMES)?.open.ino().ok_or(Errno::Badf)?;
-    let times = times(system, ino, [accessed, modified], which)?;
-    change(call).files.set_times(ino, times);
-    Ok(())
-}
-
-/// The times of an inode once those that `which` names are set.
-pub(super) fn times(system: &State, ino: u32, [accessed, modified]: [u64; 2], which: u32) -> Answer<Times> {
-    let mut times = system.files.get(ino).times;
-    for (time, given, bits) in
-        [(&mut times.accessed, accessed, which), (&mut times.modified, modified, which >> 2)]
-    {
-        match bits & 3 {
-            0 => {}
-            1 => *time = given,
-            2 => *time = system.now(),
-            _ => return Err(Errno::Inval),
-        }
-    }
-    times.changed = system.now();
-    if which > 15 { Err(Errno::Inval) } else { Ok(times) }
+    let open = &system(call).with_rights(fd, rights::FD_FILESTAT_SET_TIMES)?.open;
+    let ino = open.ino().ok_or(Errno::Badf)?;
+    operations::set_times(call, ino, [accessed, modified], which)
 }
 
 pub(super) fn fd_prestat_get(call: &mut Call<'_>, fd: u32, out: u32) -> Done {
@@ -240,7 +198,7 @@ fn shorten(parts: &mut Vec<(u32, u32)>, mut len: u32) {
 }
 
 /// Bytes of standard input that are left. What it holds is drawn where nothing says it.
-pub(super) fn stdin_left(call: &mut Call<'_>) -> Done<u64> {
+pub(in super::super) fn stdin_left(call: &mut Call<'_>) -> Done<u64> {
     if system(call).stdin.is_none() {
         let kind = Kind::Bytes { min: 0, max: call.data().input_bytes_max };
         let Value::Bytes(bytes) = choose(call, kind)?.clone() else {
@@ -321,38 +279,23 @@ pub(super) fn fd_readdir(call: &mut Call<'_>, fd: u32, at: u32, len: u32, cookie
     let ino = system(call).directory(fd, rights::FD_READDIR)?;
     may_fail(call, "fd_readdir", &LOOK, ino)?;
     let count = system(call).files.entries(ino)?.len();
-    pay(call, count * ENTRY_BYTES)?;
+    pay(call, count * LISTED_BYTES)?;
     let bytes = listing(system(call), ino, cookie, len as usize)?;
     put(call, at, &bytes)?;
     put_u32(call, out, bytes.len() as u32)
 }
 
-/// Looking at one entry costs as much as reading so many bytes.
-const ENTRY_BYTES: usize = 64;
 /// Bytes of an entry in a listing, before its name.
 const HEAD_BYTES: usize = 24;
 
-/// The first bytes of a directory's listing from a place on. The place of an entry is a hash of its name, so that it stays
-/// while other entries come and go.
+/// The first bytes of a directory's listing from a place on.
 fn listing(system: &State, directory: u32, from: u64, len: usize) -> Answer<Vec<u8>> {
-    let files = &system.files;
-    let place = |name: &str| 2 + (xxh3_64(name.as_bytes()) >> 2);
-    let named = files.entries(directory)?.iter().map(|(name, ino)| (place(name), &**name, *ino));
-    let all = [(0, ".", directory), (1, "..", files.parent(directory))].into_iter().chain(named);
-    let mut entries: Vec<(u64, &str, u32)> = all.filter(|(place, ..)| *place >= from).collect();
-    // No more than the first ones have room: the others need no order.
-    let most = len / HEAD_BYTES + 1;
-    if most < entries.len() {
-        entries.select_nth_unstable(most);
-        entries.truncate(most);
-    }
-    entries.sort_unstable();
     let mut bytes = Vec::new();
-    for (place, name, ino) in entries {
+    for (place, name, ino) in system.files.listed(directory, from, len / HEAD_BYTES + 1)? {
         if bytes.len() >= len {
             break;
         }
-        let kind = kind_of(&files.get(ino).node);
+        let kind = kind_of(&system.files.get(ino).node);
         bytes.extend((place + 1).to_le_bytes());
         bytes.extend(u64::from(ino).to_le_bytes());
         bytes.extend((name.len() as u32).to_le_bytes());

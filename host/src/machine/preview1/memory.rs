@@ -4,7 +4,7 @@ use wasmtime::{Caller, Trap};
 
 use super::super::host::{Host, pay};
 use super::super::imports::{mark, memory_of, slice, write};
-use super::super::system::{End, Errno, Place, State, System, resolve};
+use super::super::system::{Errno, State, System};
 use super::Done;
 
 pub(super) type Call<'c> = Caller<'c, Host>;
@@ -18,12 +18,12 @@ const PART_BYTES: usize = 512;
 const TEXT_MAX: usize = 8192;
 
 /// The virtual system, to be looked at.
-pub(super) fn system<'c>(call: &'c Call<'_>) -> &'c State {
+pub(in super::super) fn system<'c>(call: &'c Call<'_>) -> &'c State {
     call.data().system.as_ref().map(System::get).expect("a guest that imports it has one")
 }
 
 /// The virtual system, to be changed.
-pub(super) fn change<'c>(call: &'c mut Call<'_>) -> &'c mut State {
+pub(in super::super) fn change<'c>(call: &'c mut Call<'_>) -> &'c mut State {
     call.data_mut().system.as_mut().map(System::change).expect("a guest that imports it has one")
 }
 
@@ -57,22 +57,6 @@ pub(super) fn text(call: &mut Call<'_>, at: u32, len: u32) -> Done<String> {
     let text = std::str::from_utf8(bytes).map_err(|_| Errno::Ilseq)?.to_string();
     pay(call, text.len())?;
     Ok(text)
-}
-
-/// What a path below an open directory with these rights names.
-pub(super) fn place(
-    call: &mut Call<'_>,
-    (fd, needed): (u32, u64),
-    (at, len): (u32, u32),
-    end: End,
-) -> Done<Place> {
-    let path = text(call, at, len)?;
-    let mut work = 0;
-    let system = system(call);
-    let found =
-        system.directory(fd, needed).and_then(|base| resolve(&system.files, base, &path, end, &mut work));
-    pay(call, work)?;
-    Ok(found?)
 }
 
 /// The parts of memory that a list names, each checked to be there, and their bytes together.

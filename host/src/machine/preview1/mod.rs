@@ -21,8 +21,10 @@ use wasmtime::{Caller, Error, Linker};
 use super::host::{Host, Stop, pay};
 use super::system::Errno;
 use crate::file::HostFault;
+pub(super) use descriptors::stdin_left;
 use memory::Call;
-pub(super) use process::{PROGRAM, args, drawn_random, jump};
+pub(super) use memory::{change, system};
+pub(super) use process::{PROGRAM, args, drawn_random, fill_random, jump, vars};
 
 /// The module name that guests import from.
 pub(super) const MODULE: &str = "wasi_snapshot_preview1";
@@ -53,7 +55,8 @@ impl From<Error> for Fail {
 pub(super) type Done<T = ()> = Result<T, Fail>;
 
 /// Faults that can strike reads, writes, and calls that need room or do not.
-const READ: [HostFault; 4] = [HostFault::ShortRead, HostFault::Eio, HostFault::Eintr, HostFault::Eagain];
+pub(super) const READ: [HostFault; 4] =
+    [HostFault::ShortRead, HostFault::Eio, HostFault::Eintr, HostFault::Eagain];
 pub(super) const WRITE: [HostFault; 6] = [
     HostFault::ShortWrite,
     HostFault::Eio,

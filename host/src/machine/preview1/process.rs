@@ -40,7 +40,7 @@ pub(in super::super) fn args(host: &Host) -> Vec<String> {
     std::iter::once(PROGRAM.to_string()).chain(given).chain(host.step.args.iter().cloned()).collect()
 }
 
-fn vars(host: &Host) -> Vec<String> {
+pub(in super::super) fn vars(host: &Host) -> Vec<String> {
     host.environment.vars.clone()
 }
 
@@ -140,6 +140,13 @@ pub(super) fn random_get(call: &mut Call<'_>, out: u32, len: u32) -> Done {
     let (data, host) = memory.data_and_store_mut(&mut *call);
     let room = data.get_mut(out as usize..).and_then(|data| data.get_mut(..len as usize));
     let room = room.ok_or_else(|| wasmtime::Error::from(Trap::MemoryOutOfBounds))?;
+    fill_random(host, drawn, room);
+    mark(call, out, len);
+    Ok(())
+}
+
+/// Fills `room` with what was drawn, or of what was drawn as a seed, or with what is the same in every run.
+pub(in super::super) fn fill_random(host: &mut Host, drawn: Option<Arc<[u8]>>, room: &mut [u8]) {
     match drawn {
         Some(bytes) if bytes.len() == room.len() => room.copy_from_slice(&bytes),
         Some(seed) => {
@@ -148,8 +155,6 @@ pub(super) fn random_get(call: &mut Call<'_>, out: u32, len: u32) -> Done {
         }
         None => host.system.as_mut().expect("a guest that imports it has one").change().fill_random(room),
     }
-    mark(call, out, len);
-    Ok(())
 }
 
 pub(super) fn sched_yield(_: &mut Call<'_>) -> Done {

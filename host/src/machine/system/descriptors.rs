@@ -136,9 +136,14 @@ impl State {
 
     /// Forgets an inode that nothing refers to.
     pub(crate) fn let_go(&mut self, ino: Ino) {
-        let is_open = || self.descriptors.values().any(|descriptor| descriptor.open.ino() == Some(ino));
-        if self.files.is_unnamed(ino) && !is_open() {
+        if self.files.is_unnamed(ino) && !self.is_open(ino) {
             self.files.drop_unused(ino);
         }
+    }
+
+    /// Whether something is open that stands for it.
+    pub(super) fn is_open(&self, ino: Ino) -> bool {
+        self.descriptors.values().any(|descriptor| descriptor.open.ino() == Some(ino))
+            || self.resources.keep(ino)
     }
 }

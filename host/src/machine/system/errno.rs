@@ -1,7 +1,9 @@
 //! Why a call on the virtual system fails, as WASI numbers it.
 
+use serde::{Deserialize, Serialize};
+
 /// An error number of WASI preview 1. Preview 2 names the same errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u16)]
 #[allow(missing_docs)]
 pub(crate) enum Errno {

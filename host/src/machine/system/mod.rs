@@ -8,9 +8,11 @@
 //! |---|---|
 //! | `files`, `content` | files by number, and what they hold |
 //! | `changes`, `disk` | changes of files, and what a crash leaves of them |
+//! | `listing` | the entries of a directory in order |
 //! | `paths` | from a path to a file |
 //! | `descriptors`, `rights` | what is open, and what may be done with it |
 //! | `differ` | in which file two systems differ first |
+//! | `resources` | streams and what else a component has |
 //! | `process` | the working directory, and what else Emscripten's modules have |
 //! | `image` | the files that a run begins with |
 //! | `record`, `sound` | hashes, and the form in which a snapshot is stored; whether one that is read is sound |
@@ -23,9 +25,11 @@ mod disk;
 mod errno;
 mod files;
 mod image;
+mod listing;
 mod paths;
 mod process;
 mod record;
+mod resources;
 pub(crate) mod rights;
 mod sound;
 
@@ -46,10 +50,12 @@ pub(crate) use descriptors::{APPEND, Descriptor, FLAGS, Open};
 pub(crate) use disk::Kept;
 pub(crate) use errno::{Answer, Errno};
 pub(crate) use files::{Inode, Node, ROOT, TARGET_MAX, Times};
+pub(crate) use listing::{FIRST_PLACE, LISTED_BYTES};
 pub(crate) use paths::{End, Place, resolve};
 use process::Process;
 pub(crate) use process::{CAUGHT_MAX, DIRECTORY_MAX, Exceptions};
 pub(crate) use record::{Input, Part};
+pub(crate) use resources::{Awaited, RESOURCES_MAX, Resource, Resources, Sink, Source};
 
 /// The directory that no crash strikes.
 const WITNESS: &str = "witness";
@@ -93,6 +99,9 @@ pub(crate) struct State {
     /// What a crash leaves of the files, where one may come.
     disk: Option<Disk>,
     pub(crate) process: Process,
+    /// Records have them after all else, where there are any.
+    #[serde(skip)]
+    resources: Resources,
 }
 
 impl System {
@@ -118,6 +127,7 @@ impl System {
             random: 0,
             disk: None,
             process: Process::default(),
+            resources: Resources::default(),
         };
         for (fd, (open, rights)) in (0..).zip([
             (Open::Stdin, rights::INPUT),
@@ -167,6 +177,7 @@ impl System {
         let State { files, clock, offset, random, disk, .. } = crashed;
         (state.files, state.clock, state.offset, state.random, state.disk) =
             (files, clock, offset, random, disk);
+        state.forget_lost();
         system
     }
 
@@ -225,8 +236,9 @@ impl State {
     fn is_sound(&self) -> bool {
         let read_max = self.stdin.as_ref().map_or(0, |input| input.bytes.len() as u64);
         // The files before the descriptors, which refer to them.
-        self.files.is_sound(&self.descriptors)
+        self.files.is_sound(|ino| self.is_open(ino))
             && self.has_sound_descriptors()
+            && self.has_sound_resources()
             && self.disk.as_ref().is_none_or(|disk| disk.is_sound(self.files.bytes_max))
             && self.stdin_at <= read_max
             && (STARTED..=CLOCK_MAX).contains(&self.clock)

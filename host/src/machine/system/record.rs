@@ -82,12 +82,14 @@ impl System {
                 + state.disk.as_ref().map_or(0, Disk::held_bytes)
                 + state.descriptors.len() * size_of::<Descriptor>()
                 + state.process.held_bytes()
+                + state.resources.held_bytes()
         });
     }
 
     /// The length of its data, and all leaves: of the data, then of the files.
     pub(crate) fn parts(&self) -> (u64, Vec<Part>) {
-        let data = postcard::to_allocvec(self.get()).expect(PLAIN);
+        let mut data = postcard::to_allocvec(self.get()).expect(PLAIN);
+        data.extend(self.get().record_resources());
         let mut parts = Vec::new();
         for (index, bytes) in data.chunks(PART_BYTES).enumerate() {
             let mut leaf = Leaf::zeros();
@@ -132,8 +134,12 @@ impl System {
         }
         ensure!(data.len() as u64 >= len, "the data ends too early");
         data.truncate(len as usize);
-        let (mut state, rest): (State, &[u8]) =
+        let (mut state, mut rest): (State, &[u8]) =
             postcard::take_from_bytes(&data).map_err(|error| anyhow!("{error}"))?;
+        if !rest.is_empty() {
+            (state.resources, rest) = postcard::take_from_bytes(rest).map_err(|error| anyhow!("{error}"))?;
+            ensure!(!state.resources.is_empty(), "nothing follows the data");
+        }
         ensure!(rest.is_empty(), "{} bytes follow the data", rest.len());
         for Part { ino, index, leaf } in of_files {
             let content = match (&mut state.disk, ino.checked_sub(ON_DISK)) {
@@ -193,6 +199,12 @@ impl State {
         self.files.iter().chain(on_disk.map(|(ino, inode)| (ino + ON_DISK, inode)))
     }
 
+    /// What follows the record of all else: nothing where there are none.
+    fn record_resources(&self) -> Vec<u8> {
+        let recorded = (!self.resources.is_empty()).then(|| postcard::to_allocvec(&self.resources));
+        recorded.map(|bytes| bytes.expect(PLAIN)).unwrap_or_default()
+    }
+
     /// What its hash is made of: what changes with every call as it is, and the hashes of the rest.
     fn hashed(&self, hashing: Hashing) -> Vec<u8> {
         let clocks = (self.clock, self.offset, self.random);
@@ -200,6 +212,7 @@ impl State {
         let changing =
             (&self.descriptors, &self.process, clocks, self.stdin_at, self.stdin.is_some(), pending);
         let mut bytes = postcard::to_allocvec(&changing).expect(PLAIN);
+        bytes.extend(self.record_resources());
         if let Some(input) = &self.stdin {
             bytes.extend(input.known.hash(hashing, || input.bytes.to_vec()).to_le_bytes());
         }

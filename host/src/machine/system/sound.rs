@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::State;
-use super::descriptors::{DESCRIPTORS_MAX, Descriptor, Open};
+use super::descriptors::{DESCRIPTORS_MAX, Open};
 use super::disk::{BLOCK, Change, Disk, PENDING_MAX};
 use super::files::{
     Files, INO_MAX, Ino, Inode, Node, ROOT, TEXTS_MAX, check_name, check_target, entry_bytes,
 };
 
 impl Files {
-    /// Whether it is as its functions leave it, where these descriptors are open.
-    pub(super) fn is_sound(&self, descriptors: &BTreeMap<u32, Descriptor>) -> bool {
+    /// Whether it is as its functions leave it, where `is_open` says what is open.
+    pub(super) fn is_sound(&self, is_open: impl Fn(Ino) -> bool) -> bool {
         let root = self.inodes.get(&ROOT).map(|root| &root.node);
         if !matches!(root, Some(Node::Directory { parent: ROOT, .. }))
             || !self.inodes.keys().all(|ino| (ROOT..INO_MAX).contains(ino))
@@ -46,8 +46,7 @@ impl Files {
         }
         let is_linked = |(ino, inode): (Ino, &Inode)| {
             let named = links.get(&ino).copied().unwrap_or(0);
-            let is_open = || descriptors.values().any(|descriptor| descriptor.open.ino() == Some(ino));
-            inode.links == named && (named <= 1 || !self.is_directory(ino)) && (named > 0 || is_open())
+            inode.links == named && (named <= 1 || !self.is_directory(ino)) && (named > 0 || is_open(ino))
         };
         (bytes, texts) == (self.bytes, self.texts)
             && bytes <= self.bytes_max
@@ -86,7 +85,7 @@ impl Disk {
             let bytes = if let Change::Bytes { bytes, .. } = change { bytes.len() } else { 0 };
             (ROOT..INO_MAX).contains(&change.ino()) && bytes as u64 <= BLOCK
         };
-        self.files.is_sound(&BTreeMap::new())
+        self.files.is_sound(|_| false)
             && self.files.bytes_max == bytes_max
             && self.pending.len() <= PENDING_MAX
             && self.pending.iter().all(is_sound)
@@ -94,18 +93,27 @@ impl Disk {
     }
 }
 
+/// Whether what is open is there.
+fn is_there(files: &Files, open: &Open) -> bool {
+    match open {
+        Open::File { ino, .. } => files.is_file(*ino),
+        Open::Directory { ino, .. } => files.has_directory(*ino),
+        _ => true,
+    }
+}
+
 impl State {
     /// Whether every descriptor refers to what it may.
     pub(super) fn has_sound_descriptors(&self) -> bool {
-        let is_sound = |descriptor: &Descriptor| match descriptor.open {
-            Open::File { ino, .. } => {
-                self.files.contains(ino) && matches!(self.files.get(ino).node, Node::File(_))
-            }
-            Open::Directory { ino, .. } => self.files.contains(ino) && self.files.is_directory(ino),
-            _ => true,
-        };
         self.descriptors.len() <= DESCRIPTORS_MAX
             && self.process.is_sound(DESCRIPTORS_MAX)
-            && self.descriptors.values().all(is_sound)
+            && self.descriptors.values().all(|descriptor| is_there(&self.files, &descriptor.open))
+    }
+
+    /// Closes what stands for files that a crash left nothing of.
+    pub(super) fn forget_lost(&mut self) {
+        let files = &self.files;
+        self.descriptors.retain(|_, descriptor| is_there(files, &descriptor.open));
+        self.resources.retain(files);
     }
 }
