@@ -168,3 +168,21 @@ fn imports_that_are_not_there_are_refused_with_their_types() {
     let line = "\n  `test:shop/bank@0.1.0#pay`, `func(sum: u64) -> result<u32, string>`";
     assert!(format!("{error:#}").contains(line), "{error:#}");
 }
+
+/// What componentize-py calls when it makes a component stays exported, and fails where it is called again.
+#[test]
+fn what_a_toolchain_left_there_is_no_rule() {
+    let component = r#"(component
+      (core module $M (func (export "init") (param i32 i32 i32)) (func (export "f")))
+      (core instance $m (instantiate $M))
+      (func $init (param "app-name" u32) (param "symbols" u32) (param "stub-wasi" bool) (canon lift (core func $m "init")))
+      (instance $i (export "init" (func $init)))
+      (export "exports" (instance $i))
+      (func $f (canon lift (core func $m "f"))) OTHER)"#;
+    let rules = |other: &str| {
+        let program = load(&component.replace("OTHER", other), Environment::default());
+        program.unwrap_or_else(|error| panic!("{error:#}")).listing().rules
+    };
+    assert_eq!(rules(r#"(export "f" (func $f))"#), [("f".to_string(), "func()".to_string())]);
+    refuses(&component.replace("OTHER", ""), Environment::default(), "the component exports no function");
+}

@@ -91,7 +91,8 @@ impl Exports {
         let mut exports = Exports::default();
         let (mut called, mut guards) = (BTreeMap::new(), Vec::new());
         let names = names(interface);
-        for (index, (function, name)) in interface.functions.iter().zip(&names).enumerate() {
+        let functions = interface.functions.iter().zip(&names).enumerate();
+        for (index, (function, name)) in functions.filter(|(_, (function, _))| !is_of_toolchain(function)) {
             let role = sort(&mut exports, &mut guards, (function, name), entry)?;
             called.insert(name.clone(), Called::Function(index, role));
         }
@@ -211,6 +212,13 @@ fn sort(
         _ => {}
     }
     Ok(Role::Rule)
+}
+
+/// What componentize-py has called when it makes a component, and leaves in it.
+fn is_of_toolchain(function: &Function) -> bool {
+    let params = ["app-name", "symbols", "stub-wasi"];
+    let has_its = function.params.iter().map(|(name, _)| &**name).eq(params);
+    (&*function.interface, &*function.name) == ("exports", "init") && has_its
 }
 
 fn kebab(name: &str) -> String {
