@@ -4,13 +4,14 @@ pub mod modules;
 pub mod ratios;
 pub mod tools;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use anyhow::Context;
 use spelunk::load::{Build, load};
 pub use spelunk::machine::on_guest_stack;
-use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::machine::{Blobs, Limits, Machine, Program, Selection};
 use spelunk::outcome::Failure;
 use spelunk::outcome::Found;
 use spelunk::replay::{Replayed, replay};
@@ -118,4 +119,23 @@ pub fn steps_of(trace: &Trace) -> usize {
 pub fn median(mut values: Vec<u64>) -> u64 {
     values.sort_unstable();
     values[values.len() / 2]
+}
+
+/// Parts of portable snapshots, in memory.
+#[derive(Default)]
+pub struct Kept(pub HashMap<u128, Vec<u8>>);
+
+impl Blobs for Kept {
+    fn put(&mut self, hash: u128, bytes: &[u8]) -> anyhow::Result<()> {
+        self.0.insert(hash, bytes.to_vec());
+        Ok(())
+    }
+
+    fn has(&mut self, hash: u128) -> anyhow::Result<bool> {
+        Ok(self.0.contains_key(&hash))
+    }
+
+    fn get(&mut self, hash: u128) -> anyhow::Result<Vec<u8>> {
+        self.0.get(&hash).cloned().context("it is not kept")
+    }
 }

@@ -1,38 +1,17 @@
 //! Both guests have a state each, which snapshots, campaigns and other machines hold together.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
 use spelunk::choice::Chooser;
 use spelunk::file::Conditions;
-use spelunk::machine::{Blobs, Edges, Limits, Machine, Program, Reader, Selection};
+use spelunk::machine::{Edges, Limits, Machine, Program, Reader, Selection};
 use spelunk::outcome::Outcome;
 use spelunk::search::Explorer;
 use spelunk::target::Target;
 use spelunk::trace::Action;
-use spelunk_tests::{machine, on_guest_stack, seeded};
+use spelunk_tests::{Kept, machine, on_guest_stack, seeded};
 
 use super::{checked, finds, finds_nothing, first, pair, pair_of};
-
-/// Parts of snapshots, in memory.
-#[derive(Default)]
-struct Kept(HashMap<u128, Vec<u8>>);
-
-impl Blobs for Kept {
-    fn put(&mut self, hash: u128, bytes: &[u8]) -> Result<()> {
-        self.0.insert(hash, bytes.to_vec());
-        Ok(())
-    }
-
-    fn has(&mut self, hash: u128) -> Result<bool> {
-        Ok(self.0.contains_key(&hash))
-    }
-
-    fn get(&mut self, hash: u128) -> Result<Vec<u8>> {
-        self.0.get(&hash).cloned().context("it is not kept")
-    }
-}
 
 /// Two that count, in a global and in memory, where the other's stays as it is above a limit.
 fn counters(limit: u32) -> Arc<Program> {

@@ -5,8 +5,12 @@ use std::sync::Arc;
 
 use rand::rngs::SmallRng;
 use rand::{Rng, RngExt, SeedableRng};
+use spelunk::check::{Options, TroubleKind, check as check_all};
 use spelunk::machine::{Limits, Machine, Program, Selection};
-use spelunk_tests::{explore, on_guest_stack, seeded};
+use spelunk::outcome::Outcome;
+use spelunk::target::Target;
+use spelunk::trace::Action;
+use spelunk_tests::{explore, machine, on_guest_stack, seeded};
 
 use crate::oracle;
 
@@ -219,4 +223,69 @@ fn mutate(bytes: &mut [u8], corpus: &[Vec<u8>], rng: &mut impl Rng) {
             }
         }
     }
+}
+
+/// What is bounded where values are drawn is no bound that a check keeps silent about.
+#[test]
+fn a_check_is_complete_only_where_all_values_were_tried() {
+    let is_complete = |wat: &str| {
+        let wasm = wat::parse_str(wat).unwrap_or_else(|error| panic!("{error}\n{wat}"));
+        let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap());
+        let options = Options::default();
+        let checked = on_guest_stack(|| {
+            check_all(&mut [machine(&program)], &options, &|_| None, &mut |_, _| ())
+                .map_err(|trouble| trouble.kind)
+        });
+        match checked {
+            Ok(checked) => checked.findings.is_empty() && checked.limit.is_none(),
+            Err(TroubleKind::Unbounded(..)) => false,
+            Err(kind) => panic!("{kind:?}"),
+        }
+    };
+    let one = r#"(type $one' (enum "only")) (import "one" (type $one (eq $one')))"#;
+    let list = with("(param \"all\" (list $one))", r#"(func (export "f") (param i32 i32))"#);
+    assert!(!is_complete(&list.replacen("(component", &format!("(component {one}"), 1)));
+    assert!(is_complete(&with("(param \"is\" bool)", r#"(func (export "f") (param i32))"#)));
+}
+
+/// A rule goes on to be called where there are many of what it returns.
+#[test]
+fn resources_without_end_are_made() {
+    let wat = r#"(component
+      (type $r' (resource (rep i32)))
+      (core func $resource (canon resource.new $r'))
+      (core module $M (import "" "new" (func $new (param i32) (result i32)))
+        (global $made (mut i32) (i32.const 0))
+        (func (export "f") (result i32)
+          (global.set $made (i32.add (global.get $made) (i32.const 1)))
+          (if (i32.eq (global.get $made) (i32.const 40)) (then unreachable))
+          (call $new (global.get $made))))
+      (core instance $m (instantiate $M (with "" (instance (export "new" (func $resource))))))
+      (export $r "r" (type $r'))
+      (func $f (result (own $r)) (canon lift (core func $m "f")))
+      (export "f" (func $f)))"#;
+    let program = Program::load(&wat::parse_str(wat).unwrap(), Limits::default(), Selection::default());
+    let program = Arc::new(program.unwrap());
+    on_guest_stack(|| {
+        let (mut machine, mut enabled) = (machine(&program), Vec::new());
+        for call in 1..=40 {
+            machine.enabled(&mut enabled).unwrap();
+            assert!(enabled.contains(&0), "{call}");
+            let outcome = machine.step(Action::Rule(0), &mut oracle::drawing(call));
+            assert_eq!(matches!(outcome, Outcome::Fail(_)), call == 40, "{call}: {outcome:?}");
+        }
+    });
+}
+
+/// Each type is made of the one before, twice.
+#[test]
+fn types_that_double_are_refused() {
+    let mut types = String::from("(type $t0 (tuple u8 u8))");
+    for index in 1..14 {
+        types += &format!("(type $t{index} (tuple $t{0} $t{0}))", index - 1);
+    }
+    let component = with("(result (list $t13))", r#"(func (export "f") (result i32) (i32.const 0))"#);
+    let expected = "the component cannot be linked: in the exported function `f`: a type has more than 10000 parts, where those are \
+                    written out that stand in it more than once";
+    assert_eq!(comes_to(&component.replacen("(component", &format!("(component {types}"), 1)), expected);
 }

@@ -1,36 +1,16 @@
 //! Equal runs lead to equal states: on two machines, with and without snapshots, and from a record; with faults too.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
 use spelunk::choice::Chooser;
 use spelunk::file::{Environment, HostFault};
-use spelunk::machine::{Blobs, Machine, Program, Reader};
+use spelunk::machine::{Machine, Program, Reader};
 use spelunk::outcome::Outcome;
 use spelunk::target::{Target, perform};
 use spelunk::trace::Trace;
-use spelunk_tests::on_guest_stack;
+use spelunk_tests::{Kept, on_guest_stack};
 
 use super::{environment, load_in, program, rule, wasm};
-
-#[derive(Default)]
-struct Kept(HashMap<u128, Vec<u8>>);
-
-impl Blobs for Kept {
-    fn put(&mut self, hash: u128, bytes: &[u8]) -> Result<()> {
-        self.0.insert(hash, bytes.to_vec());
-        Ok(())
-    }
-
-    fn has(&mut self, hash: u128) -> Result<bool> {
-        Ok(self.0.contains_key(&hash))
-    }
-
-    fn get(&mut self, hash: u128) -> Result<Vec<u8>> {
-        self.0.get(&hash).cloned().context("missing")
-    }
-}
 
 /// Without faults, and with all of them.
 fn programs() -> [Arc<Program>; 2] {

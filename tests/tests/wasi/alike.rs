@@ -1,35 +1,15 @@
 //! Equal runs lead to equal states: on two machines, with and without snapshots, and from a record.
 
-use std::collections::HashMap;
-
-use anyhow::{Context, Result};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use spelunk::choice::Chooser;
-use spelunk::machine::{Blobs, Machine, Reader, Snapshot};
+use spelunk::machine::{Machine, Reader, Snapshot};
 use spelunk::outcome::Outcome;
 use spelunk::target::{Target, perform};
 use spelunk::trace::Trace;
+use spelunk_tests::Kept;
 
 use super::{WORLDS, World, machine, program, rule};
-
-#[derive(Default)]
-pub(crate) struct Kept(HashMap<u128, Vec<u8>>);
-
-impl Blobs for Kept {
-    fn put(&mut self, hash: u128, bytes: &[u8]) -> Result<()> {
-        self.0.insert(hash, bytes.to_vec());
-        Ok(())
-    }
-
-    fn has(&mut self, hash: u128) -> Result<bool> {
-        Ok(self.0.contains_key(&hash))
-    }
-
-    fn get(&mut self, hash: u128) -> Result<Vec<u8>> {
-        self.0.get(&hash).cloned().context("missing")
-    }
-}
 
 /// Makes a call that this seed draws.
 pub(crate) fn walk(machine: &mut Machine, seed: u64) {

@@ -13,7 +13,9 @@ use spelunk::target::{Target, perform};
 use spelunk::trace::Trace;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::alike::{Kept, walk};
+use spelunk_tests::Kept;
+
+use super::alike::walk;
 use super::impossible::{OF_DISKS, OF_FILES, OF_NAMES, OF_OTHERS, Samples};
 use super::{WORLDS, World, machine, program, rule};
 
@@ -416,7 +418,7 @@ fn parts_without_end_are_refused() {
     check(&mut record, vec![(12345, 0, name)], "12345 is no file");
     check(&mut record, vec![(1, 0, name)], "1 is no file");
     check(&mut record, vec![(ino, u64::MAX, name)], "its files are not as a guest can leave them");
-    check(&mut record, vec![(ino, 0, 77)], "missing");
+    check(&mut record, vec![(ino, 0, 77)], "it is not kept");
 }
 
 /// Bytes that are changed by chance: some records are still of a system.

@@ -151,6 +151,7 @@ fn list(interface: &Interface, element: Ty, host: &mut Host, used: &mut Used) ->
     }
     let mut elements = Vec::new();
     for count in 0..=ELEMENTS_MAX {
+        bound(host, count)?;
         // What there is none of makes the list end.
         let pools = (!used.is_import).then_some(&host.guest.pools);
         let max = if is_there(interface, element, pools) { ELEMENTS_MAX } else { 0 };
@@ -179,6 +180,7 @@ fn text(host: &mut Host) -> Drawn<String> {
     }
     let mut text = String::new();
     for count in 0..=ELEMENTS_MAX {
+        bound(host, count)?;
         span_begin(&mut host.step, (u32::MAX, LABEL))?;
         let more = more(&mut host.step, count, (0, ELEMENTS_MAX))?;
         if more {
@@ -190,6 +192,14 @@ fn text(host: &mut Host) -> Drawn<String> {
         }
     }
     Ok(text)
+}
+
+/// Nothing is drawn that has more parts, though there is more. A check learns that by a choice that it cannot try all answers to.
+fn bound(host: &mut Host, count: u32) -> Drawn<()> {
+    if count == ELEMENTS_MAX {
+        ask(&mut host.step, Kind::Bytes { min: 0, max: 1 })?;
+    }
+    Ok(())
 }
 
 /// A letter of a text, or any.

@@ -141,6 +141,8 @@ pub(crate) struct Known {
     pub(crate) has_handles: bool,
     /// A part of its values is always in memory.
     pub(crate) is_placed: bool,
+    /// Types that it is made of, each as often as it stands in it.
+    pub(crate) parts: u32,
 }
 
 /// The most values that parameters are passed as.
@@ -217,7 +219,9 @@ impl Types {
         let has_handles = matches!(ty, Type::Handle(..)) || parts.iter().any(|part| self[*part].has_handles);
         let is_placed =
             matches!(ty, Type::String | Type::List(_)) || parts.iter().any(|part| self[*part].is_placed);
-        self.0.push(Known { ty, size, align, flat, has_handles, is_placed });
+        let of_parts = parts.iter().map(|part| self[*part].parts);
+        let parts = of_parts.fold(1, u32::saturating_add);
+        self.0.push(Known { ty, size, align, flat, has_handles, is_placed, parts });
         Ty(self.0.len() as u32 - 1)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wasmtime::{Func, Store, Val};
 
-use super::super::host::{Host, Stop, TOLD_BYTES_MAX, TOLD_MAX, pay};
+use super::super::host::{Guest, Host, Stop, TOLD_BYTES_MAX, TOLD_MAX, pay};
 use super::super::imports::{span_begin, stop};
 use super::super::signed::{LABEL, Pools};
 use super::abi::{Caller, FlatReader, Passing, broken, refused};
@@ -18,8 +18,9 @@ use crate::outcome::FailureKind;
 
 /// A call costs as much as reading so many bytes, besides what it does.
 pub(super) const CALL_BYTES: usize = 1024;
-/// Handles of one resource, beyond which no rule is called that returns another.
-pub(super) const POOL_MAX: usize = 16;
+/// Handles of one resource, beyond which no rule is called that returns another. A pool holds a few more. So many are in no state of a
+/// check that ends.
+const POOL_MAX: usize = 1000;
 
 /// An exported function, prepared to be called.
 pub(crate) struct Lifted {
@@ -229,12 +230,13 @@ impl Lifted {
     }
 
     fn fill_pools(&self, store: &mut Store<Host>, result: Option<&Value>) -> wasmtime::Result<()> {
-        let guest = &mut store.data_mut().guest;
-        for (resource, _) in self.interface.resources.iter().enumerate() {
-            let handles = guest.handles.clone();
-            guest
-                .pools
-                .take(resource, |handle| handles.get_of(HOST, handle as u32, resource as u32).is_err());
+        let Guest { pools, handles, .. } = &mut store.data_mut().guest;
+        for resource in 0..self.interface.resources.len() {
+            let is_gone = |handle: i64| handles.get_of(HOST, handle as u32, resource as u32).is_err();
+            // What changes is copied.
+            if pools.handles(resource).iter().any(|handle| is_gone(*handle)) {
+                pools.take(resource, is_gone);
+            }
         }
         let mut returned = Vec::new();
         if let (Some(ty), Some(value)) = (self.described().result, result) {

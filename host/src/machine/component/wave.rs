@@ -1,5 +1,6 @@
 //! Values as text: WAVE, the syntax of the component model's tools. Handles, which that has none for, are `counter#1`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -44,7 +45,9 @@ const TEXT_MAX: usize = 4096;
 pub(super) fn shown(interface: &Interface, ty: Ty, value: &Value) -> String {
     let mut handles = Vec::new();
     collect(interface, ty, value, &mut handles);
-    let shown = wave(interface, ty, value, &handles).and_then(|value| Ok(wasm_wave::to_string(&value)?));
+    let mut types = BTreeMap::new();
+    let shown = wave(interface, (ty, value), &handles, &mut types);
+    let shown = shown.and_then(|value| Ok(wasm_wave::to_string(&value)?));
     let mut text = shown.unwrap_or_else(|error| format!("a value that cannot be shown: {error}"));
     if text.len() > TEXT_MAX {
         text.truncate(text.floor_char_boundary(TEXT_MAX));
@@ -132,9 +135,18 @@ fn wave_type(interface: &Interface, ty: Ty, handles: &[String]) -> Result<WaveTy
     Ok(ty)
 }
 
-fn wave(interface: &Interface, ty: Ty, value: &Value, handles: &[String]) -> Result<WaveValue> {
-    let of = wave_type(interface, ty, handles)?;
-    let inner = |ty: Ty, value: &Value| wave(interface, ty, value, handles);
+fn wave(
+    interface: &Interface,
+    (ty, value): (Ty, &Value),
+    handles: &[String],
+    types: &mut BTreeMap<u32, WaveType>,
+) -> Result<WaveValue> {
+    // A list has many elements of one type.
+    if !types.contains_key(&ty.0) {
+        types.insert(ty.0, wave_type(interface, ty, handles)?);
+    }
+    let of = types[&ty.0].clone();
+    let mut inner = |ty: Ty, value: &Value| wave(interface, (ty, value), handles, types);
     let value = match (&interface.types[ty].ty, value) {
         (_, Value::Bool(is)) => WaveValue::make_bool(*is),
         (Type::Integer(bytes, _), value @ (Value::Signed(_) | Value::Unsigned(_))) => integer(value, *bytes),
@@ -173,16 +185,19 @@ fn wave(interface: &Interface, ty: Ty, value: &Value, handles: &[String]) -> Res
                 Sort::Result => WaveValue::make_result(&of, Err(payload))?,
             }
         }
-        (Type::Flags(names), Value::Flags(bits)) => {
-            let set = names.iter().enumerate().filter(|(index, _)| bits & (1 << index) != 0);
-            WaveValue::make_flags(&of, set.map(|(_, name)| name.as_str()))?
-        }
+        (Type::Flags(names), Value::Flags(bits)) => WaveValue::make_flags(&of, set_of(names, *bits))?,
         (Type::Handle(ty, _), Value::Handle(handle)) => {
             WaveValue::make_enum(&of, &name(interface, *ty, *handle))?
         }
         (ty, value) => return Err(anyhow!("{value:?} is no {ty:?}")),
     };
     Ok(value)
+}
+
+/// Names of the flags that are set.
+fn set_of(names: &[String], bits: u32) -> impl Iterator<Item = &str> {
+    let is_set = move |(index, _): &(usize, &String)| bits & (1 << index) != 0;
+    names.iter().enumerate().filter(is_set).map(|(_, name)| name.as_str())
 }
 
 fn integer(value: &Value, bytes: u8) -> WaveValue {

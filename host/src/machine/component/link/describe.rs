@@ -21,6 +21,9 @@ const TYPES_MAX: usize = 100_000;
 /// Parameters and result.
 type FunctionType = (Vec<(String, Ty)>, Option<Ty>);
 
+/// Types that one may be made of. Whoever goes through a value or a type does so in a time that this bounds.
+const PARTS_MAX: u32 = 10_000;
+
 struct Describing<'s, 'data> {
     source: &'s Source<'s, 'data>,
     interface: Interface,
@@ -252,6 +255,10 @@ impl Describing<'_, '_> {
         let abi = self.source.types.canonical_abi(&ty);
         let described = self.described(ty)?;
         let index = self.interface.types.push(described, (abi.size32, abi.align32));
+        ensure!(
+            self.interface.types[index].parts <= PARTS_MAX,
+            "a type has more than {PARTS_MAX} parts, where those are written out that stand in it more than once"
+        );
         self.known.insert(ty, index);
         Ok(index)
     }

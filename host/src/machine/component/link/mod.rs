@@ -177,6 +177,7 @@ impl Source<'_, '_> {
 fn named(name: &str, path: &[String]) -> String {
     match path {
         [] => name.to_string(),
+        path if name.is_empty() => path.join("#"),
         path => format!("{name}#{}", path.join("#")),
     }
 }
