@@ -1,6 +1,7 @@
 //! Values as text: WAVE, the syntax of the component model's tools. Handles, which that has none for, are `counter#1`.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::sync::Arc;
 
@@ -142,10 +143,10 @@ fn wave(
     types: &mut BTreeMap<u32, WaveType>,
 ) -> Result<WaveValue> {
     // A list has many elements of one type.
-    if !types.contains_key(&ty.0) {
-        types.insert(ty.0, wave_type(interface, ty, handles)?);
-    }
-    let of = types[&ty.0].clone();
+    let of = match types.entry(ty.0) {
+        Entry::Occupied(known) => known.get().clone(),
+        Entry::Vacant(place) => place.insert(wave_type(interface, ty, handles)?).clone(),
+    };
     let mut inner = |ty: Ty, value: &Value| wave(interface, (ty, value), handles, types);
     let value = match (&interface.types[ty].ty, value) {
         (_, Value::Bool(is)) => WaveValue::make_bool(*is),
