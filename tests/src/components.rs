@@ -19,7 +19,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace")
 }
 
-/// The component of this source in C, which has a world of this folder; `None` if there is no compiler, which is reported.
+/// The component of this source in C, for a world of this folder with WIT; `None` if there is no compiler, which is reported.
 ///
 /// Paths are from the root of the repository.
 ///
@@ -57,7 +57,8 @@ pub fn kv_c(flags: &[&str]) -> Option<Vec<u8>> {
     c("examples/kv-component-c/store.c", "examples/kv-component/wit", "kv", &flags)
 }
 
-/// The store in Python of `examples/kv-component-python`, in which `mend` was changed.
+/// The store in Python of `examples/kv-component-python`, each file of which `mend` may change; `None` if componentize-py cannot be
+/// had, which is reported.
 ///
 /// # Panics
 /// It cannot be built.
