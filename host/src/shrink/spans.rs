@@ -29,7 +29,7 @@ impl<T: Target> Gate<'_, T> {
         self.best.steps().get(step).map_or(&[], |step| self.best.choices(step))
     }
 
-    fn is_simplest(&self, step: usize, range: Range<usize>) -> bool {
+    pub(super) fn is_simplest(&self, step: usize, range: Range<usize>) -> bool {
         self.choices(step)[range].iter().all(|choice| choice.value == choice.kind.simplest())
     }
 

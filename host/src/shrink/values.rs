@@ -287,7 +287,7 @@ impl<T: Target> Gate<'_, T> {
 
     /// Whether the trace with other values at these places became the best; it does not where there is none
     /// for one of them.
-    fn replaced(&mut self, places: &[Place], value: impl Fn(&Choice) -> Option<Value>) -> bool {
+    pub(super) fn replaced(&mut self, places: &[Place], value: impl Fn(&Choice) -> Option<Value>) -> bool {
         let edit = |place: &Place| {
             let value = self.choice(*place).and_then(|choice| value(&choice))?;
             Some(Edit::Value { place: *place, value })
@@ -312,7 +312,7 @@ impl<T: Target> Gate<'_, T> {
     }
 
     /// All choices of the best trace.
-    fn places(&self) -> Vec<Place> {
+    pub(super) fn places(&self) -> Vec<Place> {
         let steps = self.best.steps().iter().enumerate();
         steps.flat_map(|(i, step)| (0..self.best.choices(step).len()).map(move |at| (i, at))).collect()
     }
@@ -325,7 +325,7 @@ impl<T: Target> Gate<'_, T> {
         counts.flat_map(move |(index, count)| (from(index)..count).map(move |at| (index, at)))
     }
 
-    fn choice(&self, (step, at): Place) -> Option<Choice> {
+    pub(super) fn choice(&self, (step, at): Place) -> Option<Choice> {
         let step = self.best.steps().get(step)?;
         self.best.choices(step).get(at).cloned()
     }

@@ -4,5 +4,6 @@ mod against;
 mod boxes;
 mod harness;
 mod hostile;
+mod languages;
 mod oracle;
 mod types;
