@@ -10,15 +10,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
+use spelunk::choice::Chooser;
 use spelunk::load::{Build, load};
 pub use spelunk::machine::on_guest_stack;
 use spelunk::machine::{Blobs, Limits, Machine, Program, Selection};
-use spelunk::outcome::Failure;
-use spelunk::outcome::Found;
+use spelunk::outcome::{Failure, Found, Outcome};
 use spelunk::replay::{Replayed, replay};
 use spelunk::search::{Explorer, Options, Progress};
 use spelunk::shrink::{Shrunk, shrink};
 use spelunk::story;
+use spelunk::target::{Target, perform};
 use spelunk::trace::{Action, Trace};
 
 /// The bytes of the example at `path` below `examples/`, built with these features.
@@ -114,6 +115,36 @@ pub fn story(machine: &mut Machine, trace: &Trace) -> String {
 /// Steps of a trace without setup and teardown.
 pub fn steps_of(trace: &Trace) -> usize {
     trace.steps().iter().filter(|step| !matches!(step.action, Action::Setup | Action::Teardown)).count()
+}
+
+/// The rule of this name.
+///
+/// # Panics
+/// There is none.
+pub fn rule(machine: &Machine, name: &str) -> Action {
+    let index = machine.rules().iter().position(|rule| rule.name == name);
+    Action::Rule(index.unwrap_or_else(|| panic!("there is no rule {name}")) as u16)
+}
+
+/// An outcome as text.
+pub fn shown(outcome: Outcome) -> String {
+    match outcome {
+        Outcome::Fail(failure) => failure.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// What each rule comes to from the start state, but for one that is called `walk`.
+pub fn outcomes(machine: &mut Machine) -> BTreeMap<String, String> {
+    let names: Vec<String> = machine.rules().iter().map(|rule| rule.name.clone()).collect();
+    let mut found = BTreeMap::new();
+    for name in names.into_iter().filter(|name| name != "walk") {
+        machine.reset();
+        let action = (rule(machine, &name), 0);
+        let outcome = perform(machine, &mut Chooser::default(), action, [], &mut Trace::default());
+        found.insert(name, shown(outcome));
+    }
+    found
 }
 
 /// The middle one.

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
+use serde_json::Value;
+
 /// What the build commands of examples begin with, but for variables.
 const TOOLS: [&str; 5] = ["zig", "go", "asc", "componentize-py", "cargo"];
 
@@ -119,6 +121,37 @@ pub fn npm_package(path: &str) -> Option<PathBuf> {
             None
         }
     }
+}
+
+/// The folder of the tests of the component model's specification, which a package ships that `tests/tools/component-model` pins;
+/// `None` if cargo cannot get it, which is reported.
+pub fn component_model() -> Option<PathBuf> {
+    let found = packages("tests/tools/component-model").and_then(|packages| {
+        let folder = packages.get("wasm-tools").ok_or("it is no dependency")?;
+        Ok(folder.join("tests/component-model/test"))
+    });
+    found.map_err(|reason| Missing { tool: "the package wasm-tools", reason }.report()).ok()
+}
+
+/// The folders of the packages that a workspace of its own depends on, by their names. They are fetched and not built.
+///
+/// # Errors
+/// Cargo cannot get them.
+pub fn packages(workspace: &str) -> Result<BTreeMap<String, PathBuf>, String> {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["metadata", "--locked", "--format-version=1", "--manifest-path"]);
+    let output = cargo.arg(root().join(workspace).join("Cargo.toml")).output();
+    let output = output.map_err(|error| error.to_string())?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let metadata: Value = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let folder_of = |package: &Value| {
+        let manifest = Path::new(package["manifest_path"].as_str()?);
+        Some((package["name"].as_str()?.to_string(), manifest.parent()?.to_path_buf()))
+    };
+    Ok(packages.filter_map(folder_of).collect())
 }
 
 /// Says that a test is not run for want of a tool.

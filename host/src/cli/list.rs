@@ -5,10 +5,11 @@ use clap::Args;
 use spelunk::budget::Budget;
 use spelunk::file::Conditions;
 use spelunk::machine::{Limits, Listing, Program, Selection, StubImports};
+use spelunk::session::Caching;
 use spelunk::text::line;
 
 use super::system::System;
-use super::{Guest, Output, PASSED};
+use super::{Compiled, Guest, Output, PASSED};
 
 #[derive(Args)]
 pub(super) struct List {
@@ -16,6 +17,8 @@ pub(super) struct List {
     guest: Guest,
     #[command(flatten)]
     system: System,
+    #[command(flatten)]
+    compiled: Compiled,
 }
 
 impl List {
@@ -25,7 +28,9 @@ impl List {
         let limits = Limits { stub_imports: StubImports::Zero, ..Limits::default() };
         let environment = self.system.environment(self.guest.files_bytes_max())?;
         let conditions = Conditions { limits, selection: Selection::default(), environment };
-        let program = Program::load_in(&wasm, conditions, None, budget)
+        // Where there can be none, whoever explores it hears why.
+        let cache = Caching::from(&self.compiled).open().and_then(Result::ok);
+        let program = Program::load_in(&wasm, conditions, cache.as_ref(), budget)
             .with_context(|| format!("cannot list `{}`", self.guest.target.display()))?;
         let listing = program.listing();
         output.report.text(&text(&listing))?;

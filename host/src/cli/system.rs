@@ -17,8 +17,7 @@ pub(super) struct System {
     /// A variable of the guest's environment.
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable, help_heading = "System")]
     env: Vec<String>,
-    /// The file that the guest reads as standard input. [default: drawn for a program that is called by _start, and else
-    /// empty]
+    /// The file that the guest reads as standard input. [default: drawn for a program, and else empty]
     #[arg(long, value_name = "FILE", conflicts_with = "draw_stdin", help_heading = "System")]
     stdin: Option<PathBuf>,
     /// Draw standard input, at most --input-max bytes.
@@ -31,17 +30,17 @@ pub(super) struct System {
     /// Call this export once in a run, and no other.
     #[arg(long, value_name = "NAME", help_heading = "System")]
     entry: Option<String>,
-    /// Whether it is a failure that the guest exits with a code other than 0. [default: false for a program that is called
-    /// by _start, and else true]
+    /// Whether it is a failure that the guest exits with a code other than 0. [default: false for a program, and else true]
     #[arg(long, value_name = "BOOL", help_heading = "System")]
     fail_on_exit: Option<bool>,
     /// A function of a component, of which it is a failure that it returns an error.
     #[arg(long, value_name = "NAME", help_heading = "System")]
     error_is_failure: Vec<String>,
-    /// Up to so many arguments are drawn, after those that are given; of a program that is called by _start.
+    /// Up to so many arguments are drawn, after those that are given; of a program, which is called by _start, or by
+    /// wasi:cli/run where it is a component.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = "System")]
     draw_args: u32,
-    /// Arguments of the guest. Of a program that is called by _start, `@@` in one stands for the path of a file that is drawn.
+    /// Arguments of the guest. Of a program, `@@` in one stands for the path of a file that is drawn.
     #[arg(last = true)]
     args: Vec<String>,
 }

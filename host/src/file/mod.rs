@@ -32,8 +32,8 @@ pub use linked::Parts;
 pub(crate) use section::push_number;
 pub(crate) use signatures::nearest;
 pub use signatures::{
-    Allocator, Buffer, Content, Described, Named, Null, Param, Pool, Returns, Signature, Signatures, What,
-    When,
+    Allocator, Buffer, Content, Described, Given, Named, Null, Param, Pool, Returns, Signature, Signatures,
+    What, When,
 };
 
 /// Bytes of a file that is read: somebody else may have written it.

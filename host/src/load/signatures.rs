@@ -3,13 +3,13 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use super::Build;
 use super::guess::{Guess, guessed};
 use super::rename::{imports_and_exports, renamed};
 use crate::disk;
-use crate::file::{Described, Signatures, nearest};
+use crate::file::{Described, Given, Signatures, nearest};
 use crate::machine::is_component;
 use crate::text::line;
 
@@ -21,7 +21,7 @@ const OF_FOLDER: &str = "signatures.spelunk.toml";
 const BYTES_MAX: u64 = 1 << 20;
 
 /// The module with the signatures of the file that is named, or else of the one that stands beside the target, or else those that are
-/// guessed; a module that is linked with a harness has the first alone.
+/// guessed; a module that is linked with a harness has the first alone. A component with the values of such a file.
 ///
 /// # Errors
 /// A file that cannot be read or used; imports and exports that it names and the module does not have.
@@ -31,15 +31,13 @@ pub(super) fn described(
     build: &Build<'_>,
     status: &mut dyn FnMut(&str, &str),
 ) -> Result<Vec<u8>> {
-    if is_component(&wasm) {
-        ensure!(
-            build.signatures.is_none(),
-            "--signatures says how a module is called; `{}` is a component, which says it itself",
-            target.display()
-        );
-        return Ok(wasm);
-    }
     let beside = if target.is_dir() { target.join(OF_FOLDER) } else { target.with_extension(EXTENSION) };
+    if is_component(&wasm) {
+        let beside = beside.is_file().then_some(&*beside);
+        let Some(file) = build.signatures.or(beside) else { return Ok(wasm) };
+        let with = read(file).and_then(|text| Given::parse(&text)?.put_into(&wasm));
+        return with.with_context(|| format!("in the values `{}`", file.display()));
+    }
     let file: PathBuf = match build.signatures {
         Some(named) => named.to_path_buf(),
         None if build.link.is_some() => return Ok(wasm),
@@ -87,10 +85,13 @@ impl fmt::Display for Named<'_> {
     }
 }
 
-fn put(file: &Path, wasm: &[u8]) -> Result<Vec<u8>> {
+fn read(file: &Path) -> Result<String> {
     let text = disk::read_at_most(file, BYTES_MAX).context("they cannot be read")?;
-    let text = String::from_utf8(text).context("they are not text")?;
-    let Described { signatures, imports, names } = Described::parse(&text)?;
+    String::from_utf8(text).context("they are not text")
+}
+
+fn put(file: &Path, wasm: &[u8]) -> Result<Vec<u8>> {
+    let Described { signatures, imports, names } = Described::parse(&read(file)?)?;
     let wasm = renamed(wasm, &imports, &names)?;
     let (_, exports) = imports_and_exports(&wasm)?;
     for name in signatures.names() {
@@ -130,5 +131,25 @@ mod tests {
         let error = described(&target, wasm.clone(), &build, &mut |_, _| {}).unwrap_err();
         let expected = "the module exports nothing of the name `h`; did you mean `f`?";
         assert_eq!(error.root_cause().to_string(), expected);
+    }
+
+    #[test]
+    fn a_file_beside_a_component_gives_it_values() {
+        let here = tempfile::tempdir().unwrap();
+        let target = here.path().join("a.wasm");
+        let wasm = wat::parse_str("(component)").unwrap();
+        let put = || described(&target, wasm.clone(), &Build::default(), &mut |_, _| {});
+        assert_eq!(put().unwrap(), wasm);
+        let file = here.path().join("a.spelunk.toml");
+        std::fs::write(&file, "[exports.f.params]\nkey = '1'").unwrap();
+        let with = put().unwrap();
+        let (given, rest) = Given::take_from(&with).unwrap();
+        assert_eq!((given.0["f"]["key"].as_slice(), &*rest), (&["1".to_string()][..], &*wasm));
+        std::fs::write(&file, "[exports.f.params]\nkey = 1").unwrap();
+        let expected = format!(
+            "in the values `{}`: in `[exports.\"f\"]`: `key`: `1` is not text: a value is written in WAVE, between quotes",
+            file.display()
+        );
+        assert_eq!(format!("{:#}", put().unwrap_err()), expected);
     }
 }

@@ -18,10 +18,11 @@ use spelunk_instrumenter::Instrumented;
 use wasmtime::{Engine, Module};
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::file::{Limits, Selection};
+use super::component::LinkedComponent;
+use crate::file::{Limits, Selection, StubImports};
 
 /// Raised when what an entry holds changes.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// Bytes that all entries together may take.
 const BYTES_MAX: u64 = 1 << 30;
 /// What the names of entries end in, and what the names of entries begin with that are being written.
@@ -84,12 +85,21 @@ impl Cache {
 
     /// What was kept under `key`, if it is whole.
     pub(super) fn load(&self, key: Key, engine: &Engine) -> Option<(Instrumented, Module)> {
+        self.load_as(key, |content| program(content, engine))
+    }
+
+    /// The same of the module that this component was linked into.
+    pub(super) fn load_linked(&self, key: Key, component: &[u8]) -> Option<LinkedComponent> {
+        self.load_as(key, |content| LinkedComponent::of_record(content, component))
+    }
+
+    fn load_as<T>(&self, key: Key, read: impl FnOnce(&[u8]) -> Option<T>) -> Option<T> {
         let path = self.path(key);
         let bytes = read_own(&path, 0o022);
         if bytes.as_ref().is_err_and(is_missing) {
             return None;
         }
-        let loaded = bytes.ok().and_then(|bytes| self.loaded(&bytes, key, engine));
+        let loaded = bytes.ok().and_then(|bytes| read(self.authentic(&bytes, key)?));
         match loaded {
             // When it was used last decides what goes first.
             Some(_) => drop(File::open(&path).and_then(|file| file.set_modified(SystemTime::now()))),
@@ -106,7 +116,16 @@ impl Cache {
         let mut content = (ours.len() as u64).to_le_bytes().to_vec();
         content.extend(ours);
         content.extend(compiled);
-        if self.write(key, &content).is_ok() {
+        self.keep(key, &content);
+    }
+
+    /// Keeps what a component was linked into under `key`, where that can be done.
+    pub(super) fn save_linked(&self, key: Key, linked: &LinkedComponent, component: &[u8]) {
+        self.keep(key, &linked.record(component));
+    }
+
+    fn keep(&self, key: Key, content: &[u8]) {
+        if self.write(key, content).is_ok() {
             self.shrink();
         }
     }
@@ -131,21 +150,11 @@ impl Cache {
         Ok(())
     }
 
-    /// What an entry holds: what authenticates the rest, the length of our part, that part and the engine's. None where it
-    /// is damaged, not authentic, or of another engine.
-    fn loaded(&self, bytes: &[u8], key: Key, engine: &Engine) -> Option<(Instrumented, Module)> {
+    /// The content of an entry, which follows what authenticates it. None where it is damaged or not authentic.
+    fn authentic<'b>(&self, bytes: &'b [u8], key: Key) -> Option<&'b [u8]> {
         let (tag, content) = bytes.split_first_chunk::<KEY>()?;
         // In a time that does not depend on where they differ.
-        if self.tag(key, content) != blake3::Hash::from_bytes(*tag) {
-            return None;
-        }
-        let (len, content) = content.split_first_chunk::<8>()?;
-        let (ours, compiled) = content.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
-        let instrumented = postcard::from_bytes(ours).ok()?;
-        // SAFETY: the tag says that somebody who can read the user's key wrote these bytes, for an engine like this one: a
-        // Spelunk of the user's, which wrote what `Module::serialize` gave.
-        let module = unsafe { Module::deserialize(engine, compiled) }.ok()?;
-        Some((instrumented, module))
+        (self.tag(key, content) == blake3::Hash::from_bytes(*tag)).then_some(content)
     }
 
     /// Removes entries until the others take no more than they may: those first that were not used for longest.
@@ -170,13 +179,37 @@ impl Cache {
     }
 }
 
+/// A program, of the content of its entry: the length of our part, that part and the engine's. The content must be authentic. None
+/// where it is of another engine.
+fn program(content: &[u8], engine: &Engine) -> Option<(Instrumented, Module)> {
+    let (len, content) = content.split_first_chunk::<8>()?;
+    let (ours, compiled) = content.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+    let instrumented = postcard::from_bytes(ours).ok()?;
+    // SAFETY: what authenticates the content says that somebody who can read the user's key wrote it, for an engine like this
+    // one: a Spelunk of the user's, which wrote what `Module::serialize` gave.
+    let module = unsafe { Module::deserialize(engine, compiled) }.ok()?;
+    Some((instrumented, module))
+}
+
 impl Key {
-    /// The key of a module with this hash. Which build of Spelunk this is counts too: another may instrument otherwise.
-    pub(super) fn new(module: u128, limits: &Limits, selection: &Selection, engine: &Engine) -> Option<Key> {
+    /// What any key is made of. Which build of Spelunk this is counts too: another may instrument otherwise.
+    fn of(what: &str, module: u128) -> Option<Xxh3> {
         let program = fs::metadata(std::env::current_exe().ok()?).ok()?;
         let mut hash = Xxh3::new();
-        (FORMAT, env!("CARGO_PKG_VERSION"), module).hash(&mut hash);
+        (FORMAT, env!("CARGO_PKG_VERSION"), what, module).hash(&mut hash);
         (program.len(), program.modified().ok()?).hash(&mut hash);
+        Some(hash)
+    }
+
+    /// The key of what a component with this hash is linked into.
+    pub(super) fn of_linked(component: u128) -> Option<Key> {
+        Some(Key(Key::of("linked", component)?.digest128()))
+    }
+
+    /// The key of a module with this hash. What answers its imports is not compiled into it.
+    pub(super) fn new(module: u128, limits: &Limits, selection: &Selection, engine: &Engine) -> Option<Key> {
+        let mut hash = Key::of("program", module)?;
+        let limits = Limits { stub_imports: StubImports::None, ..*limits };
         serde_json::to_string(&(limits, selection)).ok()?.hash(&mut hash);
         engine.precompile_compatibility_hash().hash(&mut hash);
         Some(Key(hash.digest128()))
@@ -265,6 +298,11 @@ mod tests {
         Cache::with_key(folder.join("cache"), &folder.join("data/key")).unwrap()
     }
 
+    /// Whether these bytes are an entry.
+    fn loaded(cache: &Cache, bytes: &[u8], key: Key, engine: &Engine) -> bool {
+        cache.authentic(bytes, key).and_then(|content| program(content, engine)).is_some()
+    }
+
     fn remove(cache: &Cache) {
         fs::remove_dir_all(cache.folder.parent().unwrap()).unwrap();
     }
@@ -316,12 +354,12 @@ mod tests {
         let program = load(&cache, Limits::default(), Selection::default());
         let path = entries(&cache).remove(0);
         let whole = fs::read(&path).unwrap();
-        assert!(cache.loaded(&whole, key_of(&path), &program.engine).is_some());
+        assert!(loaded(&cache, &whole, key_of(&path), &program.engine));
         for n in 0..200 {
             let mut bytes = whole.clone();
             let at = if n < HEAD { n } else { n * (bytes.len() - 1) / 199 };
             bytes[at] ^= 1 << (n % 8);
-            assert!(cache.loaded(&bytes, key_of(&path), &program.engine).is_none(), "byte {at}");
+            assert!(!loaded(&cache, &bytes, key_of(&path), &program.engine), "byte {at}");
         }
         for len in [0, 15, HEAD, whole.len() - 1] {
             fs::write(&path, &whole[..len]).unwrap();
@@ -376,10 +414,10 @@ mod tests {
         let theirs = Cache { secret: [7; KEY], ..cache.clone() };
         theirs.write(key_of(&path), &whole[KEY..]).unwrap();
         let forged = fs::read(&path).unwrap();
-        assert!(theirs.loaded(&forged, key_of(&path), &program.engine).is_some());
+        assert!(loaded(&theirs, &forged, key_of(&path), &program.engine));
         assert!(cache.load(key_of(&path), &program.engine).is_none() && !path.exists());
         // Moved to the place of another.
-        assert!(cache.loaded(&whole, Key(1), &program.engine).is_none());
+        assert!(!loaded(&cache, &whole, Key(1), &program.engine));
         fs::write(cache.path(Key(1)), &whole).unwrap();
         assert!(cache.load(Key(1), &program.engine).is_none());
         // Writable for others, and through a link.

@@ -30,6 +30,8 @@ pub(super) fn compiled(
 ) -> Result<(Instrumented, Module)> {
     let kept = cache.and_then(|cache| Some((cache, Key::new(hash, &limits, &selection, engine)?)));
     if let Some(loaded) = kept.and_then(|(cache, key)| cache.load(key, engine)) {
+        // It may have been kept where they were answered otherwise.
+        refuse_imports(wasm, engine, (limits.stub_imports, interface))?;
         return Ok(loaded);
     }
     let (bytes, engine, interface) = (wasm.to_vec(), engine.clone(), interface.cloned());

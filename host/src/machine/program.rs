@@ -12,7 +12,7 @@ use wasmtime::{Engine, ExternType, Module};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::against::{Other, Shared};
-use super::cache::Cache;
+use super::cache::{Cache, Key};
 use super::compile::{compiled, config, engine_error};
 use super::component::{self, Interface};
 use super::data::Data;
@@ -26,7 +26,9 @@ use super::stack::ShadowStack;
 use super::system::System;
 use super::watchdog::{CALL_MAX, Place};
 use crate::budget::Budget;
-use crate::file::{Against, Conditions, Environment, Image, Limits, Names, Parts, Selection, Signatures};
+use crate::file::{
+    Against, Conditions, Environment, Given, Image, Limits, Names, Parts, Selection, Signatures,
+};
 use crate::property::{Counts, Properties};
 use crate::symbols::Symbols;
 use crate::target::Rule;
@@ -77,7 +79,7 @@ const ARGS_MAX: u32 = 1000;
 fn check(environment: &Environment, exports: &Exports) -> Result<()> {
     ensure!(
         exports.is_command || !environment.draws_file() && environment.args_drawn_max == 0,
-        "`@@` and --draw-args are for programs that are called by _start, once in a run; this module is none"
+        "`@@` and --draw-args are for programs, which are called by `_start` or `wasi:cli/run` once in a run; this is none"
     );
     ensure!(
         exports.component.is_some() || environment.errors_that_fail.is_empty(),
@@ -128,14 +130,33 @@ struct FromComponent {
     modules: Vec<Vec<u8>>,
 }
 
-/// The core module that a component becomes, within the budget; a module as it is.
-fn linked<'w>(bytes: Cow<'w, [u8]>, budget: &Budget) -> Result<(Cow<'w, [u8]>, Option<FromComponent>)> {
+/// A smaller component is linked as fast as it is read.
+const KEPT_BYTES_MIN: usize = 1 << 20;
+
+/// The core module that a component becomes, within the budget or out of the cache; a module as it is.
+fn linked<'w>(
+    bytes: Cow<'w, [u8]>,
+    cache: Option<&Cache>,
+    budget: &Budget,
+) -> Result<(Cow<'w, [u8]>, Option<FromComponent>)> {
     if !component::is_component(&bytes) {
         return Ok((bytes, None));
     }
-    let bytes = bytes.into_owned();
-    let component::LinkedComponent { wasm, interface, origins, modules } =
-        budget.compiling(move || component::link(&bytes))?.context("the component cannot be linked")?;
+    let cache = cache.filter(|_| bytes.len() >= KEPT_BYTES_MIN);
+    let kept = cache.and_then(|cache| Some((cache, Key::of_linked(xxh3_128(&bytes))?)));
+    let linked = match kept.and_then(|(cache, key)| cache.load_linked(key, &bytes)) {
+        Some(linked) => linked,
+        None => {
+            let component = bytes.to_vec();
+            let link = move || component::link(&component);
+            let linked = budget.compiling(link)?.context("the component cannot be linked")?;
+            if let Some((cache, key)) = kept {
+                cache.save_linked(key, &linked, &bytes);
+            }
+            linked
+        }
+    };
+    let component::LinkedComponent { wasm, interface, origins, modules } = linked;
     Ok((wasm.into(), Some(FromComponent { interface: Arc::new(interface), origins, modules })))
 }
 
@@ -210,8 +231,9 @@ impl Program {
     ) -> Result<Program> {
         let (limits, selection) = (conditions.limits, conditions.selection.clone());
         let (signatures, rest) = Signatures::take_from(wasm)?;
-        let (parts, code) = Parts::take_from(&rest)?;
-        let (code, component) = linked(code, budget)?;
+        let (parts, rest) = Parts::take_from(&rest)?;
+        let (given, code) = Given::take_from(&rest)?;
+        let (code, component) = linked(code, cache, budget)?;
         // With other files, or called in another way, it is the same code.
         let (wasm, of_code) = (&*code, xxh3_128(&code));
         let memories = Arc::new(Memories::new(budget.clone()));
@@ -222,7 +244,7 @@ impl Program {
         let environment = &conditions.environment;
         let entry = environment.entry.as_deref();
         let exports = match interface {
-            Some(interface) => Exports::of_component(interface, environment)?,
+            Some(interface) => Exports::of_component(interface, environment, &given)?,
             None => {
                 let called = Called {
                     entry,
@@ -233,6 +255,7 @@ impl Program {
                 Exports::of(&module, limits.input_bytes_max, &called)?
             }
         };
+                ensure!(given.0.is_empty(), "values are given to a component, and this is a module");
         let mut exports = exports;
         both.map_or(Ok(()), |(shared, _)| exports.share(shared))?;
         check(environment, &exports)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use spelunk::file::Against;
+use spelunk::file::{Against, Given};
 use spelunk::machine::{Limits, Program, Selection};
 use spelunk_tests::{explore, first_story, machine, on_guest_stack, seeded};
 
@@ -32,6 +32,17 @@ fn what_two_versions_do_differently_is_found_and_shrunk() {
             "difference: `shelf#jar.is-full` returns true, and against it false\n\
              shelf#jar.new\nshelf#jar.fill self=jar#1 with=1\nshelf#jar.drop self=jar#1\nshelf#jar.new\n\
              shelf#jar.is-full self=jar#1"
+        );
+        // The values of the first are given to both.
+        let given = Given::parse("[exports.'shelf#jar.fill'.params]\nwith = ['9', '7']").unwrap();
+        let (_, story) = first_story(&pair(&given.put_into(&kept).unwrap(), emptied.clone()), 1);
+        assert!(story.contains("with=9"), "{story}");
+        let other = given.put_into(&emptied).unwrap();
+        let both = Against { wasm: other, ignored: Vec::new() }.put_into(&kept).unwrap();
+        let error = Program::load(&both, Limits::default(), Selection::default()).err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            "the two are given other values; give both the same with --signatures FILE, or remove the file beside one"
         );
         let same = pair(&emptied, emptied.clone());
         let (found, progress) = explore(&mut machine(&same), seeded(1), 20_000);

@@ -106,11 +106,11 @@ fn room_for_values_is_looked_at() {
     check("(i32.const 1024))\n", "no finding");
     check(
         "(i32.const 65536))\n",
-        "abi: its realloc gave 0x10000 as room for 2 bytes, which is outside of memory",
+        "abi: its realloc gave 0x10000 as room for 1 bytes, which is outside of memory",
     );
     check(
         "(i32.const -1))\n",
-        "abi: its realloc gave 0xffffffff as room for 2 bytes, which is outside of memory",
+        "abi: its realloc gave 0xffffffff as room for 1 bytes, which is outside of memory",
     );
     check("(unreachable))\n", "trap: wasm `unreachable` instruction executed");
     check(
@@ -161,6 +161,67 @@ fn handles_are_looked_at() {
         "(loop (drop (call $new (i32.const 7))) (br 0)) (unreachable)",
         "abi: there are more than 65536 handles",
     );
+}
+
+/// An instance that is handed values, or has returned, calls nothing outside of it.
+#[test]
+fn an_instance_is_left_when_it_may_be() {
+    let with = |while_handed: &str, after: &str| {
+        format!(
+            r#"(component
+            (type $r (resource (rep i32)))
+            (core func $new (canon resource.new $r))
+            (core module $M (import "" "new" (func $new (param i32) (result i32)))
+              (memory (export "memory") 1)
+              (func (export "realloc") (param i32 i32 i32 i32) (result i32) {while_handed} (i32.const 1024))
+              (func (export "f") (param i32 i32))
+              (func (export "after") {after}))
+            (core instance $m (instantiate $M (with "" (instance (export "new" (func $new))))))
+            (func $f (param "text" string) (canon lift (core func $m "f") (memory $m "memory")
+              (realloc (func $m "realloc")) (post-return (func $m "after"))))
+            (export "f" (func $f)))"#
+        )
+    };
+    let calls = "(drop (call $new (i32.const 1)))";
+    let expected = "abi: it calls what it imports while it is handed values or after it returned";
+    assert_eq!(comes_to(&with("", "")), "no finding");
+    assert_eq!(comes_to(&with(calls, "")), expected);
+    assert_eq!(comes_to(&with("", calls)), expected);
+}
+
+/// What an instance is lent by another it drops, once, before it returns.
+#[test]
+fn what_is_lent_is_given_back() {
+    let with = |look: &str| {
+        format!(
+            r#"(component
+            (component $C
+              (type $r' (resource (rep i32)))
+              (core func $new (canon resource.new $r'))
+              (core module $M (import "" "new" (func $new (param i32) (result i32)))
+                (func (export "make") (result i32) (call $new (i32.const 7))))
+              (core instance $m (instantiate $M (with "" (instance (export "new" (func $new))))))
+              (export $r "r" (type $r'))
+              (func $make (result (own $r)) (canon lift (core func $m "make")))
+              (export "make" (func $make)))
+            (instance $c (instantiate $C))
+            (alias export $c "r" (type $r))
+            (component $D
+              (import "r" (type $r (sub resource)))
+              (core func $drop (canon resource.drop $r))
+              (core module $M (import "" "drop" (func $drop (param i32)))
+                (func (export "look") (param i32) {look}))
+              (core instance $m (instantiate $M (with "" (instance (export "drop" (func $drop))))))
+              (func $look (param "one" (borrow $r)) (canon lift (core func $m "look")))
+              (export "look" (func $look)))
+            (instance $d (instantiate $D (with "r" (type $r))))
+            (export "c" (instance $c)) (export "d" (instance $d)))"#
+        )
+    };
+    let drop = "(call $drop (local.get 0))";
+    assert_eq!(comes_to(&with(drop)), "no finding");
+    assert_eq!(comes_to(&with("")), "abi: it returned and did not drop a handle that it borrowed");
+    assert_eq!(comes_to(&with(&drop.repeat(2))), "abi: there is no handle 1");
 }
 
 #[test]

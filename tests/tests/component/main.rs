@@ -2,8 +2,10 @@
 
 mod against;
 mod boxes;
+mod given;
 mod harness;
 mod hostile;
 mod languages;
 mod oracle;
+mod specification;
 mod types;

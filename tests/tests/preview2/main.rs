@@ -2,6 +2,7 @@
 
 mod alike;
 mod both;
+mod drawn;
 mod faults;
 mod hostile;
 
@@ -13,9 +14,9 @@ use spelunk::choice::Chooser;
 use spelunk::file::{Conditions, Entry, Environment, Image, Limits, Selection, Stdin};
 use spelunk::load::{Build, load};
 use spelunk::machine::{Machine, Program};
-use spelunk::outcome::Outcome;
 use spelunk::target::{Target, perform};
-use spelunk::trace::{Action, Trace};
+use spelunk::trace::Trace;
+use spelunk_tests::{outcomes, rule, shown};
 
 /// The guest, with the files that it expects.
 fn wasm() -> &'static [u8] {
@@ -59,31 +60,6 @@ fn program() -> Arc<Program> {
 
 fn machine() -> Machine {
     spelunk_tests::machine(&program())
-}
-
-fn rule(machine: &Machine, name: &str) -> Action {
-    let index = machine.rules().iter().position(|rule| rule.name == name);
-    Action::Rule(index.unwrap_or_else(|| panic!("there is no rule {name}")) as u16)
-}
-
-fn shown(outcome: Outcome) -> String {
-    match outcome {
-        Outcome::Fail(failure) => failure.to_string(),
-        other => format!("{other:?}"),
-    }
-}
-
-/// What each rule comes to from the start state.
-fn outcomes(machine: &mut Machine) -> BTreeMap<String, String> {
-    let names: Vec<String> = machine.rules().iter().map(|rule| rule.name.clone()).collect();
-    let mut found = BTreeMap::new();
-    for name in names.into_iter().filter(|name| name != "walk") {
-        machine.reset();
-        let action = (rule(machine, &name), 0);
-        let outcome = perform(machine, &mut Chooser::default(), action, [], &mut Trace::default());
-        found.insert(name, shown(outcome));
-    }
-    found
 }
 
 /// The rules that fail, and how.

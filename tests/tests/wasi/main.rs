@@ -17,8 +17,9 @@ use spelunk::file::{Conditions, Entry, Environment, HostFault, Image, Limits, Se
 use spelunk::load::{Build, load};
 use spelunk::machine::{Machine, Program};
 use spelunk::outcome::Outcome;
-use spelunk::target::{Target, perform};
-use spelunk::trace::{Action, Trace};
+use spelunk::target::Target;
+use spelunk::trace::Action;
+use spelunk_tests::{outcomes, rule};
 
 /// The functions of `wasi_snapshot_preview1`.
 const FUNCTIONS: [&str; 46] = [
@@ -114,31 +115,6 @@ fn program(world: World) -> Arc<Program> {
 
 fn machine(world: World) -> Machine {
     Machine::new(program(world)).unwrap_or_else(|error| panic!("{error:#}"))
-}
-
-fn rule(machine: &Machine, name: &str) -> Action {
-    let index = machine.rules().iter().position(|rule| rule.name == name);
-    Action::Rule(index.unwrap_or_else(|| panic!("there is no rule {name}")) as u16)
-}
-
-fn shown(outcome: Outcome) -> String {
-    match outcome {
-        Outcome::Fail(failure) => failure.to_string(),
-        other => format!("{other:?}"),
-    }
-}
-
-/// What each rule comes to from the start state.
-fn outcomes(machine: &mut Machine) -> BTreeMap<String, String> {
-    let names: Vec<String> = machine.rules().iter().map(|rule| rule.name.clone()).collect();
-    let mut found = BTreeMap::new();
-    for name in names.into_iter().filter(|name| name != "walk") {
-        machine.reset();
-        let action = (rule(machine, &name), 0);
-        let outcome = perform(machine, &mut Chooser::default(), action, [], &mut Trace::default());
-        found.insert(name, shown(outcome));
-    }
-    found
 }
 
 #[test]

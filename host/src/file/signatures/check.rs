@@ -152,7 +152,7 @@ fn check_zeros<'v>(buffer: &Buffer, mut values: impl Iterator<Item = &'v [u8]>) 
     Ok(())
 }
 
-fn check_name(name: &str) -> Result<()> {
+pub(super) fn check_name(name: &str) -> Result<()> {
     ensure!(!name.is_empty(), "a name is empty");
     ensure!(name.len() <= NAME_MAX, "a name has {} bytes, and {NAME_MAX} are the most", name.len());
     Ok(())

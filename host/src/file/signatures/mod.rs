@@ -2,6 +2,7 @@
 //! as its files do.
 
 mod check;
+mod given;
 mod parse;
 mod table;
 
@@ -12,6 +13,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::section;
+pub use given::Given;
 pub use parse::Described;
 pub(crate) use table::nearest;
 

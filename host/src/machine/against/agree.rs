@@ -10,7 +10,7 @@ use wasmtime::{Engine, Module};
 use super::super::component::{self, is_component};
 use super::super::exports::{Called, Exports};
 use super::super::link::shown;
-use crate::file::{Conditions, Ignored, Parts, Signatures, nearest, push_number};
+use crate::file::{Conditions, Given, Ignored, Parts, Signatures, nearest, push_number};
 use crate::text::line;
 
 /// What both modules have, in the order in which they have it from now on.
@@ -144,7 +144,7 @@ impl Outside {
 
     fn of_component(bytes: &[u8], conditions: &Conditions) -> Option<Outside> {
         let interface = Arc::new(component::link(bytes).ok()?.interface);
-        let exports = Exports::of_component(&interface, &conditions.environment).ok()?;
+        let exports = Exports::of_component(&interface, &conditions.environment, &Given::default()).ok()?;
         let known = exports.component.clone()?;
         let types = exports.rule_exports.iter().map(|export| known.type_of(export)).collect();
         let imports = component::imported(&interface).into_iter().map(|(name, _)| name).collect();

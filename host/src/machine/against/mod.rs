@@ -27,7 +27,7 @@ use super::pages::Hashing;
 use super::program::{Origin, Program};
 use super::{Machine, Snapshot, Told};
 use crate::choice::{Chooser, Stopped};
-use crate::file::{Against, Ignored};
+use crate::file::{Against, Given, Ignored};
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
 use crate::target::Target as _;
 use crate::text::line;
@@ -58,6 +58,7 @@ impl Program {
              --faults, or --against"
         );
         let Against { wasm: other_wasm, ignored } = against;
+        let other_wasm = with_values_of(wasm, other_wasm, &ignored)?;
         let other_context = "the module that the target is compared with cannot be explored";
         let Some(shared) = Shared::of([wasm, &other_wasm], &ignored, (conditions, &engine()?))? else {
             Program::load_one(wasm, origin, None)?;
@@ -94,6 +95,21 @@ impl Program {
         let counters = &self.instrumented.layout.counters;
         counters.end - counters.start
     }
+}
+
+/// The other component, given the values that the first is given, but for rules that only one of both has.
+fn with_values_of(wasm: &[u8], other: Vec<u8>, ignored: &[Ignored]) -> Result<Vec<u8>> {
+    let (mut given, _) = Given::take_from(wasm)?;
+    let (of_other, _) = Given::take_from(&other)?;
+    if given == of_other {
+        return Ok(other);
+    }
+    ensure!(
+        of_other.0.is_empty(),
+        "the two are given other values; give both the same with --signatures FILE, or remove the file beside one"
+    );
+    given.0.retain(|name, _| !ignored.contains(&Ignored::Rule(name.clone())));
+    given.put_into(&other)
 }
 
 /// Has both programs begin with the same system, where one of them needs one, or both one that is the same.

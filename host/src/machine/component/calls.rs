@@ -38,6 +38,7 @@ impl ComponentCall {
                 let func =
                     func.with_context(|| format!("the instrumented module lost its export `{export}`"))?;
                 let mut lifted = Lifted::new(interface, linked, (*index, func, *role), store);
+                lifted.choices = component.given.get(index).cloned();
                 lifted.fails_on_error = component.errors_that_fail.iter().any(|known| known == name);
                 ComponentCall::Lifted(Box::new(lifted))
             }

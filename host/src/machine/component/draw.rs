@@ -114,6 +114,11 @@ pub(super) fn value(interface: &Interface, ty: Ty, host: &mut Host, used: &mut U
     })
 }
 
+/// Draws one of these.
+pub(super) fn one_of<'v>(values: &'v [Value], host: &mut Host) -> Drawn<&'v Value> {
+    Ok(&values[index(host, values.len())?])
+}
+
 fn variant(
     interface: &Interface,
     (sort, cases): (Sort, &[(String, Option<Ty>)]),

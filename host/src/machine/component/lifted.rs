@@ -9,6 +9,7 @@ use super::super::imports::{span_begin, stop};
 use super::super::signed::{LABEL, Pools};
 use super::abi::{Caller, FlatReader, Passing, broken, refused};
 use super::draw;
+use super::given::Choices;
 use super::handles::HOST;
 use super::instance::Linked;
 use super::interface::{Flat, Function, Interface, Sort, Ty, Type};
@@ -39,6 +40,8 @@ pub(crate) struct Lifted {
     owned: Vec<u32>,
     /// What the last call returned, where that is compared.
     pub(super) returned: Option<WitValue>,
+    /// Values that its parameters are given.
+    pub(super) choices: Option<Choices>,
     /// An error that it returns is a failure.
     pub(super) fails_on_error: bool,
     /// What of its result counts.
@@ -77,6 +80,7 @@ impl Lifted {
             given: given(interface, described),
             owned,
             returned: None,
+            choices: None,
             fails_on_error: false,
             role,
             interface: interface.clone(),
@@ -114,7 +118,10 @@ impl Lifted {
         let (mut args, mut used) = (Vec::new(), draw::Used::default());
         for (index, (name, ty)) in self.described().params.iter().enumerate() {
             span_begin(&mut store.data_mut().step, (index as u32, LABEL))?;
-            let value = draw::value(&self.interface, *ty, store.data_mut(), &mut used)?;
+            let value = match self.choices.as_ref().map(|choices| &choices[index][..]) {
+                None | Some([]) => draw::value(&self.interface, *ty, store.data_mut(), &mut used)?,
+                Some(values) => draw::one_of(values, store.data_mut())?.clone(),
+            };
             let step = &mut store.data_mut().step;
             step.chooser.span_end(false);
             if step.is_verbose && step.told.args.len() < TOLD_MAX && step.told_bytes < TOLD_BYTES_MAX {

@@ -3,6 +3,7 @@
 mod abi;
 mod calls;
 mod draw;
+mod given;
 mod guest;
 mod handles;
 mod imports;

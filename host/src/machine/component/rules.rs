@@ -11,12 +11,13 @@ use super::super::host::Host;
 use super::super::imports::span_begin;
 use super::super::signed::{LABEL, Pools};
 use super::abi::refused;
+use super::given::{self, Choices};
 use super::handles::{HOST, Handles};
 use super::instance::Linked;
 use super::interface::{Function, Interface};
 use super::lifted::Role;
 use super::{draw, provided, wit};
-use crate::file::{Environment, nearest};
+use crate::file::{Environment, Given, nearest};
 use crate::target::Rule;
 use crate::trace::Action;
 
@@ -28,6 +29,8 @@ pub(crate) struct Component {
     pub(super) called: BTreeMap<String, Called>,
     /// Those of which an error that they return is a failure.
     pub(super) errors_that_fail: Vec<String>,
+    /// Values that a function is given, by its index.
+    pub(super) given: BTreeMap<usize, Choices>,
 }
 
 /// What is called.
@@ -79,13 +82,14 @@ impl Component {
 }
 
 impl Exports {
-    /// Sorts the functions of a component. Where there is an `entry`, it is the only rule.
+    /// Sorts the functions of a component, which are given these values. Where there is an `entry`, it is the only rule.
     ///
     /// # Errors
-    /// Nothing to call; functions whose names say what their types do not allow.
+    /// Nothing to call; functions whose names say what their types do not allow; values that are none.
     pub(in super::super) fn of_component(
         interface: &Arc<Interface>,
         environment: &Environment,
+        given: &Given,
     ) -> Result<Exports> {
         let entry = environment.entry.as_deref();
         let mut exports = Exports::default();
@@ -117,8 +121,9 @@ impl Exports {
             let near = nearest(unknown, called.keys().map(String::as_str));
             bail!("the component exports no function `{unknown}`, which --error-is-failure names; {near}");
         }
+        let given = given::read(given, (interface, &called), &exports.rule_exports)?;
         let interface = interface.clone();
-        exports.component = Some(Arc::new(Component { interface, called, errors_that_fail }));
+        exports.component = Some(Arc::new(Component { interface, called, errors_that_fail, given }));
         Ok(exports)
     }
 

@@ -18,6 +18,17 @@ pub(in super::super) fn function(
         text += " -> ";
         shown(interface, ty, &mut text);
     }
+    cut(text)
+}
+
+/// `option<list<u8>>`. A long one ends in `…`.
+pub(super) fn value(interface: &Interface, ty: Ty) -> String {
+    let mut text = String::new();
+    shown(interface, ty, &mut text);
+    cut(text)
+}
+
+fn cut(mut text: String) -> String {
     if text.len() > TEXT_MAX {
         text.truncate(text.floor_char_boundary(TEXT_MAX));
         text += " …";

@@ -6,9 +6,11 @@
 
 mod code;
 mod describe;
+mod kept;
 mod merge;
 mod order;
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::{Result, anyhow, bail, ensure};
@@ -23,6 +25,7 @@ use super::interface::Interface;
 use spelunk_instrumenter::Origins;
 
 /// The core module that a component became.
+#[derive(Debug, PartialEq)]
 pub(crate) struct Linked {
     pub(crate) wasm: Vec<u8>,
     pub(crate) interface: Interface,
@@ -79,6 +82,7 @@ fn translated_with(bytes: &[u8], more: WasmFeatures) -> Result<Linked> {
     let (types, _) = builder.finish(&translation.component);
     let source = Source { translation: &translation, modules: &modules, types: &types, handles };
     source.refuse()?;
+    source.validate_unused(features)?;
     let merged = merge::merged(&source)?;
     let interface = describe::interface(&source, &merged)?;
     let parts = merged.parts.iter().map(|module| modules[*module].wasm.to_vec()).collect();
@@ -142,6 +146,16 @@ impl Source<'_, '_> {
                 _ => None,
             });
         !self.translation.trampolines.is_empty() || instances.any(|args| args.iter().any(is_flag))
+    }
+
+    /// Validates the functions of modules that no instance is made of. Those of the others are when they are compiled.
+    fn validate_unused(&self, features: WasmFeatures) -> Result<()> {
+        let used: BTreeSet<StaticModuleIndex> = self.instances().collect();
+        for (_, module) in self.modules.iter().filter(|(index, _)| !used.contains(index)) {
+            let valid = Validator::new_with_features(features).validate_all(module.wasm);
+            valid.map_err(|error| anyhow!("a module that it has and does not use is not valid: {error}"))?;
+        }
+        Ok(())
     }
 
     /// Refuses what cannot be linked.
