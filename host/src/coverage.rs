@@ -1,44 +1,112 @@
-//! The set of edges seen so far.
+//! The set of what was seen so far: edges, and how often they were gone through.
+
+use std::collections::HashSet;
+
+/// Features from here on are no edges: steps show them where they are looked at more closely.
+pub const SHOWN: u32 = 1 << 31;
 
 /// Counters that are looked at together.
 const LINE: usize = 64;
 
-/// A set of edge slots, one byte each: 1 for those in the set.
-#[derive(Clone, Debug, Default)]
-pub struct EdgeSet {
-    seen: Vec<u8>,
-    len: u32,
+/// Counts of hits that are told apart, at most.
+const BUCKETS: u32 = 32;
+
+/// The bucket of a count: each for itself up to 20, then less and less exact, and all from 128 on together. With one for each
+/// power of two, as AFL has them, a loop that compares a text of 14 letters shows no progress after the eighth.
+const BUCKET: [u8; 256] = {
+    let (mut bucket, mut count) = ([0; 256], 1);
+    while count < 256 {
+        bucket[count] = match count {
+            1..=20 => count as u8 - 1,
+            21..=32 => 20 + (count as u8 - 21) / 4,
+            33..=48 => 23 + (count as u8 - 33) / 8,
+            49..=127 => 25 + (count as u8 - 49) / 16,
+            _ => 30,
+        };
+        count += 1;
+    }
+    bucket
+};
+
+/// The feature that an edge was gone through, at least once.
+pub fn feature_of(slot: u32) -> u32 {
+    slot * BUCKETS
 }
 
-impl EdgeSet {
-    /// Adds the slot; whether it was new.
-    pub fn insert(&mut self, slot: u32) -> bool {
-        let slot = slot as usize;
-        if slot >= self.seen.len() {
-            self.seen.resize((slot + 1).next_multiple_of(LINE), 0);
+/// The edge that a feature is of.
+pub fn slot_of(feature: u32) -> u32 {
+    feature / BUCKETS
+}
+
+/// What was seen so far: edges, and where that is asked for how often they were gone through in a step. A feature is an
+/// edge with a bucket of hits, `slot * 32 + bucket`; where hits are not told apart the bucket is 0.
+#[derive(Clone, Debug, Default)]
+pub struct FeatureSet {
+    /// By slot, 1 where the edge was gone through, and where hits are told apart just once.
+    seen: Vec<u8>,
+    /// By slot, a bit for each bucket; empty where hits are not told apart.
+    buckets: Vec<u32>,
+    edges: u32,
+    tells_hits: bool,
+    /// Those that are no edges.
+    shown: HashSet<u32>,
+}
+
+impl FeatureSet {
+    /// Nothing was seen.
+    pub fn new(tells_hits: bool) -> FeatureSet {
+        FeatureSet { tells_hits, ..FeatureSet::default() }
+    }
+
+    /// An empty set of the same kind.
+    pub fn none(&self) -> FeatureSet {
+        FeatureSet::new(self.tells_hits)
+    }
+
+    /// Adds a feature; whether it was new.
+    pub fn insert(&mut self, feature: u32) -> bool {
+        if feature >= SHOWN {
+            return self.shown.insert(feature);
         }
-        let is_new = self.seen[slot] == 0;
-        self.seen[slot] = 1;
-        self.len += u32::from(is_new);
-        is_new
+        let (slot, bit) = (slot_of(feature) as usize, 1 << (feature % BUCKETS));
+        if slot >= self.seen.len() {
+            let len = (slot + 1).next_multiple_of(LINE);
+            self.seen.resize(len, 0);
+            self.buckets.resize(if self.tells_hits { len } else { 0 }, 0);
+        }
+        let is_new_edge = !self.contains(slot as u32);
+        self.edges += u32::from(is_new_edge);
+        self.seen[slot] |= u8::from(bit == 1);
+        match self.buckets.get_mut(slot) {
+            Some(buckets) => std::mem::replace(buckets, *buckets | bit) & bit == 0,
+            None => is_new_edge,
+        }
     }
 
-    /// Whether the slot is in the set.
+    /// Whether the edge was gone through.
     pub fn contains(&self, slot: u32) -> bool {
-        self.seen.get(slot as usize).is_some_and(|byte| *byte != 0)
+        match self.tells_hits {
+            true => self.buckets.get(slot as usize).is_some_and(|buckets| *buckets != 0),
+            false => self.seen.get(slot as usize).is_some_and(|seen| *seen != 0),
+        }
     }
 
-    /// How many slots are in the set.
-    pub fn len(&self) -> u32 {
-        self.len
+    /// Whether a feature that is no edge was shown.
+    pub fn has_shown(&self, feature: u32) -> bool {
+        self.shown.contains(&feature)
+    }
+
+    /// How many edges were gone through.
+    pub fn edges(&self) -> u32 {
+        self.edges
     }
 
     /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.edges == 0
     }
 
-    /// As [`EdgeSet::take_new`] of some counters, the first of which is that of the slot `first`.
+    /// As [`FeatureSet::take_new`] of some counters, the first of which is that of the slot `first`.
     pub fn take_some(&self, first: u32, counters: &mut [u8], new: &mut Vec<u32>) {
         let (words, rest) = counters.as_chunks_mut::<8>();
         for (at, word) in words.iter_mut().enumerate() {
@@ -52,45 +120,63 @@ impl EdgeSet {
 
     fn take_each(&self, first: u32, counters: &mut [u8], new: &mut Vec<u32>) {
         for (slot, counter) in (first..).zip(counters) {
-            if std::mem::take(counter) != 0 && !self.contains(slot) {
-                new.push(slot);
+            let count = std::mem::take(counter);
+            if count != 0 {
+                new.extend(self.news(slot, count));
             }
         }
     }
 
-    /// Zeroes the hit counters, and puts the slots of those that were not zero and are not in the set into `new`.
+    /// The feature that an edge shows which was hit so often, where it is new.
+    fn news(&self, slot: u32, count: u8) -> Option<u32> {
+        if !self.tells_hits {
+            return (!self.contains(slot)).then(|| feature_of(slot));
+        }
+        let bucket = u32::from(BUCKET[usize::from(count)]);
+        let known = self.buckets.get(slot as usize).copied().unwrap_or(0);
+        (known >> bucket & 1 == 0).then(|| feature_of(slot) + bucket)
+    }
+
+    /// Zeroes the hit counters, and puts the features that they show and that are not in the set into `new`.
     /// Most counters are zero, so they are looked at by the line.
     pub fn take_new(&self, counters: &mut [u8], new: &mut Vec<u32>) {
         let (lines, rest) = counters.as_chunks_mut::<LINE>();
         let (seen, _) = self.seen.as_chunks::<LINE>();
         for (at, line) in lines.iter_mut().enumerate() {
             if line.iter().fold(0, |any, counter| any | counter) != 0 {
-                take_line(at * LINE, line, seen.get(at).unwrap_or(&[0; LINE]), new);
+                self.take_line(at * LINE, line, seen.get(at).unwrap_or(&[0; LINE]), new);
             }
         }
         let count = lines.len();
         let mut line = [0; LINE];
         line[..rest.len()].copy_from_slice(rest);
         rest.fill(0);
-        take_line(count * LINE, &mut line, seen.get(count).unwrap_or(&[0; LINE]), new);
+        self.take_line(count * LINE, &mut line, seen.get(count).unwrap_or(&[0; LINE]), new);
+    }
+
+    /// Zeroes one line of counters, the first of which is that of the slot `first`.
+    fn take_line(&self, first: usize, counters: &mut [u8; LINE], seen: &[u8; LINE], new: &mut Vec<u32>) {
+        let (words, _) = counters.as_chunks_mut::<8>();
+        let (seen, _) = seen.as_chunks::<8>();
+        for (at, (word, seen)) in words.iter_mut().zip(seen).enumerate() {
+            let counts = u64::from_le_bytes(std::mem::take(word));
+            let hits = ones(counts);
+            // Most edges are gone through once, and are known.
+            let more = if self.tells_hits { ones(counts & !hits) } else { 0 };
+            let mut unseen = hits & !u64::from_le_bytes(*seen) | more;
+            while unseen != 0 {
+                let byte = unseen.trailing_zeros() / 8;
+                new.extend(self.news((first + at * 8) as u32 + byte, (counts >> (byte * 8)) as u8));
+                unseen &= unseen - 1;
+            }
+        }
     }
 }
 
-/// Zeroes one line of counters, the first of which is that of the slot `first`.
-fn take_line(first: usize, counters: &mut [u8; LINE], seen: &[u8; LINE], new: &mut Vec<u32>) {
-    let (words, _) = counters.as_chunks_mut::<8>();
-    let (seen, _) = seen.as_chunks::<8>();
-    for (at, (word, seen)) in words.iter_mut().zip(seen).enumerate() {
-        let counts = u64::from_le_bytes(std::mem::take(word));
-        // 1 in each byte that is not 0: the sum carries into the top bit unless the low seven are all 0.
-        let low = u64::from_le_bytes([0x7f; 8]);
-        let hits = (((counts & low) + low) | counts) >> 7 & u64::from_le_bytes([1; 8]);
-        let mut unseen = hits & !u64::from_le_bytes(*seen);
-        while unseen != 0 {
-            new.push((first + at * 8) as u32 + unseen.trailing_zeros() / 8);
-            unseen &= unseen - 1;
-        }
-    }
+/// 1 in each byte that is not 0: the sum carries into the top bit unless the low seven are all 0.
+fn ones(counts: u64) -> u64 {
+    let low = u64::from_le_bytes([0x7f; 8]);
+    (((counts & low) + low) | counts) >> 7 & u64::from_le_bytes([1; 8])
 }
 
 #[cfg(test)]
@@ -103,33 +189,37 @@ mod tests {
     #[test]
     fn it_is_a_set() {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
-        let mut model = BTreeSet::new();
-        let mut edges = EdgeSet::default();
-        for _ in 0..200 {
-            let mut counters = vec![0u8; rng.random_range(1..300)];
-            for _ in 0..rng.random_range(0..4) {
-                let slot = rng.random_range(0..counters.len());
-                counters[slot] = rng.random();
+        for tells_hits in [false, true] {
+            let mut model = BTreeSet::new();
+            let mut features = FeatureSet::new(tells_hits);
+            for _ in 0..200 {
+                let mut counters = vec![0u8; rng.random_range(1..300)];
+                for _ in 0..rng.random_range(0..4) {
+                    let slot = rng.random_range(0..counters.len());
+                    counters[slot] = rng.random::<u8>() >> rng.random_range(0..8u32);
+                }
+                let bucket = |count: u8| if tells_hits { u32::from(BUCKET[usize::from(count)]) } else { 0 };
+                let hit = (0u32..).zip(&counters).filter(|(_, count)| **count != 0);
+                let hit: BTreeSet<u32> = hit.map(|(slot, count)| slot * 32 + bucket(*count)).collect();
+                let expected: Vec<u32> = hit.difference(&model).copied().collect();
+                let mut new = Vec::new();
+                let at = rng.random_range(0..=counters.len());
+                let (front, back) = (&mut counters.clone()[..at], &mut counters.clone()[at..]);
+                features.take_some(0, front, &mut new);
+                features.take_some(at as u32, back, &mut new);
+                assert_eq!(new, expected);
+                new.clear();
+                features.take_new(&mut counters, &mut new);
+                assert_eq!(new, expected);
+                assert!(new.into_iter().all(|feature| features.insert(feature)));
+                assert!(counters.iter().all(|n| *n == 0));
+                model.extend(hit);
+                let one = feature_of(rng.random_range(0..300));
+                assert_eq!(features.insert(one), model.insert(one));
+                let edges: BTreeSet<u32> = model.iter().map(|feature| slot_of(*feature)).collect();
+                assert_eq!(features.edges() as usize, edges.len());
+                assert!((0..310).all(|slot| features.contains(slot) == edges.contains(&slot)));
             }
-            let hit: BTreeSet<u32> =
-                (0u32..).zip(&counters).filter(|(_, n)| **n != 0).map(|(i, _)| i).collect();
-            let expected: Vec<u32> = hit.difference(&model).copied().collect();
-            let mut new = Vec::new();
-            let at = rng.random_range(0..=counters.len());
-            let (front, back) = (&mut counters.clone()[..at], &mut counters.clone()[at..]);
-            edges.take_some(0, front, &mut new);
-            edges.take_some(at as u32, back, &mut new);
-            assert_eq!(new, expected);
-            new.clear();
-            edges.take_new(&mut counters, &mut new);
-            assert_eq!(new, expected);
-            assert!(new.into_iter().all(|slot| edges.insert(slot)));
-            assert!(counters.iter().all(|n| *n == 0));
-            model.extend(hit);
-            let one = rng.random_range(0..300);
-            assert_eq!(edges.insert(one), model.insert(one));
-            assert_eq!(edges.len() as usize, model.len());
-            assert!((0..310).all(|slot| edges.contains(slot) == model.contains(&slot)));
         }
     }
 }

@@ -27,6 +27,7 @@ pub mod budget;
 pub mod campaign;
 pub mod check;
 pub mod choice;
+pub mod compare;
 pub mod console;
 pub mod coverage;
 pub mod disk;

@@ -1,7 +1,7 @@
 //! Targets made of plain Rust values, for the tests of the search.
 
 use crate::choice::Chooser;
-use crate::coverage::EdgeSet;
+use crate::coverage::FeatureSet;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
 use crate::target::{Rule, Target};
 use crate::trace::Action;
@@ -119,7 +119,7 @@ impl<S: Clone + std::fmt::Debug> Target for Model<S> {
         self.state = snapshot.clone();
     }
 
-    fn coverage(&mut self, seen: &EdgeSet, new: &mut Vec<u32>) {
+    fn coverage(&mut self, seen: &FeatureSet, new: &mut Vec<u32>) {
         seen.take_new(&mut self.counters, new);
     }
 

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::choice::{Answers, Chooser, Kind, Value};
-use crate::coverage::EdgeSet;
+use crate::choice::{Answers, Choice, Chooser, Kind, Value};
+use crate::compare::{Compare, Place};
+use crate::coverage::FeatureSet;
 use crate::outcome::{Halt, Outcome, Reject};
 use crate::property::Counts;
 use crate::trace::{Action, Trace};
@@ -67,11 +68,35 @@ pub trait Target {
     fn snapshot(&mut self) -> Option<Self::Snapshot>;
     /// Goes to a saved state.
     fn restore(&mut self, snapshot: &Self::Snapshot);
-    /// Puts the edges that the steps since the last call went through, and that are not in `seen`, into `new`.
-    fn coverage(&mut self, seen: &EdgeSet, new: &mut Vec<u32>);
+    /// Puts the features that the steps since the last call showed, and that are not in `seen`, into `new`.
+    fn coverage(&mut self, seen: &FeatureSet, new: &mut Vec<u32>);
     /// Puts the scores of the last step that are higher than the best of their labels into `risen`.
     fn scores(&mut self, best: &Scores, risen: &mut Vec<(u64, f64)>) {
         let _ = (best, risen);
+    }
+    /// The run from which on runs are worth being looked at in [`Target::lens`]; `None` where there is none.
+    fn looks_from(&self) -> Option<u64> {
+        None
+    }
+    /// A second build of the same guest, which takes the same steps and tells more of them. It takes longer.
+    fn lens(&mut self) -> Option<&mut Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+    /// What the last step compared with what, in such a build.
+    fn compared(&mut self) -> Vec<(Place, Compare)> {
+        Vec::new()
+    }
+    /// Puts the features that the last step showed, in such a build, into `features`: none is of an edge. These are the choices
+    /// that the step made.
+    fn shown(&mut self, choices: &[Choice], features: &mut Vec<u32>) {
+        let _ = (choices, features);
+    }
+    /// How many steps the guest took in the last step of a run, about: a number that does not depend on the machine.
+    fn work(&mut self) -> u64 {
+        0
     }
     /// The properties that the guest declares, none of which has been counted yet.
     fn declared(&self) -> Counts {

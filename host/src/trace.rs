@@ -85,6 +85,14 @@ impl Trace {
         }
     }
 
+    /// Keeps the first `count` steps.
+    pub fn truncate(&mut self, count: usize) {
+        let Some(first) = self.steps.get(count) else { return };
+        self.choices.truncate(first.choices.0 as usize);
+        self.spans.truncate(first.spans.0 as usize);
+        self.steps.truncate(count);
+    }
+
     /// The steps in order.
     pub fn steps(&self) -> &[Step] {
         &self.steps
@@ -105,6 +113,22 @@ impl Trace {
     /// The choices that `step`, one of this trace, made.
     pub fn choices(&self, step: &Step) -> &[Choice] {
         &self.choices[step.choices.0 as usize..step.choices.1 as usize]
+    }
+
+    /// The choices of the last step.
+    pub fn last_choices(&self) -> &[Choice] {
+        self.steps.last().map_or(&[], |step| self.choices(step))
+    }
+
+    /// Gives the choices of the last step other answers, where there are some that fit.
+    pub fn answer_last(&mut self, answers: &[Option<Value>]) {
+        let Some(step) = self.steps.last() else { return };
+        let choices = &mut self.choices[step.choices.0 as usize..step.choices.1 as usize];
+        for (choice, answer) in choices.iter_mut().zip(answers) {
+            if let Some(value) = answer.as_ref().and_then(|answer| choice.kind.fit(answer)) {
+                choice.value = value;
+            }
+        }
     }
 
     /// The spans of `step`, one of this trace, in the order in which they were opened. They are known of steps

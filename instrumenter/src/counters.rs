@@ -5,14 +5,17 @@ use crate::weave::{Action, Places, Weaver};
 use walrus::ValType;
 use walrus::ir::*;
 
-/// Steps that are paid together, so that a counter of one byte adds them up.
+/// Steps that are paid together, so that one byte that all share adds them up.
 const TOGETHER: u32 = 256;
+/// A counter of hits that reaches 256 goes on from here, so that it says "so many or more" from then on.
+const MANY: u32 = 128;
 
 /// Instructions that an action takes.
 pub(crate) fn length(action: Action) -> usize {
     match action {
         Action::Count { steps: 0, .. } => 3,
-        Action::Count { .. } => 13,
+        Action::Count { .. } => 11,
+        Action::Pay { .. } => 13,
         Action::Visit { .. } => 13,
     }
 }
@@ -21,6 +24,7 @@ impl Weaver<'_, '_> {
     pub(crate) fn act(&mut self, code: &mut Code, action: Action) {
         match action {
             Action::Count { address, steps } => self.count(code, address, steps),
+            Action::Pay { address, steps } => self.add_up(code, address, steps),
             Action::Visit { location } => self.visit(code, location),
         }
     }
@@ -32,43 +36,55 @@ impl Weaver<'_, '_> {
     /// (i32.store8 $p offset=COUNTER (i32.const 0) (i32.const 1))
     /// ```
     ///
-    /// One that pays adds its steps up, pays when they reach 256, and goes on with the rest, which is never 0.
+    /// One that pays counts its hits, and pays for 128 of them when it has 256, and each time that it has as many again.
     ///
     /// ```wat
     /// (i32.store8 $p offset=COUNTER (i32.const 0)
-    ///   (local.tee $t (i32.add (i32.load8_u $p offset=COUNTER (i32.const 0)) (i32.const STEPS))))
+    ///   (local.tee $t (i32.add (i32.load8_u $p offset=COUNTER (i32.const 0)) (i32.const 1))))
     /// (if (i32.ge_u (local.get $t) (i32.const 256)) (then
-    ///   (i32.store8 $p offset=COUNTER (i32.const 0) (i32.or (local.get $t) (i32.const 1)))
-    ///   PAY 256))
+    ///   (i32.store8 $p offset=COUNTER (i32.const 0) (i32.const 128))
+    ///   PAY STEPS * 128))
     /// ```
     ///
     /// What takes so many steps at once that paying does not matter pays each time.
     fn count(&mut self, code: &mut Code, address: u32, steps: u32) {
-        let private = self.places.private;
-        if steps == 0 {
-            return private.raise(code, address);
+        if steps == 0 || steps >= TOGETHER {
+            self.places.private.raise(code, address);
+            return if steps > 0 {
+                self.pay(code, steps)
+            };
         }
+        let mut wrapped = Code::with_capacity(14);
+        i32_const(&mut wrapped, 0);
+        i32_const(&mut wrapped, MANY);
+        self.places.private.store(&mut wrapped, Width::Byte, address);
+        self.pay(&mut wrapped, steps * MANY);
+        self.add(code, address, 1, wrapped);
+    }
+
+    /// Steps that no edge of its own counts are added up in a byte. Where they reach 256, those are paid, and the rest stays.
+    fn add_up(&mut self, code: &mut Code, address: u32, steps: u32) {
         if steps >= TOGETHER {
-            private.raise(code, address);
             return self.pay(code, steps);
         }
+        let mut wrapped = Code::with_capacity(11);
+        self.pay(&mut wrapped, TOGETHER);
+        self.add(code, address, steps, wrapped);
+    }
+
+    /// Adds to the byte at `address`, and does `wrapped` where the sum needs more than that.
+    fn add(&mut self, code: &mut Code, address: u32, count: u32, wrapped: Code) {
+        let private = self.places.private;
         let sum = self.scratch.local(self.locals, ValType::I32, 1);
         i32_const(code, 0);
         private.load_at(code, Width::Byte, address);
-        i32_const(code, steps);
+        i32_const(code, count);
         binop(code, BinaryOp::I32Add);
         tee(code, sum);
         private.store(code, Width::Byte, address);
         get(code, sum);
         i32_const(code, TOGETHER);
         binop(code, BinaryOp::I32GeU);
-        let mut wrapped = Code::with_capacity(17);
-        i32_const(&mut wrapped, 0);
-        get(&mut wrapped, sum);
-        i32_const(&mut wrapped, 1);
-        binop(&mut wrapped, BinaryOp::I32Or);
-        private.store(&mut wrapped, Width::Byte, address);
-        self.pay(&mut wrapped, TOGETHER);
         if_then(self.function, code, wrapped);
     }
 
@@ -102,13 +118,15 @@ impl Weaver<'_, '_> {
     }
 
     pub(crate) fn undo(&mut self, code: &mut Code, action: Action) {
-        if let Action::Count { address, steps } = action {
-            let steps = if steps < TOGETHER { steps.max(1) } else { 1 };
-            i32_const(code, 0);
-            self.places.private.load_at(code, Width::Byte, address);
-            i32_const(code, steps);
-            binop(code, BinaryOp::I32Sub);
-            self.places.private.store(code, Width::Byte, address);
-        }
+        let (address, count) = match action {
+            Action::Count { address, .. } => (address, 1),
+            Action::Pay { address, steps } if steps < TOGETHER => (address, steps),
+            Action::Pay { .. } | Action::Visit { .. } => return,
+        };
+        i32_const(code, 0);
+        self.places.private.load_at(code, Width::Byte, address);
+        i32_const(code, count);
+        binop(code, BinaryOp::I32Sub);
+        self.places.private.store(code, Width::Byte, address);
     }
 }

@@ -107,13 +107,12 @@ impl Counting<'_> {
         let cfg = build(function, &|instr| self.calls.work(instr));
         let (mut inserts, mut edges) = (Vec::new(), Vec::new());
         for placed in place(&cfg, wanted) {
-            let mut address = self.shared;
+            let mut action = Action::Pay { address: self.shared, steps: placed.steps };
             if wanted.edges {
-                address = edges.len() as u32;
+                action = Action::Count { address: edges.len() as u32, steps: placed.steps };
                 edges.push(edge(&cfg, &placed, index as u32, identity));
             }
-            inserts
-                .push(Insert { site: placed.site, action: Action::Count { address, steps: placed.steps } });
+            inserts.push(Insert { site: placed.site, action });
         }
         if visits {
             inserts.extend(visited(&cfg, identity));

@@ -31,6 +31,8 @@ pub struct StateLayout {
     pub dropped: Range<u32>,
     /// A byte for each of `tables`, 1 if it was written to.
     pub table_marks: Range<u32>,
+    /// Bytes to be cleared before a step whose comparisons are to be reported; see [`Options::compares`](crate::Options::compares).
+    pub compares: Range<u32>,
     /// What finds errors of the heap and of the stack, where it was asked for. Its shadow is the last of `memories`.
     pub sanitizer: Option<SanitizerLayout>,
     /// Every memory of the target, in order of index, imported ones too.

@@ -36,6 +36,7 @@
 //! | `work`, `charges` | what instructions take, and those that pay for it themselves |
 //! | `flow` (`cfg`) → `placement` (`classes`) → `weave` (`counters`) | the edges of a function → those to be counted → their code |
 //! | `depth`, `segments`, `marks` (`bases`, `ranges`) | calls, dropped segments, stores |
+//! | `compares`, `stored` | what is compared with what, and what is stored, where it is asked for |
 //! | `heap/` | errors of the heap and of the stack, where they are asked for |
 //! | `link/` | makes one module of two, before all of these |
 //! | `state`, `layout` | what the host can reach, and where |
@@ -50,6 +51,7 @@ mod cfg;
 mod charges;
 mod classes;
 mod code;
+mod compares;
 mod counters;
 mod cycles;
 mod depth;
@@ -68,6 +70,7 @@ mod rewrite;
 mod segments;
 mod selection;
 mod state;
+mod stored;
 mod weave;
 mod work;
 
@@ -129,6 +132,15 @@ pub struct Options {
     pub heap: bool,
     /// Find errors of the stack that LLVM's compilers keep in memory.
     pub stack: bool,
+    /// Report what is compared with what and what is stored, to functions that the module then imports from [`PREFIX`]:
+    ///
+    /// - `operands(site, type, a, b)`: two numbers are compared at this offset of the original file. The type is 4 or 8, the bytes
+    ///   of an integer, or 16 more for a float; operands are its bits. Where it is 32, `a` is an index into `b` branches.
+    /// - `pointers(function, kind, p, q, n)`: a function compares what these point to. The kind is 0: `n` bytes; 1: texts that end
+    ///   with a zero; 2: texts, up to `n` bytes; 3: `q`, of `n` bytes, is looked for in `p`; 4: nothing is known.
+    /// - `stored(site, address, value, width)`: an integer of so many bytes is stored. That of a global has the complement of its
+    ///   index for an address.
+    pub compares: bool,
 }
 
 impl Default for Options {
@@ -145,6 +157,7 @@ impl Default for Options {
             memory_bytes_max: 4 << 30,
             heap: false,
             stack: false,
+            compares: false,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::charges::Charges;
 use crate::code::{NewLocals, Private};
+use crate::compares::Compares;
 use crate::edges::{Counting, Plan};
 use crate::heap::{Checks, Shadow};
 use crate::layout::Allocator;
@@ -52,6 +53,7 @@ pub(crate) fn rewrite(
     };
     layout.sanitizer = sanitizer(checks.as_ref(), &memories);
     let marks = Marks { checks, ..marks(module, options, private, &layout, &memories, &survey) };
+    let compares = Compares::of(module, options, (private, &mut allocator), &mut layout, names)?;
     let charges = layout.budget.map(|budget| Charges::new(module, private, budget));
     let (types, locals) = (&module.types, NewLocals::new(&mut module.locals));
     module.funcs.par_iter_local_mut().for_each(|(id, function)| {
@@ -66,6 +68,7 @@ pub(crate) fn rewrite(
             }
         }
         let seqs = code::sequences(function);
+        compares.iter().for_each(|compares| compares.report(id.index(), function, &seqs));
         locate::forget(function, &seqs);
         if let Some(charges) = &charges {
             charges.add(function, &seqs, &locals);

@@ -29,8 +29,10 @@ pub(crate) struct Insert {
 
 #[derive(Clone, Copy)]
 pub(crate) enum Action {
-    /// Set the byte at `address`; if there are steps to pay, add them up there instead, and pay.
+    /// Set the byte at `address`; if there are steps to pay, count there instead, and pay.
     Count { address: u32, steps: u32 },
+    /// Add steps up in the byte at `address`, and pay.
+    Pay { address: u32, steps: u32 },
     /// Count the transition from the previous location to this one, as AFL does.
     Visit { location: u16 },
 }

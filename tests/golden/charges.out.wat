@@ -42,11 +42,6 @@
         i32.ge_u
         if ;; label = @3
           i32.const 0
-          local.get 1
-          i32.const 1
-          i32.or
-          i32.store8 1 offset=63
-          i32.const 0
           i32.const 0
           i64.load 1
           i64.const 256
@@ -142,6 +137,7 @@
 ;;     depth: None,
 ;;     dropped: 8..8,
 ;;     table_marks: 8..9,
+;;     compares: 0..0,
 ;;     sanitizer: None,
 ;;     memories: [
 ;;         MemoryLayout {

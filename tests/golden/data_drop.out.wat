@@ -83,6 +83,7 @@
 ;;     depth: None,
 ;;     dropped: 0..2,
 ;;     table_marks: 2..3,
+;;     compares: 0..0,
 ;;     sanitizer: None,
 ;;     memories: [
 ;;         MemoryLayout {

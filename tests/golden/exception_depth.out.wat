@@ -35,11 +35,6 @@
       i32.ge_u
       if ;; label = @2
         i32.const 0
-        local.get 1
-        i32.const 1
-        i32.or
-        i32.store8 offset=63
-        i32.const 0
         i32.const 0
         i64.load
         i64.const 256
@@ -125,6 +120,7 @@
 ;;     ),
 ;;     dropped: 12..12,
 ;;     table_marks: 12..12,
+;;     compares: 0..0,
 ;;     sanitizer: None,
 ;;     memories: [],
 ;;     globals: [],

@@ -50,6 +50,7 @@
 ;;     depth: None,
 ;;     dropped: 0..0,
 ;;     table_marks: 0..0,
+;;     compares: 0..0,
 ;;     sanitizer: None,
 ;;     memories: [],
 ;;     globals: [],

@@ -27,14 +27,12 @@
         i32.ge_u
         if ;; label = @3
           i32.const 0
-          local.get 1
-          i32.const 1
-          i32.or
+          i32.const 128
           i32.store8 offset=65
           i32.const 0
           i32.const 0
           i64.load
-          i64.const 256
+          i64.const 128
           i64.sub
           local.tee 2
           i64.store
@@ -71,6 +69,7 @@
 ;;     depth: None,
 ;;     dropped: 8..8,
 ;;     table_marks: 8..8,
+;;     compares: 0..0,
 ;;     sanitizer: None,
 ;;     memories: [],
 ;;     globals: [],

@@ -22,11 +22,6 @@
         i32.ge_u
         if ;; label = @3
           i32.const 0
-          local.get 0
-          i32.const 1
-          i32.or
-          i32.store8 offset=63
-          i32.const 0
           i32.const 0
           i64.load
           i64.const 256
@@ -72,6 +67,7 @@
 ;;     depth: None,
 ;;     dropped: 8..8,
 ;;     table_marks: 8..8,
+;;     compares: 0..0,
 ;;     sanitizer: None,
 ;;     memories: [],
 ;;     globals: [],

@@ -52,6 +52,7 @@
 ;;     depth: None,
 ;;     dropped: 0..0,
 ;;     table_marks: 0..1,
+;;     compares: 0..0,
 ;;     sanitizer: None,
 ;;     memories: [
 ;;         MemoryLayout {

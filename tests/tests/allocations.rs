@@ -52,7 +52,7 @@ fn a_run_allocates_nothing() {
     let program =
         Program::load(&wat::parse_str(GUEST).unwrap(), Limits::default(), Selection::default()).unwrap();
     let mut machine = Machine::new(Arc::new(program)).unwrap();
-    let mut explorer = Explorer::new(&mut machine, Options { seed: 1, ..Options::default() });
+    let mut explorer = Explorer::new(&mut machine, Options { seed: 1, looks: false, ..Options::default() });
     let allocated = on_guest_stack(|| {
         explorer.explore(|progress| progress.runs < 5_000);
         let before = ALLOCATIONS.load(Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use spelunk::choice::{Chooser, Value};
-use spelunk::coverage::EdgeSet;
+use spelunk::coverage::{FeatureSet, feature_of, slot_of};
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::target::Target;
 use spelunk::trace::Action;
@@ -35,18 +35,18 @@ fn a_step_covers_the_functions_that_it_enters() {
         chooser.begin(0, answers);
         machine.step(Action::Rule(0), &mut chooser);
     };
-    let covered = |machine: &mut Machine, seen: &EdgeSet| {
+    let covered = |machine: &mut Machine, seen: &FeatureSet| {
         let mut new = Vec::new();
         machine.coverage(seen, &mut new);
         assert!(new.is_sorted());
-        new
+        new.into_iter().map(slot_of).collect::<Vec<u32>>()
     };
     let of_rule = FUNCTIONS;
     for function in (0..FUNCTIONS).step_by(7) {
         call(&mut machine, function, 0);
-        let even = covered(&mut machine, &EdgeSet::default());
+        let even = covered(&mut machine, &FeatureSet::default());
         call(&mut machine, function, 1);
-        let odd = covered(&mut machine, &EdgeSet::default());
+        let odd = covered(&mut machine, &FeatureSet::default());
         let functions: BTreeSet<u32> =
             even.iter().chain(&odd).map(|slot| edges[*slot as usize].function).collect();
         assert!(functions.contains(&function) && functions.iter().all(|f| [function, of_rule].contains(f)));
@@ -54,10 +54,10 @@ fn a_step_covers_the_functions_that_it_enters() {
         // What a step covers is not looked at, and the next step forgets it.
         call(&mut machine, (function + 1_000) % FUNCTIONS, 1);
         call(&mut machine, function, 0);
-        assert_eq!(covered(&mut machine, &EdgeSet::default()), even);
+        assert_eq!(covered(&mut machine, &FeatureSet::default()), even);
         // What was seen before is not new.
-        let mut seen = EdgeSet::default();
-        even.iter().for_each(|slot| assert!(seen.insert(*slot)));
+        let mut seen = FeatureSet::default();
+        even.iter().for_each(|slot| assert!(seen.insert(feature_of(*slot))));
         call(&mut machine, function, 0);
         assert_eq!(covered(&mut machine, &seen), [0u32; 0]);
     }

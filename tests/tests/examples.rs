@@ -138,7 +138,7 @@ fn priority_queue_pops_an_item_that_is_not_the_largest() {
             }
         }
         // Ten are the fewest known, as its README says; which other seeds there are is up to the compiler too.
-        assert_eq!(others, [(15, 11)]);
+        assert_eq!(others, [(14, 11), (17, 11)]);
     })
 }
 
@@ -202,7 +202,7 @@ fn known(
     let checkpoints = known.checkpoints.iter().map(|c| (c.id, c.energy.to_bits(), c.selected));
     let checkpoints: Vec<_> = checkpoints.collect();
     let findings: Vec<Found> = explorer.findings().cloned().collect();
-    (known.progress(), known.edges.clone(), checkpoints, known.tally.counts.clone(), findings)
+    (known.progress(), known.features.clone(), checkpoints, known.tally.counts.clone(), findings)
 }
 
 #[test]

@@ -66,7 +66,7 @@ const ROOMS: [&str; 11] = [
 ];
 
 /// Empty, or built by itself.
-const APART: [&str; 2] = ["tests/features", "tests/native"];
+const APART: [&str; 4] = ["tests/features", "tests/native", "tests/power", "tests/tools"];
 
 #[test]
 fn every_file_is_in_a_room() {
@@ -182,6 +182,7 @@ fn unsafe_lives_in_the_guest_abi_the_memory_file_and_the_cache() {
         &[
             "tests/guests/fuzz",
             "tests/guests/identity",
+            "tests/guests/roadblocks",
             "tests/guests/wasi",
             "tests/tests/allocations.rs",
             "tests/tests/tidy.rs",

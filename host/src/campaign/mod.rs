@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::choice::Value;
+use crate::coverage::{SHOWN, feature_of, slot_of};
 use crate::file::{self, Hex, Names as _, StepLine};
 use crate::machine::{Machine, Program, Snapshot};
 use crate::outcome::{Failure, Found};
 use crate::property::Counts;
 use crate::search::History;
 use crate::search::energy::{Checkpoint, Checkpoints};
-use crate::search::{Knowledge, Tally};
+use crate::search::{Knowledge, LUCKS, Luck, Tally};
 use crate::store::{Collected, Header, Loaded, Record, Saved, Store};
 use crate::trace::Trace;
 
@@ -62,6 +63,12 @@ struct Lists {
     /// See [`Knowledge::merged`].
     #[serde(default)]
     merged: Vec<(Hex, Tally)>,
+    /// The bits of [`Knowledge::luck`].
+    #[serde(default)]
+    luck: Option<[u64; LUCKS]>,
+    /// The checkpoint that is the best way to each edge.
+    #[serde(default)]
+    champions: Vec<u64>,
 }
 
 /// A finding, as it is stored.
@@ -278,13 +285,17 @@ impl Campaign {
             scores: known.scores.iter().map(|(label, score)| (*label, score.to_bits())).collect(),
             counts,
             merged: known.merged.iter().map(|(name, tally)| (Hex(*name), tally.clone())).collect(),
+            luck: Some(known.luck.to_bits()),
+            champions: known.checkpoints.champions().collect(),
         };
         let checkpoints = known.checkpoints.iter().map(|checkpoint| {
             let snapshot = checkpoint.snapshot.as_ref().filter(|_| kept.contains(&checkpoint.id));
             (record(checkpoint), snapshot)
         });
-        let edges: Vec<(u64, u64)> =
-            known.edges[self.edges..].iter().map(|(slot, run)| (name_of(*slot, program), *run)).collect();
+        let edges: Vec<(u64, u64)> = known.features[self.edges..]
+            .iter()
+            .map(|(feature, run)| stored(*feature, *run, program))
+            .collect();
         let findings = known.findings.iter().map(|finding| {
             let Found { failure, run, trace } = &**finding;
             let line =
@@ -301,7 +312,7 @@ impl Campaign {
             findings: findings?,
             lists: serde_json::to_value(lists)?,
         })?;
-        self.edges = known.edges.len();
+        self.edges = known.features.len();
         Ok(())
     }
 
@@ -337,6 +348,19 @@ fn tally(counters: Counters, counts: Counts) -> Tally {
     Tally { runs, rejected, steps, rules, counts }
 }
 
+/// Bits of the number of a run in the store; those above say how often an edge was gone through.
+const RUN_BITS: u32 = 59;
+
+/// A feature as it is stored: the name of its edge, its bucket, and the run that showed it first.
+fn stored(feature: u32, run: u64, program: &Program) -> (u64, u64) {
+    if feature >= SHOWN {
+        return (u64::from(feature) << 32, run);
+    }
+    let slot = slot_of(feature);
+    let bucket = u64::from(feature - feature_of(slot));
+    (name_of(slot, program), bucket << RUN_BITS | run)
+}
+
 /// The name of an edge in the store: its slot, and its stable hash.
 fn name_of(slot: u32, program: &Program) -> u64 {
     let hash = program.edges().edges.get(slot as usize).map_or(0, |edge| edge.hash);
@@ -355,6 +379,8 @@ fn record(checkpoint: &Checkpoint<Snapshot>) -> Record {
         run: checkpoint.run,
         selected: checkpoint.selected,
         history: checkpoint.history.id,
+        news: checkpoint.news,
+        work: checkpoint.work,
     }
 }
 
@@ -368,11 +394,15 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     let counters: Counters = parsed(loaded.counters)?;
     let lists: Lists = parsed(loaded.lists)?;
     let rules = program.rules().len();
-    let mut known = Knowledge::new(&options, rules, program.declared());
+    let mut known = Knowledge::new(&options, (rules, program.is_function()), program.declared());
     for (name, run) in loaded.edges {
         let slot = (name >> 32) as u32;
+        if slot >= SHOWN {
+            known.saw(slot, run);
+            continue;
+        }
         ensure!(name_of(slot, program) == name, "an edge is not one of this module");
-        known.saw(slot, run);
+        known.saw(feature_of(slot) + (run >> RUN_BITS) as u32, run & ((1 << RUN_BITS) - 1));
     }
     let mut histories = BTreeMap::from([(0, known.start().clone())]);
     for (id, parent, steps) in loaded.histories {
@@ -385,7 +415,10 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
         ensure!(record.faults.len() == program.faults().len(), "a checkpoint has other faults");
         list.push(checkpoint(record, snapshot, history));
     }
-    known.checkpoints = Checkpoints::of(&options, list, counters.checkpoints);
+    known.checkpoints = Checkpoints::of(&options, program.is_function(), list, counters.checkpoints);
+    for (edge, id) in (0..).zip(lists.champions) {
+        known.checkpoints.crown(id, [edge]);
+    }
     if !lists.productive.is_empty() {
         ensure!(lists.productive.len() == rules, "there are other rules");
         known.productive =
@@ -399,17 +432,35 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     }
     findings.sort_by_key(|finding| finding.run);
     known.findings = findings;
+    known.luck = lists.luck.map_or_else(Luck::default, Luck::from_bits);
     known.merged = lists.merged.into_iter().map(|(name, tally)| (name.0, tally)).collect();
     if counters.runs > 0 {
         known.tally = tally(counters, lists.counts);
     }
-    let edges = known.edges.len();
+    let edges = known.features.len();
     Ok((known, edges))
 }
 
 fn checkpoint(record: Record, snapshot: Option<Snapshot>, history: Arc<History>) -> Checkpoint<Snapshot> {
-    let Record { id, parent, state, faults, energy, new_edges, step, run, selected, history: _ } = record;
-    Checkpoint { id, parent, snapshot, state, faults, history, energy, new_edges, step, run, selected }
+    let Record { id, parent, state, faults, energy, new_edges, step, run, selected, history: _, news, work } =
+        record;
+    Checkpoint {
+        id,
+        parent,
+        snapshot,
+        state,
+        faults,
+        history,
+        energy,
+        new_edges,
+        step,
+        run,
+        selected,
+        news,
+        work,
+        champion_of: 0,
+        closer: Arc::default(),
+    }
 }
 
 /// Whether what two campaigns know can be put together: one module, and what counts its edges and bounds its steps.

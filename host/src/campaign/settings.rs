@@ -23,7 +23,7 @@ pub struct Settings {
     pub mutation_rate: f64,
     pub continuation_rate: f64,
     pub swarm_rate: f64,
-    pub max_checkpoints: usize,
+    pub max_checkpoints: Option<usize>,
     pub energy_reward: f64,
     pub energy_decay: f64,
     pub limits: Limits,
@@ -69,7 +69,7 @@ impl Settings {
     /// What does not, and what would.
     pub fn validate(&self) -> Result<()> {
         ensure!(self.steps_per_run > 0, "--steps-per-run must be at least 1");
-        ensure!(self.max_checkpoints > 0, "--max-checkpoints must be at least 1");
+        ensure!(self.max_checkpoints != Some(0), "--max-checkpoints must be at least 1");
         let rates = [
             ("checkpoint-rate", self.checkpoint_rate),
             ("fault-rate", self.fault_rate),

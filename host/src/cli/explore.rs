@@ -75,8 +75,8 @@ pub(super) struct Explore {
     #[arg(long, help_heading = "Search")]
     no_snapshots: bool,
     /// Checkpoints kept, at most.
-    #[arg(long, default_value_t = Settings::default().max_checkpoints, help_heading = "Limits")]
-    max_checkpoints: usize,
+    #[arg(long, help_heading = "Limits")]
+    max_checkpoints: Option<usize>,
     /// Memory for saved states; those of the lowest energy beyond it are replayed instead.
     #[arg(long, value_name = "MIB", default_value_t = Config::explore().memory >> 20, help_heading = "Limits")]
     memory: usize,

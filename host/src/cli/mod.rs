@@ -81,7 +81,7 @@ enum Color {
 enum Verb {
     /// Search for failures, and shrink what is found.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
-    Explore(Explore),
+    Explore(Box<Explore>),
     /// Try all answers within bounds; the verdict is that the target holds, fails, or that it is unknown.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Check(Check),
@@ -268,6 +268,7 @@ impl From<&Edges> for Selection {
             include: args.include.clone(),
             exclude: args.exclude.clone(),
             sanitize: (&args.sanitizers).into(),
+            ..Selection::default()
         }
     }
 }

@@ -116,6 +116,9 @@ pub struct Selection {
     /// What else is looked for while the guest runs, each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sanitize: Vec<Sanitizer>,
+    /// Whether what is compared is reported. So is a second build of a target, in which what is of interest runs again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compares: bool,
 }
 
 /// Looks for errors that need not make a guest fail.
@@ -139,7 +142,13 @@ impl fmt::Display for Sanitizer {
 
 impl Default for Selection {
     fn default() -> Selection {
-        Selection { edges: Edges::Static, include: Vec::new(), exclude: Vec::new(), sanitize: Vec::new() }
+        Selection {
+            edges: Edges::Static,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            sanitize: Vec::new(),
+            compares: false,
+        }
     }
 }
 

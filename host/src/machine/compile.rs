@@ -60,6 +60,7 @@ pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result
         memory_bytes_max: limits.memory_bytes_max,
         heap: selection.sanitize.contains(&Sanitizer::Heap),
         stack: selection.sanitize.contains(&Sanitizer::Stack),
+        compares: selection.compares,
     };
     if component::is_component(wasm) {
         let linked = component::link(wasm).context("the component cannot be linked")?;

@@ -9,6 +9,7 @@ use wasmtime::{Memory, ResourceLimiter, Table, Trap};
 use super::against::Effects;
 use super::component::{Handles, Linked};
 use super::keyed::Hasher;
+use super::lens::Reports;
 use super::signed::Pools;
 use super::system::System;
 use super::tally::Tally;
@@ -17,6 +18,7 @@ use crate::choice::{Chooser, Value};
 use crate::file::{Environment, HostFault};
 use crate::outcome::Failure;
 use crate::symbols::Frame;
+use crate::target::Scores;
 
 /// The host's side of a store.
 #[derive(Default)]
@@ -102,6 +104,8 @@ pub(crate) struct Step {
     pub(crate) told_bytes: usize,
     /// The end of what it wrote to standard error, which may say why it failed.
     pub(crate) stderr: Vec<u8>,
+    /// What it compared and stored, in a build that reports it.
+    pub(crate) reports: Reports,
     /// What it does that another guest is compared in, of one that is.
     pub(crate) effects: Option<Box<Effects>>,
     /// The last line of what is reported is one of standard error, or else of standard output, that has not ended.
@@ -111,7 +115,28 @@ pub(crate) struct Step {
 /// Bytes of standard error that are kept of a step.
 const STDERR_MAX: usize = 16 << 10;
 
+/// Labels of scores that are told apart, of all runs; further ones do not count.
+const LABELS_MAX: usize = 10_000;
+
 impl Step {
+    /// Takes the scores that are higher than the best of their labels.
+    pub(crate) fn take_scores(&mut self, best: &Scores, risen: &mut Vec<(u64, f64)>) {
+        if self.scores.is_empty() {
+            return;
+        }
+        let mut room = LABELS_MAX.saturating_sub(best.len());
+        for (label, score) in self.scores.drain(..) {
+            let before = best.get(&label);
+            if before.is_none() {
+                let Some(left) = room.checked_sub(1) else { continue };
+                room = left;
+            }
+            if before.is_none_or(|before| score > *before) {
+                risen.push((label, score));
+            }
+        }
+    }
+
     /// Begins the next one.
     pub(crate) fn begin(&mut self) {
         self.may_choose = true;
@@ -120,6 +145,7 @@ impl Step {
         self.scores.clear();
         self.args.clear();
         self.stderr.clear();
+        self.reports.clear();
         if let Some(effects) = &mut self.effects {
             effects.clear();
         }

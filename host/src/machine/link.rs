@@ -13,7 +13,7 @@ use super::emscripten::linking::{Dynamic, define_tables, global, is_table, tag};
 use super::emscripten::names::known_as;
 use super::host::Host;
 use super::imports::{MODULE, choose, define};
-use super::{emscripten, preview1, toolchains};
+use super::{emscripten, lens, preview1, toolchains};
 use crate::choice::{Kind, Value};
 use crate::file::{DRAWN, StubImports, ZERO};
 
@@ -28,6 +28,7 @@ pub(crate) fn link(
     (stubs, interface): (StubImports, Option<&Arc<Interface>>),
     dynamic: Option<&Dynamic>,
 ) -> Result<()> {
+    lens::define(linker).map_err(|e| anyhow::anyhow!("{e:#}"))?;
     if let Some(interface) = interface {
         return component::define(linker, store, module, interface, stubs);
     }

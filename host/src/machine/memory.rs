@@ -21,7 +21,7 @@ use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 use crate::budget::Budget;
 
 /// The windows of a memory, at most. Beyond, the one that was not used for longest is given another size.
-const WINDOWS_MAX: usize = 8;
+const WINDOWS_MAX: usize = 32;
 /// The largest memory, which is what 32 bits reach.
 const SIZE_MAX: usize = 1 << 32;
 /// Bytes after a memory's base that compiled code relies on to be accessible where they are the memory's and

@@ -23,6 +23,7 @@ mod host;
 mod imports;
 mod input;
 mod keyed;
+mod lens;
 mod link;
 mod listing;
 mod memory;
@@ -52,8 +53,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Result, bail};
 use wasmtime::Store;
 
-use crate::choice::Chooser;
-use crate::coverage::EdgeSet;
+use crate::choice::{Choice, Chooser};
+use crate::compare::{Compare, Place};
+use crate::coverage::FeatureSet;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
 use crate::property::{Counts, Properties};
 use crate::target::Scores;
@@ -64,6 +66,7 @@ use calls::Calls;
 use failure::Phase;
 use fresh::Fresh;
 use host::Host;
+use lens::Lens;
 use pages::Hashing;
 use state::State;
 use tally::Tally;
@@ -86,8 +89,6 @@ pub use saved::Snapshot;
 pub(crate) use signed::has_room;
 pub(crate) use spelling::{has_meaning, is_rule, is_spelled};
 
-/// Labels of scores that are told apart, of all runs; further ones do not count.
-const LABELS_MAX: usize = 10_000;
 /// Bytes of native stack a guest may use. With the default call depth that is 3 KiB a call.
 const STACK_BYTES: usize = 32 << 20;
 /// Bytes of stack that the host keeps for itself around a guest's.
@@ -123,6 +124,8 @@ pub struct Machine {
     lost: Option<Halt>,
     /// The guest that this one is compared with.
     second: Option<Box<Second>>,
+    /// The second build of the guest, once somebody asked for it, where there is one.
+    lens: Option<Option<Box<Machine>>>,
 }
 
 impl Machine {
@@ -136,8 +139,18 @@ impl Machine {
         let (root, uses_snapshots) = (state.nothing(), program.obstacles().is_empty());
         let second =
             program.against.as_ref().map(|other| Second::of(&other.program).map(Box::new)).transpose()?;
-        let mut machine =
-            Machine { root, program, store, state, calls, uses_snapshots, watched, lost: None, second };
+        let mut machine = Machine {
+            root,
+            program,
+            store,
+            state,
+            calls,
+            uses_snapshots,
+            watched,
+            lost: None,
+            second,
+            lens: None,
+        };
         machine.store.data_mut().tally = Tally::new(&machine.program.properties);
         machine.root = machine.state.save(&mut machine.store);
         Ok(machine)
@@ -355,6 +368,7 @@ impl Target for Machine {
     }
 
     fn reset(&mut self) {
+        self.store.data_mut().step.reports.forget();
         if let Some(second) = &mut self.second {
             second.machine.reset();
         }
@@ -401,34 +415,44 @@ impl Target for Machine {
     }
 
     fn restore(&mut self, snapshot: &Snapshot) {
+        self.store.data_mut().step.reports.forget();
         self.state.load(&mut self.store, snapshot);
         if let (Some(second), Some(other)) = (&mut self.second, &snapshot.0.against) {
             second.machine.restore(other);
         }
     }
 
-    fn coverage(&mut self, seen: &EdgeSet, new: &mut Vec<u32>) {
+    fn coverage(&mut self, seen: &FeatureSet, new: &mut Vec<u32>) {
         self.state.coverage(0, seen, new);
         if let Some(second) = &mut self.second {
             second.machine.state.coverage(self.program.counters(), seen, new);
         }
     }
 
+    fn looks_from(&self) -> Option<u64> {
+        self.program.lens.as_ref().map(Lens::from)
+    }
+
+    fn work(&mut self) -> u64 {
+        self.state.work(&self.program.limits)
+    }
+
+    fn lens(&mut self) -> Option<&mut Machine> {
+        self.second_build()
+    }
+
+    fn compared(&mut self) -> Vec<(Place, Compare)> {
+        self.store.data_mut().step.reports.compared()
+    }
+
+    fn shown(&mut self, choices: &[Choice], features: &mut Vec<u32>) {
+        let Program { stack, exports, .. } = &*self.program;
+        let reports = &mut self.store.data_mut().step.reports;
+        lens::show(reports, choices, (exports.is_function, *stack), features);
+    }
+
     fn scores(&mut self, best: &Scores, risen: &mut Vec<(u64, f64)>) {
-        if self.store.data().step.scores.is_empty() {
-            return;
-        }
-        let mut room = LABELS_MAX.saturating_sub(best.len());
-        for (label, score) in self.store.data_mut().step.scores.drain(..) {
-            let before = best.get(&label);
-            if before.is_none() {
-                let Some(left) = room.checked_sub(1) else { continue };
-                room = left;
-            }
-            if before.is_none_or(|before| score > *before) {
-                risen.push((label, score));
-            }
-        }
+        self.store.data_mut().step.take_scores(best, risen);
     }
 
     fn declared(&self) -> Counts {

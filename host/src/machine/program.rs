@@ -20,6 +20,7 @@ use super::emscripten::linking::Dynamic;
 use super::emscripten::names;
 use super::exports::{Called, Exports};
 use super::imports::MODULE;
+use super::lens::{self, Lens};
 use super::memory::Memories;
 use super::sections::{custom_section, independent_of, sizes_memory};
 use super::stack::ShadowStack;
@@ -60,6 +61,8 @@ pub struct Program {
     pub(super) compared: Option<Arc<BTreeSet<String>>>,
     /// The other, of the first of the two.
     pub(super) against: Option<Box<Other>>,
+    /// What a build that reports comparisons is made of; none of such a build, and of two that are compared.
+    pub(super) lens: Option<Lens>,
 }
 
 /// What a program is made of beside its code.
@@ -101,7 +104,9 @@ impl World {
         let imports_system = match &exports.component {
             Some(component) => component::imports_system(&component.interface),
             // Whatever it is called, a function that is not of Spelunk may be one of a system's.
-            None => module.imports().any(|import| import.module() != MODULE && import.ty().func().is_some()),
+            None => module.imports().any(|import| {
+                ![MODULE, lens::MODULE].contains(&import.module()) && import.ty().func().is_some()
+            }),
         };
         let image = names::with_folders(image, module);
         let system =
@@ -219,7 +224,11 @@ impl Program {
         let origin = Origin { hash, image: &image, conditions: &conditions, cache, budget };
         match against {
             Some(against) => Program::pair(&rest, against, origin),
-            None => Program::load_one(&rest, origin, None),
+            None => {
+                let mut program = Program::load_one(&rest, origin, None)?;
+                program.lens = (!conditions.selection.compares).then(|| Lens::of(wasm, cache));
+                Ok(program)
+            }
         }
     }
 
@@ -246,6 +255,7 @@ impl Program {
         let exports = match interface {
             Some(interface) => Exports::of_component(interface, environment, &given)?,
             None => {
+                ensure!(given.0.is_empty(), "values are given to a component, and this is a module");
                 let called = Called {
                     entry,
                     signatures: signatures.as_ref(),
@@ -255,7 +265,6 @@ impl Program {
                 Exports::of(&module, limits.input_bytes_max, &called)?
             }
         };
-                ensure!(given.0.is_empty(), "values are given to a component, and this is a module");
         let mut exports = exports;
         both.map_or(Ok(()), |(shared, _)| exports.share(shared))?;
         check(environment, &exports)?;
@@ -281,6 +290,7 @@ impl Program {
             hash,
             compared: both.map(|(_, ignored)| ignored.clone()),
             against: None,
+            lens: None,
         })
     }
 

@@ -1,5 +1,7 @@
 //! Everything of an instance that a step can change: saved, restored and hashed.
 
+mod budgets;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,14 +13,13 @@ use super::Limits;
 use super::data::Data;
 use super::functions::Functions;
 use super::host::{Host, Private};
-use super::memory::{EXHAUSTED, Memories, View, was_ended};
+use super::memory::{EXHAUSTED, Memories, View};
 use super::memory_error::MemoryError;
 use super::pages::{self, Blocks, Hashing, Held, PageTable};
 use super::saved::{GlobalValue, Saved, SavedTable, Snapshot, digest};
 use super::scan;
 use super::stack::ShadowStack;
-use super::watchdog::Place;
-use crate::coverage::EdgeSet;
+use crate::coverage::FeatureSet;
 
 /// Who spent the budget of a call.
 pub(super) enum Spent {
@@ -263,6 +264,7 @@ impl State {
         let Some(private) = &mut self.private else { return };
         let bytes = private.bytes();
         bytes[range(&self.layout.resets)].fill(0);
+        bytes[range(&self.layout.compares)].fill(0);
         if let Some(at) = self.layout.budget {
             bytes[at as usize..][..8].copy_from_slice(&limits.steps().to_le_bytes());
         }
@@ -304,7 +306,7 @@ impl State {
 
     /// Puts the edges that were counted since the last call, and that are not in `seen`, into `new`; they are numbered from
     /// `first` on.
-    pub(super) fn coverage(&mut self, first: u32, seen: &EdgeSet, new: &mut Vec<u32>) {
+    pub(super) fn coverage(&mut self, first: u32, seen: &FeatureSet, new: &mut Vec<u32>) {
         self.has_counts = false;
         let Some(private) = &mut self.private else { return };
         let bytes = private.bytes();
@@ -330,32 +332,9 @@ impl State {
         self.private.as_mut()?.bytes()[at? as usize..].first_chunk().copied()
     }
 
-    /// Why the last call ended, where that was because its budget ran out.
-    pub(super) fn spent(&mut self) -> Option<Spent> {
-        let left = i64::from_le_bytes(self.private_at(self.layout.budget)?);
-        match left {
-            0.. => None,
-            left if was_ended(left) => Some(Spent::ByWatchdog),
-            _ => Some(Spent::ByGuest),
-        }
-    }
-
     /// The types of the functions that a reference may stand for, by index.
     pub(super) fn function_types(&self, store: &Store<Host>) -> Vec<FuncType> {
         self.functions.types(store)
-    }
-
-    /// Where the step budget is, for the watchdog.
-    pub(super) fn place_of_budget(&self) -> Place {
-        match (&self.private, self.layout.budget) {
-            (Some(private), Some(at)) => Place::At(private.mapping().clone(), at as usize),
-            _ => Place::None,
-        }
-    }
-
-    /// Whether the last call ended because it nested too deep.
-    pub(super) fn is_too_deep(&mut self, limits: &Limits) -> bool {
-        self.private_at(self.layout.depth).is_some_and(|depth| u32::from_le_bytes(depth) > limits.depth_max)
     }
 
     /// Saves the state.

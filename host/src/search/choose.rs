@@ -4,11 +4,18 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 
 use super::continuation::vary;
+use super::looks::Closer;
+use super::luck::Move;
 use super::mutate::renewed;
+use super::operands::Probe;
 use super::run::{Known, Runner};
 use crate::outcome::Halt;
 use crate::target::Target;
 use crate::trace::Action;
+
+/// At most two to the power of this are changed at once.
+const OPERANDS_BITS: u32 = 4;
+const PROBED_BITS: u32 = 2;
 
 impl<T: Target> Runner<'_, T> {
     /// A run from a checkpoint may follow what led to another, or to this one, with changes.
@@ -83,6 +90,9 @@ impl<T: Target> Runner<'_, T> {
             return Ok(Some(Action::Fault(fault as u16, !self.faults[fault])));
         }
         self.target.enabled(&mut self.enabled)?;
+        if let Some(probed) = self.draw_probed(known) {
+            return Ok(Some(probed));
+        }
         let action = self.draw_enabled(&known.options.rules);
         if let Some(Action::Rule(rule)) = action
             && self.recorded.is_empty()
@@ -97,7 +107,57 @@ impl<T: Target> Runner<'_, T> {
         let checkpoints = &known.get().checkpoints;
         let other = self.rng.random_range(0..checkpoints.len());
         let [history, other] = [index, other].map(|index| &*checkpoints.get(index).history);
+        if let Some(moved) = known.plan.moved.filter(|moved| *moved != Move::Vary) {
+            let closer = Closer::of(self.target, checkpoints.get(index), &[]);
+            if let [Probe { hints, .. }] = closer.probes() {
+                let given = history.last_choices().iter().map(|choice| Some(choice.value.clone()));
+                self.recorded.extend(given);
+                if moved == Move::Solve && self.solve(history, hints) {
+                    return;
+                }
+                let times = 1 << self.rng.random_range(0..=OPERANDS_BITS);
+                hints.apply(&mut self.recorded, times, &mut self.bytes, &mut self.rng);
+                if moved == Move::Mend {
+                    self.mend(history, &closer);
+                }
+                return;
+            }
+        }
         vary(history, other, &mut self.recorded, &mut self.bytes, &mut self.rng);
+    }
+
+    /// Whether closer looks are worth what they take.
+    fn is_looked_into(&self, known: &Known<'_, T::Snapshot>) -> bool {
+        known.get().looks_from.is_some_and(|from| known.plan.number >= from)
+    }
+
+    /// A rule that may be called in the state that the run starts from, with answers that are changed to what they are compared
+    /// with.
+    fn draw_probed(&mut self, known: &Known<'_, T::Snapshot>) -> Option<Action> {
+        let index = self.checkpoint.filter(|_| self.trace.is_empty() && !self.target.is_function())?;
+        if !self.is_looked_into(known) {
+            return None;
+        }
+        let checkpoint = known.get().checkpoints.get(index);
+        let closer = Closer::of(self.target, checkpoint, &self.enabled);
+        // What was tried often serves seldom.
+        let selected = known.plan.selected;
+        let often = (4 * closer.hints() as u64).max(selected / 8).min(selected);
+        if !self.rng.random_bool(known.options.operand_rate * often as f64 / selected as f64) {
+            return None;
+        }
+        let allowed = &known.options.rules;
+        let is_allowed = |probe: &&Probe| match probe.action {
+            Action::Rule(rule) => allowed.is_empty() || allowed.contains(&rule),
+            _ => false,
+        };
+        let probes: Vec<&Probe> = closer.probes().iter().filter(is_allowed).collect();
+        let Probe { action, values, hints } = *probes.choose(&mut self.rng)?;
+        self.recorded.extend(values.iter().cloned().map(Some));
+        let times = 1 << self.rng.random_range(0..=PROBED_BITS);
+        hints.apply(&mut self.recorded, times, &mut self.bytes, &mut self.rng);
+        self.is_trial = self.rng.random();
+        Some(*action)
     }
 
     /// One of the rules that may be called, where there is one.

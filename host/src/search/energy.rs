@@ -3,13 +3,39 @@
 //! The source of the scheme and of its constants is ordeal's explorer; `frontier` is the weight of its later
 //! releases.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
 use super::Options;
 use super::history::{History, held_bytes};
+use super::looks::Closer;
+use super::weights::Weights;
+
+/// States that are kept where nothing else is said: with more, what leads on is selected too seldom.
+const STATES_MAX: usize = 256;
+/// Inputs that are kept. The bytes of all of them have a limit too.
+const INPUTS_MAX: usize = 1 << 20;
+/// Of those that showed something else than edges, states and inputs that are kept.
+const SHOWN_STATES_MAX: usize = 256;
+const SHOWN_INPUTS_MAX: usize = 4096;
+
+/// No input gets to an edge.
+const NOBODY: (u64, u64) = (0, u64::MAX);
+/// What made a checkpoint worth keeping. Those of each kind have room of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum News {
+    /// An edge, how often it was gone through, or a score.
+    #[default]
+    Edges,
+    /// What a closer look shows.
+    Shown,
+}
+
+/// How many kinds there are.
+pub(super) const NEWS: usize = 2;
 
 /// How to choose what to start a run from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,14 +100,23 @@ pub struct Checkpoint<S> {
     pub run: u64,
     /// How often a run started from it.
     pub selected: u64,
+    /// What made it worth keeping.
+    pub news: News,
+    /// Guest steps that an input takes, about.
+    pub work: u64,
+    /// Edges to which it is the way that costs least, of an input.
+    pub champion_of: u32,
+    /// What a closer look tells of it, once there was one. It follows from the rest.
+    pub closer: Arc<OnceLock<Closer<S>>>,
 }
 
 /// The checkpoints of an exploration in the order in which they were saved.
 #[derive(Clone, Debug)]
 pub struct Checkpoints<S> {
     list: Vec<Checkpoint<S>>,
-    /// How many are kept.
-    max: usize,
+    /// How many of each kind are kept, and may be.
+    counts: [usize; NEWS],
+    max: [usize; NEWS],
     /// Bytes that their histories may hold together.
     bytes_max: u64,
     /// Bytes that their histories hold, at most.
@@ -89,27 +124,39 @@ pub struct Checkpoints<S> {
     energies: Energies,
     /// How many were saved in all, the evicted ones too.
     saved: u64,
-    /// The weights of a selection by a strategy, once there was one; `None` again where the list changed.
-    weights: Option<(Strategy, Weights)>,
+    /// Whether they are inputs of a function.
+    is_function: bool,
+    /// By edge, the input that gets there for the least, by its number, and what it costs.
+    champions: Vec<(u64, u64)>,
+    /// The weights of a selection by a strategy, once there was one of the kind; `None` again where the list changed.
+    weights: [Option<(Strategy, Weights)>; NEWS],
 }
 
 impl<S> Checkpoints<S> {
-    /// No checkpoints, of which as many will be kept as the options say.
-    pub fn new(options: &Options) -> Checkpoints<S> {
+    /// No checkpoints, of which as many will be kept as the options say. They are states, or inputs of a function.
+    pub fn new(options: &Options, is_function: bool) -> Checkpoints<S> {
+        let [edges, shown] = match is_function {
+            true => [INPUTS_MAX, SHOWN_INPUTS_MAX],
+            false => [STATES_MAX, SHOWN_STATES_MAX],
+        };
+        let max = options.checkpoints_max.unwrap_or(edges);
         Checkpoints {
             list: Vec::new(),
-            max: options.checkpoints_max,
+            counts: [0; NEWS],
+            max: [max, shown.min(max)],
             bytes_max: options.history_bytes_max,
             bytes: 0,
             energies: options.energies.clone(),
             saved: 0,
-            weights: None,
+            is_function,
+            champions: Vec::new(),
+            weights: [const { None }; NEWS],
         }
     }
 
     /// These checkpoints, of `saved` in all.
-    pub fn of(options: &Options, list: Vec<Checkpoint<S>>, saved: u64) -> Checkpoints<S> {
-        let mut checkpoints = Checkpoints::new(options);
+    pub fn of(options: &Options, is_function: bool, list: Vec<Checkpoint<S>>, saved: u64) -> Checkpoints<S> {
+        let mut checkpoints = Checkpoints::new(options, is_function);
         list.into_iter().for_each(|checkpoint| checkpoints.push(checkpoint));
         checkpoints.saved = saved;
         while checkpoints.evict().is_some() {}
@@ -153,8 +200,14 @@ impl<S> Checkpoints<S> {
         self.push(checkpoint);
     }
 
+    /// How many of a kind are kept now.
+    pub fn count(&self, news: News) -> usize {
+        self.counts[news as usize]
+    }
+
     fn push(&mut self, checkpoint: Checkpoint<S>) {
-        self.weights = None;
+        self.forget_weights();
+        self.counts[checkpoint.news as usize] += 1;
         self.bytes += checkpoint.history.own_bytes();
         self.list.push(checkpoint);
     }
@@ -165,14 +218,55 @@ impl<S> Checkpoints<S> {
         if self.bytes > self.bytes_max {
             self.bytes = held_bytes(self.list.iter().map(|checkpoint| &checkpoint.history));
         }
-        if self.list.len() <= self.max && (self.bytes <= self.bytes_max || self.list.len() < 2) {
+        let full =
+            [News::Edges, News::Shown].into_iter().find(|news| self.count(*news) > self.max[*news as usize]);
+        if full.is_none() && (self.bytes <= self.bytes_max || self.list.len() < 2) {
             return None;
         }
+        let of_those = |index: &usize| full.is_none_or(|news| self.list[*index].news == news);
         let energy = |index: &usize| self.list[*index].energy;
-        let lowest = (0..self.list.len()).min_by(|a, b| energy(a).total_cmp(&energy(b)))?;
-        self.weights = None;
-        self.list.remove(lowest);
+        let lowest = (0..self.list.len()).filter(of_those).min_by(|a, b| energy(a).total_cmp(&energy(b)))?;
+        self.forget_weights();
+        let evicted = self.list.remove(lowest);
+        self.counts[evicted.news as usize] -= 1;
+        if evicted.champion_of > 0 {
+            self.champions
+                .iter_mut()
+                .filter(|(id, _)| *id == evicted.id)
+                .for_each(|champion| *champion = NOBODY);
+        }
         Some(lowest)
+    }
+
+    /// Makes an input, by its number, the champion of those of these edges that no other gets to for as little (AFL's favoured
+    /// entries).
+    pub fn crown(&mut self, id: u64, edges: impl IntoIterator<Item = u32>) {
+        let Some(index) = self.index_of(id) else { return };
+        let cost = self.list[index].cost();
+        for edge in edges {
+            let edge = edge as usize;
+            if edge >= self.champions.len() {
+                self.champions.resize(edge + 1, NOBODY);
+            }
+            let (known, least) = self.champions[edge];
+            if cost < least {
+                self.champions[edge] = (id, cost);
+                self.list[index].champion_of += 1;
+                if let Some(known) = self.index_of(known) {
+                    self.list[known].champion_of -= 1;
+                }
+            }
+        }
+        self.forget_weights();
+    }
+
+    /// The numbers of the champions, by edge; 0 where there is none.
+    pub fn champions(&self) -> impl Iterator<Item = u64> {
+        self.champions.iter().map(|(id, _)| *id)
+    }
+
+    fn index_of(&self, id: u64) -> Option<usize> {
+        self.list.binary_search_by_key(&id, |checkpoint| checkpoint.id).ok()
     }
 
     /// Takes over checkpoints that were saved elsewhere, with their energy, of `saved` in all. Those whose state is known
@@ -189,8 +283,14 @@ impl<S> Checkpoints<S> {
 
     /// Keeps the checkpoints for which this holds.
     pub fn retain(&mut self, holds: impl FnMut(&Checkpoint<S>) -> bool) {
-        self.weights = None;
+        self.forget_weights();
         self.list.retain(holds);
+        self.counts = [0; NEWS];
+        self.list.iter().for_each(|checkpoint| self.counts[checkpoint.news as usize] += 1);
+    }
+
+    fn forget_weights(&mut self) {
+        self.weights = [const { None }; NEWS];
     }
 
     /// Rewards or tires a checkpoint after a run that started from it.
@@ -217,22 +317,36 @@ impl<S> Checkpoints<S> {
         self.weigh(index);
     }
 
-    /// Lets go of the saved state of the checkpoint with the lowest energy that has one; whether there was one.
+    /// Lets go of the saved state of the checkpoint with the lowest energy that has one, first of those of closer looks; whether
+    /// there was one.
     pub fn shed(&mut self) -> bool {
+        let closer =
+            |checkpoint: &&mut Checkpoint<S>| checkpoint.closer.get().is_some_and(Closer::has_snapshot);
+        let lowest = self.list.iter_mut().filter(closer).min_by(|a, b| a.energy.total_cmp(&b.energy));
+        if let Some(checkpoint) = lowest {
+            checkpoint.closer = Arc::default();
+            return true;
+        }
         let saved = self.list.iter_mut().filter(|checkpoint| checkpoint.snapshot.is_some());
         let lowest = saved.min_by(|a, b| a.energy.total_cmp(&b.energy));
         lowest.is_some_and(|checkpoint| checkpoint.snapshot.take().is_some())
     }
 
-    /// Chooses a checkpoint to start from, and takes for granted that the run finds nothing; its index and the energy that
-    /// it had. There must be one.
-    pub fn select(&mut self, strategy: Strategy, rng: &mut impl Rng) -> (usize, f64) {
-        if self.weights.as_ref().is_none_or(|(known, _)| *known != strategy) {
+    /// Chooses a checkpoint of a kind to start from, and takes for granted that the run finds nothing; its index and the energy
+    /// that it had. There must be one.
+    pub fn select(&mut self, news: News, strategy: Strategy, rng: &mut impl Rng) -> (usize, f64) {
+        let weights = &mut self.weights[news as usize];
+        if weights.as_ref().is_none_or(|(known, _)| *known != strategy) {
             let checkpoints = self.list.iter().enumerate();
-            let weights = checkpoints.map(|(index, checkpoint)| strategy.weight(index, checkpoint));
-            self.weights = Some((strategy, Weights::of(weights.collect())));
+            let adapts = self.is_function && strategy == Strategy::Novel;
+            let weight = |(index, checkpoint): (usize, &Checkpoint<S>)| match checkpoint.news == news {
+                true if adapts => checkpoint.input_weight(),
+                true => strategy.weight(index, checkpoint),
+                false => 0.0,
+            };
+            *weights = Some((strategy, Weights::of(checkpoints.map(weight).collect())));
         }
-        let (_, weights) = self.weights.as_ref().expect("they were just made");
+        let (_, weights) = weights.as_ref().expect("they were just made");
         // Rounding may point beyond the last.
         let chosen = weights.find(rng.random::<f64>() * weights.sum()).min(self.list.len() - 1);
         let energy = self.list[chosen].energy;
@@ -243,8 +357,12 @@ impl<S> Checkpoints<S> {
 
     /// The weight of a checkpoint changed.
     fn weigh(&mut self, index: usize) {
-        if let Some((strategy, weights)) = &mut self.weights {
-            weights.set(index, strategy.weight(index, &self.list[index]));
+        let news = self.list[index].news;
+        if let Some((strategy, weights)) = &mut self.weights[news as usize] {
+            let adapts = self.is_function && *strategy == Strategy::Novel;
+            let checkpoint = &self.list[index];
+            let weight = if adapts { checkpoint.input_weight() } else { strategy.weight(index, checkpoint) };
+            weights.set(index, weight);
         }
     }
 }
@@ -264,51 +382,6 @@ impl Strategy {
     }
 }
 
-/// Weights in a tree of sums: one is changed, and one is found by a running sum, in a logarithmic number of steps.
-/// Every sum is that of its two parts and of nothing that was there before, so that equal weights find equal ones.
-#[derive(Clone, Debug)]
-struct Weights {
-    /// The sum of the parts `2i` and `2i + 1` at `i`, from 1; the weights are the second half.
-    sums: Vec<f64>,
-}
-
-impl Weights {
-    fn of(weights: Vec<f64>) -> Weights {
-        let half = weights.len().next_power_of_two();
-        let mut sums = vec![0.0; half];
-        sums.extend(weights);
-        sums.resize(2 * half, 0.0);
-        (1..half).rev().for_each(|at| sums[at] = sums[2 * at] + sums[2 * at + 1]);
-        Weights { sums }
-    }
-
-    fn sum(&self) -> f64 {
-        self.sums[1]
-    }
-
-    fn set(&mut self, index: usize, weight: f64) {
-        let mut at = self.sums.len() / 2 + index;
-        self.sums[at] = weight;
-        while at > 1 {
-            at /= 2;
-            self.sums[at] = self.sums[2 * at] + self.sums[2 * at + 1];
-        }
-    }
-
-    /// The first whose weight and those before it sum up to more than `sum`.
-    fn find(&self, mut sum: f64) -> usize {
-        let mut at = 1;
-        while at < self.sums.len() / 2 {
-            at *= 2;
-            if sum >= self.sums[at] {
-                sum -= self.sums[at];
-                at += 1;
-            }
-        }
-        at - self.sums.len() / 2
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -316,8 +389,8 @@ mod tests {
     use rand::rngs::Xoshiro256PlusPlus;
 
     fn checkpoints(energies: &[f64], max: usize) -> Checkpoints<()> {
-        let options = Options { checkpoints_max: max, ..Options::default() };
-        let mut checkpoints = Checkpoints::new(&options);
+        let options = Options { checkpoints_max: Some(max), ..Options::default() };
+        let mut checkpoints = Checkpoints::new(&options, false);
         for energy in energies {
             checkpoints.save(checkpoint());
             let last = checkpoints.len() - 1;
@@ -340,6 +413,10 @@ mod tests {
             step: 1,
             run: 1,
             selected: 0,
+            news: News::Edges,
+            work: 0,
+            champion_of: 0,
+            closer: Arc::default(),
         }
     }
 
@@ -379,7 +456,7 @@ mod tests {
         let mut counts = vec![0; energies.len()];
         for _ in 0..10_000 {
             let mut list = checkpoints(energies, 256);
-            counts[list.select(strategy, &mut rng).0] += 1;
+            counts[list.select(News::Edges, strategy, &mut rng).0] += 1;
         }
         counts
     }
@@ -402,42 +479,5 @@ mod tests {
         check(Strategy::Recent, &[10.0, 1.0, 1.0], &[1.0 / 6.0, 2.0 / 6.0, 3.0 / 6.0], &[1601, 3296, 5103]);
         let root = 2f64.sqrt();
         check(Strategy::Frontier, &[1.0, 1.0], &[1.0 / (1.0 + root), root / (1.0 + root)], &[4072, 5928]);
-    }
-
-    #[test]
-    fn weights_that_were_changed_are_as_if_just_made() {
-        let mut rng = Xoshiro256PlusPlus::seed_from_u64(6);
-        let mut compared = 0;
-        for len in [1, 2, 3, 64, 100] {
-            let mut list: Vec<f64> = (0..len).map(|_| rng.random()).collect();
-            let mut weights = Weights::of(list.clone());
-            for _ in 0..50 {
-                let at = rng.random_range(0..len);
-                list[at] = rng.random();
-                weights.set(at, list[at]);
-                assert_eq!(weights.sums, Weights::of(list.clone()).sums);
-                let sum = rng.random::<f64>() * weights.sum();
-                let mut rest = sum;
-                let linear = list.iter().position(|weight| {
-                    rest -= weight;
-                    rest < 0.0
-                });
-                // Sums that are added up in another order may differ in the last bits, so not those near a boundary.
-                let is_near = |at: usize| (list[..at].iter().sum::<f64>() - sum).abs() < 1e-9;
-                if !(0..=len).any(is_near) {
-                    assert_eq!(weights.find(sum), linear.expect("the sum is less than all"));
-                    compared += 1;
-                }
-            }
-        }
-        assert_eq!(compared, 250);
-    }
-
-    #[test]
-    fn a_weight_is_found_by_the_sum_of_those_before_it() {
-        let weights = Weights::of(vec![1.0, 0.0, 2.0, 0.5, 4.0]);
-        let found = |sum| weights.find(sum);
-        assert_eq!([0.0, 0.5, 1.0, 2.5, 3.0, 3.25, 3.5, 7.0].map(found), [0, 0, 2, 2, 3, 3, 4, 4]);
-        assert_eq!(weights.sum(), 7.5);
     }
 }

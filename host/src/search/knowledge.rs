@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::{RngExt, SeedableRng};
+use rand::{Rng, RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::energy::{Checkpoints, Strategy};
+use super::energy::{Checkpoints, News, Strategy};
 use super::history::History;
+use super::luck::{Luck, Move};
 use super::{Options, Progress};
 use crate::choice::{Value, mix};
-use crate::coverage::EdgeSet;
+use crate::coverage::FeatureSet;
 use crate::outcome::{Failure, Found};
 use crate::property::Counts;
 use crate::target::Scores;
@@ -34,10 +35,10 @@ pub(super) fn bytes_of(values: &Values) -> usize {
 /// What an exploration knows.
 #[derive(Clone)]
 pub struct Knowledge<S> {
-    /// The edges seen.
-    pub seen: EdgeSet,
-    /// Those edges in the order in which they were seen first, each with the run.
-    pub edges: Vec<(u32, u64)>,
+    /// What was seen.
+    pub seen: FeatureSet,
+    /// Those features in the order in which they were seen first, each with the run.
+    pub features: Vec<(u32, u64)>,
     /// The highest scores.
     pub scores: Scores,
     /// The checkpoints.
@@ -46,6 +47,10 @@ pub struct Knowledge<S> {
     pub productive: Vec<Vec<Values>>,
     /// The findings in the order in which they were found.
     pub findings: Vec<Arc<Found>>,
+    /// What pays.
+    pub luck: Luck,
+    /// The run from which on runs are looked at more closely, where they can be.
+    pub(super) looks_from: Option<u64>,
     /// What was counted, in merged explorations too; no run depends on it.
     pub tally: Tally,
     /// Of it, what was counted by explorations that were merged, each by what names it, and not by this one.
@@ -56,6 +61,8 @@ pub struct Knowledge<S> {
     pub(super) base_state: Option<u128>,
     /// The history of a run that starts fresh.
     pub(super) start: Arc<History>,
+    /// Of a target that is one function.
+    pub(super) is_function: bool,
 }
 
 /// What runs did so far.
@@ -103,25 +110,38 @@ pub(super) struct Plan {
     pub(super) rng: Xoshiro256PlusPlus,
     /// The index of the checkpoint to start from.
     pub(super) checkpoint: Option<usize>,
+    /// How often it was selected by then; by now later runs may be planned too.
+    pub(super) selected: u64,
+    /// What that checkpoint is kept for.
+    pub(super) start: Option<News>,
+    /// How the input is changed, of a function whose comparisons are looked at.
+    pub(super) moved: Option<Move>,
+    /// Whether the run is looked at more closely.
+    pub(super) is_looked_at: bool,
     /// The energy that the checkpoint had.
     energy: f64,
+    /// What paid before.
+    luck: Luck,
 }
 
 impl<S> Knowledge<S> {
-    /// Nothing is known, of a target with so many rules.
-    pub fn new(options: &Options, rules: usize, declared: Counts) -> Knowledge<S> {
+    /// Nothing is known, of a target with so many rules, which may be one function.
+    pub fn new(options: &Options, (rules, is_function): (usize, bool), declared: Counts) -> Knowledge<S> {
         Knowledge {
-            seen: EdgeSet::default(),
-            edges: Vec::new(),
+            seen: FeatureSet::new(options.tells_hits.unwrap_or(is_function)),
+            features: Vec::new(),
             scores: Scores::new(),
-            checkpoints: Checkpoints::new(options),
+            checkpoints: Checkpoints::new(options, is_function),
             productive: vec![Vec::new(); rules],
             findings: Vec::new(),
+            luck: Luck::default(),
+            looks_from: None,
             tally: Tally { counts: declared, ..Tally::default() },
             merged: BTreeMap::new(),
             base: None,
             base_state: None,
             start: Arc::new(History::start()),
+            is_function,
         }
     }
 
@@ -143,7 +163,7 @@ impl<S> Knowledge<S> {
             rejected,
             steps,
             rules,
-            edges: self.seen.len(),
+            edges: self.seen.edges(),
             checkpoints: self.checkpoints.saved(),
             findings: self.findings.len(),
         }
@@ -159,11 +179,11 @@ impl<S> Knowledge<S> {
         self.findings.iter().any(|finding| finding.failure.is_same(failure))
     }
 
-    /// Adds an edge that a run went through; whether it is new.
-    pub fn saw(&mut self, slot: u32, run: u64) -> bool {
-        let is_new = self.seen.insert(slot);
+    /// Adds a feature that a run showed; whether it is new.
+    pub fn saw(&mut self, feature: u32, run: u64) -> bool {
+        let is_new = self.seen.insert(feature);
         if is_new {
-            self.edges.push((slot, run));
+            self.features.push((feature, run));
         }
         is_new
     }
@@ -175,9 +195,29 @@ impl<S> Knowledge<S> {
         let is_guided = options.strategy != Strategy::Random
             && !self.checkpoints.is_empty()
             && rng.random_bool(options.checkpoint_rate);
-        let selected = is_guided.then(|| self.checkpoints.select(options.strategy, &mut rng));
+        let luck = self.luck;
+        let start = is_guided.then(|| self.start_of(&mut rng));
+        let selected = start.map(|news| self.checkpoints.select(news, options.strategy, &mut rng));
         let (checkpoint, energy) = selected.unzip();
-        Plan { number, rng, checkpoint, energy: energy.unwrap_or(0.0) }
+        let times = checkpoint.map_or(0, |index| self.checkpoints.get(index).selected);
+        let looks =
+            options.strategy != Strategy::Random && self.looks_from.is_some_and(|from| number >= from);
+        let of_start = start.map(|news| (news, times));
+        let is_looked_at = looks && rng.random_bool(luck.share_of_looks(self.is_function, of_start));
+        let moves = looks && self.is_function && options.operand_rate > 0.0;
+        let moved = checkpoint.filter(|_| moves).map(|_| luck.draw_move(times, &mut rng));
+        self.luck.tried((start, moved), is_looked_at);
+        let energy = energy.unwrap_or(0.0);
+        Plan { number, rng, checkpoint, selected: times, start, moved, is_looked_at, energy, luck }
+    }
+
+    /// What the checkpoint is kept for that a run starts from; there is one.
+    fn start_of(&self, rng: &mut impl Rng) -> News {
+        match [News::Edges, News::Shown].map(|news| self.checkpoints.count(news) > 0) {
+            [true, true] if rng.random_bool(self.luck.share_of_shown()) => News::Shown,
+            [false, _] => News::Shown,
+            _ => News::Edges,
+        }
     }
 
     /// Takes back plans, the last ones that were made.
@@ -187,6 +227,7 @@ impl<S> Knowledge<S> {
             if let Some(index) = plan.checkpoint {
                 self.checkpoints.unselect(index);
             }
+            self.luck = plan.luck;
         }
     }
 

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use rand::RngExt;
 
-use super::energy::Checkpoint;
+use super::energy::{Checkpoint, News};
 use super::history::History;
 use super::knowledge::{PRODUCTIVE_BYTES_MAX, PRODUCTIVE_MAX, Values, bytes_of};
 use super::run::{Known, Runner};
+use crate::coverage::slot_of;
 use crate::outcome::{Failure, Found};
 use crate::target::Target;
 use crate::trace::{Action, Trace};
@@ -16,9 +17,10 @@ use crate::trace::{Action, Trace};
 const WAY_BYTES_MAX: u64 = 16 << 20;
 
 impl<T: Target> Runner<'_, T> {
-    /// Learns which edges the last step saw first, and which scores rose; how many.
+    /// Learns which features the last step showed first, and which scores rose; how many.
     pub(super) fn look(&mut self, known: &mut Known<'_, T::Snapshot>) -> u32 {
         let before = known.get();
+        self.new.clear();
         self.target.coverage(&before.seen, &mut self.new);
         self.target.scores(&before.scores, &mut self.risen);
         if self.new.is_empty() && self.risen.is_empty() {
@@ -27,8 +29,8 @@ impl<T: Target> Runner<'_, T> {
         let count = (self.new.len() + self.risen.len()) as u32;
         let run = known.plan.number;
         let known = known.learn();
-        for slot in self.new.drain(..) {
-            known.saw(slot, run);
+        for feature in &self.new {
+            known.saw(*feature, run);
         }
         known.scores.extend(self.risen.drain(..));
         self.new_edges += count;
@@ -57,7 +59,7 @@ impl<T: Target> Runner<'_, T> {
     }
 
     /// Saves a checkpoint, but where the state is known: starting from it again would lead to nothing new.
-    pub(super) fn save(&mut self, known: &mut Known<'_, T::Snapshot>, new_edges: u32) {
+    pub(super) fn save(&mut self, known: &mut Known<'_, T::Snapshot>, new_edges: u32, news: News) {
         let is_function = self.target.is_function();
         let state = if is_function { None } else { self.target.live_state() };
         let run = known.plan.number;
@@ -87,8 +89,15 @@ impl<T: Target> Runner<'_, T> {
             step: self.depth,
             run,
             selected: 0,
+            news,
+            work: self.work,
+            champion_of: 0,
+            closer: Arc::default(),
         };
         known.checkpoints.save(checkpoint);
+        if is_function && news == News::Edges {
+            known.checkpoints.crown(id, self.shown.drain(..).map(slot_of));
+        }
         while let Some(evicted) = known.checkpoints.evict() {
             self.checkpoint = match self.checkpoint {
                 Some(index) if index == evicted => None,

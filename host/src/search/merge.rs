@@ -16,8 +16,8 @@ impl<S: Clone> Knowledge<S> {
     pub fn merge(&mut self, other: &Knowledge<S>, names: (u128, u128)) {
         let runs = self.tally.runs;
         self.count_merged(other, names);
-        for (slot, run) in &other.edges {
-            self.saw(*slot, runs + run);
+        for (feature, run) in &other.features {
+            self.saw(*feature, runs + run);
         }
         for (label, score) in &other.scores {
             let best = self.scores.entry(*label).or_insert(*score);
@@ -37,11 +37,15 @@ impl<S: Clone> Knowledge<S> {
             id: ids + checkpoint.id,
             parent: checkpoint.parent.map(|id| ids + id),
             run: runs + checkpoint.run,
+            champion_of: 0,
             history: renumbered(&checkpoint.history, ids, &mut histories),
             ..checkpoint.clone()
         });
         let renumbered: Vec<_> = renumbered.collect();
         self.checkpoints.adopt(renumbered.into_iter(), saved);
+        for (edge, id) in (0..).zip(other.checkpoints.champions()).filter(|(_, id)| *id > 0) {
+            self.checkpoints.crown(ids + id, [edge]);
+        }
         for (known, found) in self.productive.iter_mut().zip(&other.productive) {
             let new: Vec<_> = found.iter().filter(|values| !known.contains(values)).cloned().collect();
             known.extend(new);

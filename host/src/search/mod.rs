@@ -6,19 +6,28 @@
 
 mod choose;
 mod continuation;
+mod drawn;
 pub mod energy;
 mod history;
+mod inputs;
 mod knowledge;
 mod learn;
+mod looks;
+mod luck;
 mod merge;
 mod mutate;
+mod operands;
+mod parts;
 mod replant;
 mod rounds;
 mod run;
+mod solve;
 #[cfg(test)]
 mod tests;
+mod trim;
+mod weights;
 
-use crate::coverage::EdgeSet;
+use crate::coverage::FeatureSet;
 use crate::outcome::Found;
 use crate::property::Counts;
 use crate::target::Target;
@@ -28,6 +37,8 @@ use run::{Held, Known, Ran, Runner};
 
 pub use history::History;
 pub use knowledge::{Knowledge, Tally, Values};
+pub use looks::Closer;
+pub use luck::{LUCKS, Luck};
 pub use merge::cover;
 pub use replant::{Planted, edges_of};
 
@@ -53,10 +64,16 @@ pub struct Options {
     pub continuation_rate: f64,
     /// How often a run leaves out some of the rules.
     pub swarm_rate: f64,
-    /// Checkpoints kept.
-    pub checkpoints_max: usize,
+    /// Checkpoints kept; where it is not said, 256 states, or as many inputs of a function as there is room for.
+    pub checkpoints_max: Option<usize>,
     /// The arithmetic of energy.
     pub energies: Energies,
+    /// Whether going through an edge more often than before is news too; where it is not said, of a function it is.
+    pub tells_hits: Option<bool>,
+    /// Whether some runs are looked at in a second build, which tells what they compare and store.
+    pub looks: bool,
+    /// How often what is compared with a part of an input, or with a choice, is put in its place.
+    pub operand_rate: f64,
     /// Bytes that saved states may hold. Beyond, those of the checkpoints with the lowest energy are let go, and
     /// reached again by replaying; no result depends on it.
     pub saved_bytes_max: usize,
@@ -76,7 +93,10 @@ impl Default for Options {
             mutation_rate: 0.25,
             continuation_rate: 0.1,
             swarm_rate: 0.25,
-            checkpoints_max: 256,
+            checkpoints_max: None,
+            tells_hits: None,
+            looks: true,
+            operand_rate: 0.5,
             energies: Energies::default(),
             saved_bytes_max: 1 << 30,
             history_bytes_max: 256 << 20,
@@ -131,12 +151,17 @@ where
     /// Readies an exploration by a worker for each of the targets, of which there is at least one; they are alike.
     pub fn with_workers(targets: &'t mut [T], options: Options) -> Explorer<'t, T> {
         let first = targets.first().expect("an exploration has a worker");
-        let known = Knowledge::new(&options, first.rules().len(), first.declared());
+        let known = Knowledge::new(&options, (first.rules().len(), first.is_function()), first.declared());
         Explorer::resume(targets, options, known)
     }
 
     /// Goes on where another exploration with the same options was.
-    pub fn resume(targets: &'t mut [T], options: Options, known: Knowledge<T::Snapshot>) -> Explorer<'t, T> {
+    pub fn resume(
+        targets: &'t mut [T],
+        options: Options,
+        mut known: Knowledge<T::Snapshot>,
+    ) -> Explorer<'t, T> {
+        known.looks_from = targets.first().filter(|_| options.looks).and_then(Target::looks_from);
         let runners = targets.iter_mut().map(Runner::new).collect();
         let mut explorer = Explorer { options, known, runners, barren: 0, has_base: false, is_torn: false };
         explorer.shed();
@@ -182,8 +207,8 @@ where
         &self.known
     }
 
-    /// The edges seen.
-    pub fn seen(&self) -> &EdgeSet {
+    /// What was seen.
+    pub fn seen(&self) -> &FeatureSet {
         &self.known.seen
     }
 

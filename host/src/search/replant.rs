@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Options;
-use super::energy::Checkpoint;
+use super::energy::{Checkpoint, News};
 use super::history::History;
 use super::knowledge::Knowledge;
 use crate::choice::Chooser;
-use crate::coverage::EdgeSet;
+use crate::coverage::{FeatureSet, slot_of};
 use crate::outcome::{Found, Outcome, Reject};
 use crate::target::{Target, attempt};
 use crate::trace::{Action, Trace};
@@ -38,6 +38,8 @@ struct Followed {
     faults: Vec<bool>,
     /// Edges and scores that the last step saw first.
     new: u32,
+    /// All features of edges that it showed.
+    shown: Vec<u32>,
 }
 
 impl<S: Clone> Knowledge<S> {
@@ -50,8 +52,12 @@ impl<S: Clone> Knowledge<S> {
         trace: &Trace,
         energy: f64,
     ) -> Planted {
-        let mut followed =
-            Followed { steps: Trace::default(), faults: vec![false; target.faults().len()], new: 0 };
+        let mut followed = Followed {
+            steps: Trace::default(),
+            faults: vec![false; target.faults().len()],
+            new: 0,
+            shown: Vec::new(),
+        };
         let run = self.tally.runs.max(1);
         match self.follow(target, trace, &mut followed) {
             Outcome::Stopped => return Planted::Stopped,
@@ -79,7 +85,7 @@ impl<S: Clone> Knowledge<S> {
         if ends || is_known {
             return Planted::Known;
         }
-        let Followed { steps, faults, new } = followed;
+        let Followed { steps, faults, new, shown } = followed;
         let id = self.checkpoints.saved() + 1;
         let checkpoint = Checkpoint {
             id,
@@ -93,8 +99,15 @@ impl<S: Clone> Knowledge<S> {
             new_edges: new,
             run,
             selected: 0,
+            news: News::Edges,
+            work: if is_function { target.work() } else { 0 },
+            champion_of: 0,
+            closer: Arc::default(),
         };
         self.checkpoints.adopt(std::iter::once(checkpoint), 1);
+        if is_function {
+            self.checkpoints.crown(id, shown.into_iter().map(slot_of));
+        }
         Planted::Checkpoint
     }
 
@@ -117,7 +130,7 @@ impl<S: Clone> Knowledge<S> {
             if outcome == Outcome::Stopped {
                 return outcome;
             }
-            followed.new = self.see(target, run);
+            followed.new = self.see(target, run, &mut followed.shown);
             if outcome != Outcome::Pass {
                 return outcome;
             }
@@ -126,14 +139,13 @@ impl<S: Clone> Knowledge<S> {
     }
 
     /// Takes in the edges and scores of the steps since the last time; how many are new.
-    fn see<T: Target>(&mut self, target: &mut T, run: u64) -> u32 {
-        let (mut new, mut risen) = (Vec::new(), Vec::new());
-        target.coverage(&self.seen, &mut new);
+    fn see<T: Target>(&mut self, target: &mut T, run: u64, shown: &mut Vec<u32>) -> u32 {
+        let mut risen = Vec::new();
+        shown.clear();
+        target.coverage(&self.seen.none(), shown);
         target.scores(&self.scores, &mut risen);
-        let count = (new.len() + risen.len()) as u32;
-        for slot in new {
-            self.saw(slot, run);
-        }
+        let new = shown.iter().filter(|feature| self.saw(**feature, run)).count();
+        let count = (new + risen.len()) as u32;
         self.scores.extend(risen);
         count
     }
@@ -147,7 +159,7 @@ pub fn edges_of<T: Target>(target: &mut T, trace: &Trace) -> BTreeSet<u32> {
     for step in trace.steps() {
         let what = (step.action, step.seed);
         attempt(target, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
-        target.coverage(&EdgeSet::default(), &mut edges);
+        target.coverage(&FeatureSet::default(), &mut edges);
     }
-    edges.into_iter().collect()
+    edges.into_iter().map(slot_of).collect()
 }

@@ -114,7 +114,7 @@ where
         let first = self.known.tally.runs + 1;
         let plans: Vec<Plan> =
             (first..first + width).map(|number| self.known.plan(&self.options, number)).collect();
-        let empty = Knowledge::new(&self.options, 0, Counts::default());
+        let empty = Knowledge::new(&self.options, (0, false), Counts::default());
         shared.next.store(0, Ordering::Relaxed);
         shared.end.store(plans.len(), Ordering::Relaxed);
         *write(&shared.round) = Round { known: Some(std::mem::replace(&mut self.known, empty)), plans };

@@ -7,11 +7,11 @@ use rand::{RngExt, SeedableRng};
 
 use super::Options;
 use super::continuation::Continuation;
-use super::energy::Strategy;
+use super::energy::{News, Strategy};
 use super::history::History;
 use super::knowledge::{Knowledge, Plan};
 use crate::choice::{Chooser, Value, small_seed};
-use crate::coverage::EdgeSet;
+use crate::coverage::FeatureSet;
 use crate::outcome::{Halt, Outcome};
 use crate::target::{Scores, Target, attempt, perform};
 use crate::trace::{Action, Trace};
@@ -115,8 +115,11 @@ pub(super) struct Runner<'t, T: Target> {
     pub(super) bytes: Vec<u8>,
     /// What to do before steps are drawn.
     pub(super) continuation: Continuation,
-    /// Edges that the last step saw and that are new.
+    /// Features that the last step showed and that are new.
     pub(super) new: Vec<u32>,
+    /// All that the input shows which is kept, and the guest steps that it takes.
+    pub(super) shown: Vec<u32>,
+    pub(super) work: u64,
     /// Scores of the last step that are the highest so far.
     pub(super) risen: Vec<(u64, f64)>,
     /// The last step made choices.
@@ -125,6 +128,8 @@ pub(super) struct Runner<'t, T: Target> {
     pub(super) rules: u64,
     pub(super) is_rejected: bool,
     pub(super) is_stopped: bool,
+    /// The run only tries what a closer look suggests, and is looked at.
+    pub(super) is_trial: bool,
 }
 
 /// Whether a run goes on after a step.
@@ -152,12 +157,15 @@ impl<'t, T: Target> Runner<'t, T> {
             bytes: Vec::new(),
             continuation: Continuation::default(),
             new: Vec::new(),
+            shown: Vec::new(),
+            work: 0,
             risen: Vec::new(),
             drew: false,
             steps: 0,
             rules: 0,
             is_rejected: false,
             is_stopped: false,
+            is_trial: false,
             target,
         }
     }
@@ -165,7 +173,7 @@ impl<'t, T: Target> Runner<'t, T> {
     /// Executes the run that is planned.
     pub(super) fn run(&mut self, mut known: Known<'_, T::Snapshot>) -> Ran<T::Snapshot> {
         (self.steps, self.rules, self.new_edges) = (0, 0, 0);
-        (self.is_rejected, self.is_stopped) = (false, false);
+        (self.is_rejected, self.is_stopped, self.is_trial) = (false, false, false);
         self.rng = known.plan.rng.clone();
         self.trace.clear();
         self.chooser.drawn_bytes = 0;
@@ -187,10 +195,10 @@ impl<'t, T: Target> Runner<'t, T> {
             self.leave_out_rules(known.options.swarm_rate);
             self.draw_steps(&mut known, steps);
         }
-        if known.has_learned
-            && let Some(index) = self.checkpoint
-        {
-            known.learn().checkpoints.ran(index, self.new_edges);
+        let is_looked_at = (known.plan.is_looked_at || self.is_trial) && !self.is_stopped;
+        let shown = if is_looked_at { self.look_closer(&mut known) } else { 0 };
+        if known.has_learned {
+            self.settle(&mut known, shown);
         }
         Ran {
             steps: self.steps,
@@ -202,6 +210,21 @@ impl<'t, T: Target> Runner<'t, T> {
                 Held::Learned(known) => Some(known),
                 _ => None,
             },
+        }
+    }
+
+    /// Tells what the run started from that it found something, or did not.
+    fn settle(&self, known: &mut Known<'_, T::Snapshot>, shown: u32) {
+        let start = (known.plan.start, known.plan.moved);
+        let learned = known.learn();
+        if self.new_edges > 0 {
+            learned.luck.found(start, News::Edges);
+        }
+        if shown > 0 {
+            learned.luck.found(start, News::Shown);
+        }
+        if let Some(index) = self.checkpoint {
+            learned.checkpoints.ran(index, self.new_edges + shown.min(1));
         }
     }
 
@@ -219,7 +242,7 @@ impl<'t, T: Target> Runner<'t, T> {
             if flow == Flow::End {
                 return;
             }
-            if self.trace.is_full() || self.chooser.drawn_bytes > DRAWN_BYTES_MAX {
+            if self.is_trial || self.trace.is_full() || self.chooser.drawn_bytes > DRAWN_BYTES_MAX {
                 break;
             }
         }
@@ -263,8 +286,8 @@ impl<'t, T: Target> Runner<'t, T> {
         self.chooser.drawn_bytes = 0;
     }
 
-    fn forget_coverage(&mut self) {
-        self.target.coverage(&EdgeSet::default(), &mut self.new);
+    pub(super) fn forget_coverage(&mut self) {
+        self.target.coverage(&FeatureSet::default(), &mut self.new);
         self.target.scores(&Scores::new(), &mut self.risen);
         self.new.clear();
         self.risen.clear();
@@ -380,6 +403,9 @@ impl<'t, T: Target> Runner<'t, T> {
         }
         let has_ended = outcome == Outcome::Exit;
         if new_edges > 0 && known.options.strategy != Strategy::Random {
+            if self.target.is_function() && matches!(action, Action::Rule(_)) {
+                self.trim(known);
+            }
             self.remember(known, action);
             // Of a function an input is kept, which setup has none of.
             let is_start = match action {
@@ -389,7 +415,7 @@ impl<'t, T: Target> Runner<'t, T> {
                 Action::Rule(_) | Action::Fault(..) => !has_ended || self.target.is_function(),
             };
             if is_start {
-                self.save(known, new_edges);
+                self.save(known, new_edges, News::Edges);
             }
         }
         if has_ended { Flow::End } else { Flow::GoOn }

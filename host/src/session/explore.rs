@@ -303,7 +303,7 @@ impl Search<'_, '_, '_> {
             _ if self.told.is_empty() && progress.findings == 0 => Verdict::Passed,
             _ => Verdict::Found,
         };
-        let last_new = self.explorer.knowledge().edges.last().map_or(0, |(_, run)| *run);
+        let last_new = self.explorer.knowledge().features.last().map_or(0, |(_, run)| *run);
         let barren = progress.runs - last_new.min(progress.runs);
         let edges = self.explorer.target().program().edges().edges.len();
         let is_partial = (progress.edges as usize) < edges;

@@ -35,7 +35,7 @@ pub use record::{Collected, Header, Loaded, Record, Saved};
 /// The name of the file in a campaign's folder.
 pub const FILE: &str = "campaign.redb";
 /// The format that this version writes and the newest it reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Single values, as JSON and compressed, by name.
 const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");

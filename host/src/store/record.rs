@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::file::Hex;
 use crate::machine::{Program, Snapshot};
+use crate::search::energy::News;
 use crate::trace::Trace;
 
 /// What a campaign explores, and how.
@@ -41,6 +42,10 @@ pub struct Record {
     pub selected: u64,
     /// The history that leads to it.
     pub history: u64,
+    /// What made it worth keeping.
+    pub news: News,
+    /// Guest steps that an input takes.
+    pub work: u64,
 }
 
 /// A campaign as it is now, to be saved.
@@ -103,6 +108,10 @@ struct Line {
     run: u64,
     selected: u64,
     history: u64,
+    #[serde(default)]
+    news: News,
+    #[serde(default)]
+    work: u64,
 }
 
 impl Record {
@@ -117,6 +126,8 @@ impl Record {
             run: self.run,
             selected: self.selected,
             history: self.history,
+            news: self.news,
+            work: self.work,
         })?)
     }
 
@@ -133,6 +144,8 @@ impl Record {
             run: line.run,
             selected: line.selected,
             history: line.history,
+            news: line.news,
+            work: line.work,
         })
     }
 }

@@ -74,9 +74,13 @@ fn arms(wat: &mut String, count: u32, number: &str, body: &str) {
 pub(crate) fn kv(features: &str) -> &'static [u8] {
     static BUILT: [OnceLock<Vec<u8>>; 2] = [OnceLock::new(), OnceLock::new()];
     BUILT[usize::from(features.is_empty())].get_or_init(|| {
-        let place = Place::new(&format!("built{features}"));
+        // Tests run as processes of one time, each of which builds it.
+        let place = Place::new(&format!("built{features}-{}", std::process::id()));
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/kv");
         place.run(&format!("explore {} --runs 0 {features}", example.display())).passed();
-        place.exported(&example.display().to_string(), "exported").remove("module.wasm").unwrap()
+        let module =
+            place.exported(&example.display().to_string(), "exported").remove("module.wasm").unwrap();
+        std::fs::remove_dir_all(place.path("")).unwrap();
+        module
     })
 }

@@ -79,7 +79,7 @@ fn a_campaign_of_a_newer_version_is_refused() {
     let database = redb::Database::open(&file).unwrap();
     let writing = database.begin_write().unwrap();
     let meta = redb::TableDefinition::<&str, &[u8]>::new("meta");
-    let version = lz4_flex::block::compress_prepend_size(b"2");
+    let version = lz4_flex::block::compress_prepend_size(b"3");
     writing.open_table(meta).unwrap().insert("format", &*version).unwrap();
     writing.commit().unwrap();
     drop(database);

@@ -97,7 +97,7 @@ fn a_newer_version_is_refused() {
         .unwrap();
     writing.commit().unwrap();
     drop(database);
-    check_error(&folder, "has version 7 of the format, and this Spelunk reads up to 1: use a newer Spelunk");
+    check_error(&folder, "has version 7 of the format, and this Spelunk reads up to 2: use a newer Spelunk");
 }
 
 #[test]

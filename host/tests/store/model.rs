@@ -9,6 +9,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use serde_json::json;
 use spelunk::file::Hex;
 use spelunk::machine::{Machine, Program, Snapshot};
+use spelunk::search::energy::News;
 use spelunk::store::{Header, Loaded, Record, Saved, Store};
 use spelunk::target::Target;
 use spelunk::trace::Trace;
@@ -75,6 +76,8 @@ impl Model {
                 run: rng.random(),
                 selected: 0,
                 history: id,
+                news: News::Edges,
+                work: 0,
             };
             self.checkpoints.insert(id, (record, machine.snapshot()));
         }

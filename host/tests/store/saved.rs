@@ -4,6 +4,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use spelunk::choice::Chooser;
 use spelunk::machine::Machine;
+use spelunk::search::energy::News;
 use spelunk::store::{FILE, Record, Store};
 use spelunk::target::{Target, perform};
 use spelunk::trace::{Action, Trace};
@@ -93,6 +94,8 @@ fn traces_that_do_not_fit_are_told_apart() {
             run: 1,
             selected: 0,
             history: id,
+            news: News::Edges,
+            work: 0,
         };
         model.checkpoints.insert(id, (record, None));
     }
@@ -154,6 +157,8 @@ fn large_states_cost_what_they_changed() {
             run: id,
             selected: 0,
             history: id,
+            news: News::Edges,
+            work: 0,
         };
         model.checkpoints.insert(id, (record, machine.snapshot()));
         if id % 50 == 0 {

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use spelunk::choice::Chooser;
 use spelunk::file::Hex;
 use spelunk::machine::{Limits, Machine, Program, Selection, Snapshot};
+use spelunk::search::energy::News;
 use spelunk::store::{Header, Record, Saved, Store};
 use spelunk::target::{Target, perform};
 use spelunk::trace::{Action, Trace};
@@ -115,5 +116,7 @@ fn record(id: u64) -> Record {
         run: id,
         selected: 0,
         history: id,
+        news: News::Edges,
+        work: 0,
     }
 }

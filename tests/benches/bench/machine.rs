@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use spelunk::choice::Chooser;
-use spelunk::coverage::EdgeSet;
+use spelunk::coverage::FeatureSet;
 use spelunk::file::{Entry, Image, STEP_BUDGET_MAX};
 use spelunk::machine::{Limits, Machine, PAGE, Program, Sanitizer, Selection, Snapshot, on_guest_stack};
 use spelunk::target::Target;
@@ -258,7 +258,7 @@ pub(crate) fn coverage(table: &mut Table) -> Result<()> {
         let program = Program::load(&many(functions), Limits::default(), Selection::default())?;
         let edges = program.edges().edges.len();
         let mut machine = Machine::new(Arc::new(program))?;
-        let (mut chooser, mut seen, mut new) = (Chooser::default(), EdgeSet::default(), Vec::new());
+        let (mut chooser, mut seen, mut new) = (Chooser::default(), FeatureSet::default(), Vec::new());
         let look = table.middle(|| {
             machine.step(Action::Rule(0), &mut chooser);
             let duration = timed(|| machine.coverage(&seen, &mut new));

@@ -7,8 +7,10 @@ mod campaign;
 mod check;
 mod component;
 mod fuzz;
+mod libraries;
 mod load;
 mod machine;
+mod power;
 mod search;
 mod table;
 
@@ -34,6 +36,8 @@ const NOT_CHECKED: &[(&str, &str)] = &[
     ("coverage, of 100,000 functions", "takes long to compile"),
     ("workers", "depends on the number of cores"),
     ("targets, beside libFuzzer", "it would have to be built"),
+    ("power", "takes minutes"),
+    ("libraries", "takes minutes"),
     ("store", "depends on the disk"),
     ("tree, of all leaves", "takes long"),
     ("states, breadth-first and of all workers", "takes long, and depends on the number of cores"),
@@ -57,6 +61,9 @@ const PARTS: &[(Part, bool)] = &[
     (("exploration", search::exploration), true),
     (("workers", search::workers), false),
     (("targets", fuzz::targets), true),
+    (("power", power::power), false),
+    (("hidden", power::hidden), false),
+    (("libraries", libraries::libraries), false),
     (("shrinking", search::shrinking), true),
     (("store", campaign::store), false),
     (("tree", check::tree), true),

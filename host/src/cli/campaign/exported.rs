@@ -193,7 +193,8 @@ impl Import {
         let machine = campaign.machine(budget)?;
         let options = campaign.settings().options(machine.program())?;
         let rules = spelunk::target::Target::rules(&machine).len();
-        let known = Knowledge::new(&options, rules, machine.program().declared());
+        let known =
+            Knowledge::new(&options, (rules, machine.program().is_function()), machine.program().declared());
         Ok(Opened { campaign, machine, known })
     }
 

@@ -1,0 +1,136 @@
+//! What the second build reports while it runs.
+
+use std::collections::BTreeMap;
+
+use wasmtime::{Caller, Linker};
+
+use crate::compare::{Compare, Place};
+use crate::machine::host::Host;
+
+/// Comparisons that are reported of a step, and what it stores.
+const REPORTS_MAX: usize = 1 << 14;
+/// Bytes that are reported of what a pointer points to, and where it is not known how many count.
+const BYTES_MAX: u32 = 128;
+const PREFIX_MAX: u32 = 32;
+/// Addresses below are numbers.
+const ADDRESS_MIN: u32 = 16;
+
+/// What a step did, as the second build tells it, in order. Each is with its place in the code.
+#[derive(Default)]
+pub(crate) struct Reports {
+    /// Of all, those that compare.
+    pub(crate) compares: Vec<(u32, Compare)>,
+    /// Of all, those that store.
+    pub(crate) stored: Vec<Stored>,
+    /// The last numbers that steps stored, by address.
+    pub(super) held: BTreeMap<u32, i64>,
+}
+
+/// A number that was stored.
+#[derive(Clone, Copy)]
+pub(crate) struct Stored {
+    pub(crate) site: u32,
+    /// That of a global is the complement of its index.
+    pub(crate) address: u32,
+    /// With its sign.
+    pub(crate) value: i64,
+}
+
+impl Reports {
+    /// A step begins.
+    pub(crate) fn clear(&mut self) {
+        self.compares.clear();
+        self.stored.clear();
+    }
+
+    /// The next step begins in another state.
+    pub(crate) fn forget(&mut self) {
+        self.held.clear();
+    }
+
+    /// What was compared; not to be asked again.
+    pub(crate) fn compared(&mut self) -> Vec<(Place, Compare)> {
+        let mut met = BTreeMap::<u32, u64>::new();
+        let place = |site| {
+            let count = met.entry(site).or_default();
+            *count += 1;
+            *count << 32 | u64::from(site)
+        };
+        let compares = self.compares.drain(..);
+        let places: Vec<Place> = compares.as_slice().iter().map(|(site, _)| *site).map(place).collect();
+        places.into_iter().zip(compares.map(|(_, compare)| compare)).collect()
+    }
+}
+
+/// Provides what the second build reports to.
+pub(in crate::machine) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
+    linker.func_wrap(MODULE, "operands", operands)?;
+    linker.func_wrap(MODULE, "pointers", pointers)?;
+    linker.func_wrap(MODULE, "stored", stored)?;
+    Ok(())
+}
+
+/// The module that the second build imports.
+pub(in crate::machine) const MODULE: &str = spelunk_instrumenter::PREFIX;
+
+/// Type of a float, with the bytes that it has.
+const FLOAT: u32 = 16;
+
+/// Type of an index into a table of branches, and how many of these are reported.
+const INDEX: u32 = 32;
+const BRANCHES_MAX: u64 = 64;
+
+fn operands(mut caller: Caller<'_, Host>, site: u32, ty: u32, a: u64, b: u64) {
+    if ty == INDEX {
+        let step = b.div_ceil(BRANCHES_MAX).max(1);
+        let others = (0..b).step_by(step as usize).filter(|other| *other != a);
+        return others.for_each(|other| report(&mut caller, site, Compare::Integers(4, a, other)));
+    }
+    // Truth values are compared with nothing that stands in an input, nor is what is inverted.
+    let is_idle = |a: u64, b: u64| a | b <= 1 || a == u64::MAX || b == u64::MAX;
+    let width = (ty % FLOAT) as u8;
+    if ty < FLOAT && is_idle(a, b) {
+        return;
+    }
+    let compare = if ty >= FLOAT { Compare::Floats(width, a, b) } else { Compare::Integers(width, a, b) };
+    report(&mut caller, site, compare);
+}
+
+fn pointers(mut caller: Caller<'_, Host>, function: u32, kind: u32, p: u32, q: u32, n: u32) {
+    let Some(memory) = caller.data().guest.memory else { return };
+    let data = memory.data(&caller);
+    let bytes = |at: u32, len: u32| {
+        let from = data.get(at as usize..).filter(|_| at >= ADDRESS_MIN)?;
+        Some(&from[..from.len().min(len as usize)])
+    };
+    let text = |bytes: &[u8]| bytes.iter().position(|byte| *byte == 0).map_or(bytes.len(), |end| end);
+    let text = |at: u32, len: u32| bytes(at, len).map(|bytes| &bytes[..text(bytes)]);
+    let (of, all): (&dyn Fn(u32) -> Option<Vec<u8>>, _) = match kind {
+        0 | 3 => (&|at| bytes(at, n.min(BYTES_MAX)).map(<[u8]>::to_vec), true),
+        1 => (&|at| text(at, BYTES_MAX).map(<[u8]>::to_vec), true),
+        2 => (&|at| text(at, n.min(BYTES_MAX)).map(<[u8]>::to_vec), true),
+        _ => (&|at| bytes(at, PREFIX_MAX).map(<[u8]>::to_vec), false),
+    };
+    let compare = match (of(p), of(q)) {
+        (_, Some(part)) if kind == 3 => Compare::Part(part),
+        (Some(a), Some(b)) if all => Compare::Bytes(a, b),
+        (Some(a), Some(b)) => Compare::Prefixes(a, b),
+        _ => return,
+    };
+    report(&mut caller, !function, compare);
+}
+
+fn report(caller: &mut Caller<'_, Host>, site: u32, compare: Compare) {
+    let compares = &mut caller.data_mut().step.reports.compares;
+    if compares.len() < REPORTS_MAX {
+        compares.push((site, compare));
+    }
+}
+
+fn stored(mut caller: Caller<'_, Host>, site: u32, address: u32, value: u64, width: u32) {
+    let unused = 64 - width.min(8) * 8;
+    let stored = &mut caller.data_mut().step.reports.stored;
+    if stored.len() < REPORTS_MAX {
+        stored.push(Stored { site, address, value: (value << unused) as i64 >> unused });
+    }
+}

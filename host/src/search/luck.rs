@@ -1,0 +1,143 @@
+//! What pays: estimates, from what was found lately, of how often something finds what is new.
+//!
+//! They decide how runs are shared out between what checkpoints are kept for, and how often a run is looked at more closely, as
+//! MOpt (Lyu et al., 2019) does between ways to change an input. What finds nothing keeps a small share.
+
+use rand::{Rng, RngExt};
+
+use super::energy::{NEWS, News};
+
+/// What a try adds to an estimate, at most.
+const RATE: f64 = 1.0 / 64.0;
+/// What something else than an edge is worth, beside one.
+const SHOWN: f64 = 0.25;
+/// So many times as many runs start from checkpoints that showed an edge, where both pay alike.
+const EDGES: f64 = 3.0;
+/// The least share of runs that start from checkpoints which showed something else than edges, and the largest.
+const SHARES: (f64, f64) = (0.05, 0.5);
+/// An estimate is never taken for less.
+const LEAST: f64 = 1e-3;
+/// Closer looks take so many times as long as a run, about: of states, and of functions.
+const LOOKS: [f64; 2] = [32.0, 64.0];
+/// Of inputs that a closer look showed so many are looked at as are worth it, divided by this.
+const SHOWN_LOOKS: f64 = 8.0;
+/// One in so many runs from those is looked at in any case, and of all runs.
+const SHOWN_LEAST: f64 = 1.0 / 128.0;
+const LOOKS_LEAST: f64 = 1.0 / 4096.0;
+
+/// How many estimates there are.
+pub const LUCKS: usize = NEWS + 1 + MOVES;
+
+/// The estimates, each between 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Luck {
+    /// Of runs from checkpoints, by what those are kept for.
+    starts: [f64; NEWS],
+    /// Of closer looks.
+    looks: f64,
+    /// Of ways to change an input.
+    moves: [f64; MOVES],
+}
+
+impl Default for Luck {
+    fn default() -> Luck {
+        Luck { starts: [1.0; NEWS], looks: 1.0, moves: [1.0; MOVES] }
+    }
+}
+
+/// A way to change an input of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Move {
+    /// Anything, anywhere.
+    Vary,
+    /// What it is compared with takes the place of parts of it.
+    Hint,
+    /// As with [`Move::Hint`], and then what no longer is equal is changed too.
+    Mend,
+    /// A comparison of what is computed is solved.
+    Solve,
+}
+
+/// How many there are, and their order.
+const MOVES: usize = 4;
+const ALL: [Move; MOVES] = [Move::Vary, Move::Hint, Move::Mend, Move::Solve];
+/// What each takes, beside the first. Some run the second build, and are drawn so seldom that this does not take most of the time.
+const COSTS: [f64; MOVES] = [1.0, 1.0, 1024.0, 256.0];
+/// The least share of each.
+const MOVES_LEAST: [f64; MOVES] = [0.125, 0.125, 1.0 / 4096.0, 1.0 / 4096.0];
+/// From an input that was selected seldom it is not known yet what is compared.
+const MOVED_MIN: u64 = 256;
+
+impl Luck {
+    /// The estimates as they are stored, to the bit.
+    pub fn to_bits(self) -> [u64; LUCKS] {
+        let ([edges, shown], [vary, hint, mend, solve]) = (self.starts, self.moves);
+        [edges, shown, self.looks, vary, hint, mend, solve].map(f64::to_bits)
+    }
+
+    /// What [`Luck::to_bits`] gave.
+    pub fn from_bits(bits: [u64; LUCKS]) -> Luck {
+        let [edges, shown, looks, moves @ ..] = bits.map(f64::from_bits);
+        Luck { starts: [edges, shown], looks, moves }
+    }
+
+    /// How an input that was selected so often is changed.
+    pub(super) fn draw_move(&self, selected: u64, rng: &mut impl Rng) -> Move {
+        if selected < MOVED_MIN {
+            return Move::Vary;
+        }
+        let weight = |at: usize| self.moves[at].max(LEAST) / COSTS[at];
+        let sum: f64 = (0..MOVES).map(weight).sum();
+        let shares: [f64; MOVES] = std::array::from_fn(|at| (weight(at) / sum).max(MOVES_LEAST[at]));
+        let mut drawn = rng.random::<f64>() * shares.iter().sum::<f64>();
+        let at = shares.iter().position(|share| {
+            drawn -= share;
+            drawn < 0.0
+        });
+        ALL[at.unwrap_or(0)]
+    }
+
+    /// The share of runs from checkpoints that start from those kept for what a closer look showed.
+    pub(super) fn share_of_shown(&self) -> f64 {
+        let [edges, shown] = self.starts.map(|luck| luck.max(LEAST));
+        (shown / (shown + EDGES * edges)).clamp(SHARES.0, SHARES.1)
+    }
+
+    /// How likely a run is looked at that starts from what is kept for this and was selected so often. One from a state that was
+    /// selected seldom is, more likely, and an input that a closer look showed.
+    pub(super) fn share_of_looks(&self, is_function: bool, start: Option<(News, u64)>) -> f64 {
+        let share = (self.looks / LOOKS[usize::from(is_function)]).max(LOOKS_LEAST);
+        match (is_function, start) {
+            (false, Some((_, selected))) => share.max(1.0 / (1 + selected) as f64),
+            (true, Some((News::Shown, _))) => share.max(self.looks / SHOWN_LOOKS).max(SHOWN_LEAST),
+            _ => share,
+        }
+    }
+
+    /// A run starts, from a checkpoint or not, and will be looked at or not; so far it found nothing.
+    pub(super) fn tried(&mut self, (start, moved): (Option<News>, Option<Move>), is_looked_at: bool) {
+        if let Some(moved) = moved {
+            self.moves[moved as usize] *= 1.0 - RATE;
+        }
+        if let Some(news) = start {
+            self.starts[news as usize] *= 1.0 - RATE;
+        }
+        if is_looked_at {
+            self.looks *= 1.0 - RATE;
+        }
+    }
+
+    /// A run found this.
+    pub(super) fn found(&mut self, (start, moved): (Option<News>, Option<Move>), news: News) {
+        if let (Some(moved), News::Edges) = (moved, news) {
+            self.moves[moved as usize] += RATE;
+        }
+        let worth = if news == News::Edges { RATE } else { RATE * SHOWN };
+        if let Some(start) = start {
+            self.starts[start as usize] += worth;
+        }
+        if news == News::Shown {
+            self.looks += RATE;
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Whether bytes stand in the inputs of a step, asked often.
+
+/// Bytes of an input in which parts are looked for.
+const LOOKED_AT: usize = 4096;
+/// Lengths of parts that are found without looking.
+const LENGTHS: [usize; 4] = [1, 2, 4, 8];
+
+/// The parts of some inputs. Letters of either case are alike, since what is compared may have been converted.
+pub(super) struct Parts<'i> {
+    inputs: Vec<&'i [u8]>,
+    /// By the lengths of [`LENGTHS`], a bit for each hash of a part that is there.
+    known: [Vec<u64>; 4],
+}
+
+/// Bits of a hash.
+const HASH_BITS: u32 = 14;
+
+fn set(known: &mut [u64], word: u64) {
+    let (at, bit) = place(word);
+    known[at] |= bit;
+}
+
+fn place(word: u64) -> (usize, u64) {
+    // Fibonacci hashing.
+    let hash = word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - HASH_BITS);
+    ((hash / 64) as usize, 1 << (hash % 64))
+}
+
+impl<'i> Parts<'i> {
+    pub(super) fn of(inputs: impl Iterator<Item = &'i [u8]>) -> Parts<'i> {
+        let inputs: Vec<&[u8]> = inputs.map(|input| &input[..input.len().min(LOOKED_AT)]).collect();
+        let known = LENGTHS.map(|len| {
+            let mut known = vec![0; 1 << HASH_BITS >> 6];
+            inputs.iter().flat_map(|input| input.windows(len)).for_each(|part| set(&mut known, word(part)));
+            known
+        });
+        Parts { inputs, known }
+    }
+
+    /// Whether there is no byte to look for.
+    pub(super) fn is_empty(&self) -> bool {
+        self.inputs.iter().all(|input| input.is_empty())
+    }
+
+    /// Whether an input has this part.
+    pub(super) fn have(&self, part: &[u8]) -> bool {
+        let Some(at) = LENGTHS.iter().rposition(|len| *len <= part.len()) else { return false };
+        let (len, known) = (LENGTHS[at], &self.known[at]);
+        let may_be = |part: &[u8]| {
+            let (at, bit) = place(word(part));
+            known[at] & bit != 0
+        };
+        may_be(&part[..len])
+            && may_be(&part[part.len() - len..])
+            && self.inputs.iter().any(|input| (0..input.len()).any(|at| is_at(input, at, part)))
+    }
+}
+
+/// Up to 8 bytes as a number, without the case of letters.
+fn word(part: &[u8]) -> u64 {
+    part.iter().fold(0, |word, byte| word << 8 | u64::from(byte.to_ascii_lowercase()))
+}
+
+/// Whether the part stands at this place.
+pub(super) fn is_at(input: &[u8], at: usize, part: &[u8]) -> bool {
+    let starts =
+        input.get(at).zip(part.first()).is_some_and(|(byte, first)| byte.eq_ignore_ascii_case(first));
+    starts && input.get(at..at + part.len()).is_some_and(|bytes| bytes.eq_ignore_ascii_case(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
+
+    #[test]
+    fn parts_are_those_that_a_search_finds() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut found = 0;
+        for _ in 0..2_000 {
+            let text = |rng: &mut Xoshiro256PlusPlus, len| -> Vec<u8> {
+                (0..rng.random_range(0..len)).map(|_| b"abAB\0"[rng.random_range(0..5)]).collect()
+            };
+            let inputs = [text(&mut rng, 40), text(&mut rng, 12)];
+            let parts = Parts::of(inputs.iter().map(|input| &input[..]));
+            let part = text(&mut rng, 12);
+            let lower = part.to_ascii_lowercase();
+            let is_there = !part.is_empty()
+                && inputs.iter().any(|input| {
+                    input.to_ascii_lowercase().windows(lower.len()).any(|window| window == lower)
+                });
+            assert_eq!(parts.have(&part), is_there, "{part:?} in {inputs:?}");
+            found += u32::from(is_there);
+        }
+        assert!(found > 400, "{found}");
+    }
+}

@@ -1,0 +1,157 @@
+//! What is found: fuzz targets that are hard to get through, in a time of this machine's.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use spelunk::file::Names;
+use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::search::{Explorer, Options};
+use walrus::{ExportItem, Module};
+
+use super::build;
+use super::table::Table;
+
+/// What each target is given.
+const TIME: Duration = Duration::from_secs(6);
+const SEEDS: u64 = 5;
+
+/// Roadblocks that are solved within 6 seconds by one worker, by the median of five seeds.
+pub(crate) fn power(table: &mut Table) -> Result<()> {
+    let wasm = build("guests/roadblocks")?;
+    let seeds = if table.is_full() { SEEDS } else { 1 };
+    let only = std::env::var("ROADBLOCK").ok();
+    let (mut solved, mut count) = (0, 0);
+    for name in names(&wasm)? {
+        if only.as_ref().is_some_and(|only| !only.split(',').any(|only| only == name)) {
+            continue;
+        }
+        let one = alone(&wasm, &name)?;
+        let mut found: Vec<Option<(Duration, u64)>> = Vec::new();
+        for seed in 1..=seeds {
+            found.push(solve(&one, seed)?);
+        }
+        found.sort_by_key(|found| found.map_or(Duration::MAX, |(time, _)| time));
+        let median = found[found.len() / 2];
+        count += 1;
+        solved += u32::from(median.is_some());
+        let all = found.iter().flatten().count();
+        match median {
+            Some((time, runs)) => {
+                println!("  {name:24} {:8.3} s {runs:9} runs, {all} of {seeds}", time.as_secs_f64())
+            }
+            None => println!("  {name:24}        - {all} of {seeds}"),
+        }
+    }
+    table.gain(
+        "roadblocks solved",
+        &format!("{solved} of {count}"),
+        "",
+        f64::from(solved) / f64::from(count),
+    );
+    Ok(())
+}
+
+/// States that no edge shows: the median of the steps that it takes to reach them, within as much time.
+pub(crate) fn hidden(table: &mut Table) -> Result<()> {
+    let wasm = build("guests/hidden")?;
+    let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default())?);
+    let only = std::env::var("ROADBLOCK").ok();
+    let seeds = if table.is_full() { SEEDS } else { 1 };
+    let (mut solved, mut count) = (0, 0);
+    for (game, rules) in games(&program) {
+        if only.as_ref().is_some_and(|only| !only.split(',').any(|only| only == game)) {
+            continue;
+        }
+        let mut found = Vec::new();
+        for seed in 1..=seeds {
+            let options = Options { seed, rules: rules.clone(), ..Options::default() };
+            found.push(steps_of(&program, options)?);
+        }
+        let all = found.iter().flatten().count();
+        found.sort_by_key(|found| found.map_or(Duration::MAX, |(time, _)| time));
+        let median = found[found.len() / 2];
+        count += 1;
+        solved += u32::from(median.is_some());
+        match median {
+            Some((time, steps)) => {
+                println!("  {game:24} {:8.3} s {steps:9} steps, {all} of {seeds}", time.as_secs_f64())
+            }
+            None => println!("  {game:24}        - {all} of {seeds}"),
+        }
+    }
+    let share = f64::from(solved) / f64::from(count);
+    table.gain("hidden states reached", &format!("{solved} of {count}"), "", share);
+    Ok(())
+}
+
+/// The games of the guest, each with its rules, which begin with its name.
+fn games(program: &Program) -> BTreeMap<String, Vec<u16>> {
+    let mut games = BTreeMap::<String, Vec<u16>>::new();
+    for (at, rule) in (0..).zip(program.rules()) {
+        let game = rule.name.split('_').next().unwrap_or_default();
+        games.entry(game.to_string()).or_default().push(at);
+    }
+    games
+}
+
+/// How long it takes until something is found, and how many steps.
+fn steps_of(program: &Arc<Program>, options: Options) -> Result<Option<(Duration, u64)>> {
+    let start = Instant::now();
+    let mut machine = Machine::new(program.clone())?;
+    let mut explorer = Explorer::new(&mut machine, options);
+    explorer.explore(|progress| progress.findings == 0 && start.elapsed() < TIME);
+    let progress = explorer.progress();
+    Ok((progress.findings > 0).then(|| (start.elapsed(), progress.steps)))
+}
+
+/// The functions that are roadblocks, by their exports.
+fn names(wasm: &[u8]) -> Result<Vec<String>> {
+    let module = Module::from_buffer(wasm)?;
+    let functions = module.exports.iter().filter(|export| matches!(export.item, ExportItem::Function(_)));
+    Ok(functions.map(|export| export.name.clone()).collect())
+}
+
+/// A module whose only function is this one, in the form that fuzz targets have.
+fn alone(wasm: &[u8], name: &str) -> Result<Vec<u8>> {
+    let mut module = Module::from_buffer(wasm)?;
+    let exports: BTreeMap<String, _> = module
+        .exports
+        .iter()
+        .filter_map(|export| match export.item {
+            ExportItem::Function(function) => Some((export.name.clone(), (export.id(), function))),
+            _ => None,
+        })
+        .collect();
+    let (_, function) = exports.get(name).copied().context("there is such a roadblock")?;
+    exports.values().for_each(|(export, _)| module.exports.delete(*export));
+    module.exports.add("LLVMFuzzerTestOneInput", function);
+    walrus::passes::gc::run(&mut module);
+    Ok(module.emit_wasm())
+}
+
+/// How long it takes to find the input, and how many runs.
+fn solve(wasm: &[u8], seed: u64) -> Result<Option<(Duration, u64)>> {
+    let start = Instant::now();
+    let program = Program::load(wasm, Limits::default(), Selection::default())?;
+    let mut machine = Machine::new(Arc::new(program))?;
+    let mut explorer = Explorer::new(&mut machine, Options { seed, ..Options::default() });
+    explorer.explore(|progress| progress.findings == 0 && start.elapsed() < TIME);
+    let progress = explorer.progress();
+    if std::env::var_os("DBG").is_some() {
+        println!("{progress:?} {:?}", explorer.knowledge().luck);
+        for c in explorer.checkpoints().iter() {
+            println!(
+                "{:?} e{:.2} s{} new{} run{} {:?}",
+                c.news,
+                c.energy,
+                c.selected,
+                c.new_edges,
+                c.run,
+                c.history.last_choices().iter().map(|c| c.value.to_string()).collect::<Vec<_>>()
+            );
+        }
+    }
+    Ok((progress.findings > 0).then(|| (start.elapsed(), progress.runs)))
+}

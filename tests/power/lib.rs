@@ -1,0 +1,1 @@
+//! Empty: cargo wants a target where there are dependencies.
