@@ -1,9 +1,70 @@
 //! The set of what was seen so far: edges, and how often they were gone through.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 /// Features from here on are no edges: steps show them where they are looked at more closely.
 pub const SHOWN: u32 = 1 << 31;
+
+/// What a feature says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FeatureKind {
+    /// An edge was gone through.
+    Edge,
+    /// So often.
+    Hits,
+    /// A place in the code stored a number.
+    Stored,
+    /// Two places in the code stored numbers, one after the other.
+    StoredPair,
+    /// Two places in memory held numbers after the step.
+    Held,
+    /// So many bits of what was compared differed.
+    Differing,
+    /// So long a beginning of bytes that were compared was equal.
+    Prefix,
+}
+
+/// Bits of a shown feature that are a hash.
+const SHOWN_BITS: u32 = 27;
+
+impl FeatureKind {
+    const SHOWN: [FeatureKind; 5] = [
+        FeatureKind::Stored,
+        FeatureKind::StoredPair,
+        FeatureKind::Held,
+        FeatureKind::Differing,
+        FeatureKind::Prefix,
+    ];
+
+    /// That of a feature. Of those of one edge the first that is seen says that it was gone through; see
+    /// [`FeatureSet`].
+    pub fn of(feature: u32) -> FeatureKind {
+        if feature < SHOWN {
+            return FeatureKind::Hits;
+        }
+        let kind = (feature & !SHOWN) >> SHOWN_BITS;
+        FeatureKind::SHOWN[(kind as usize).min(FeatureKind::SHOWN.len() - 1)]
+    }
+
+    /// The feature of this kind, which a closer look shows, with this hash.
+    pub fn shown(self, hash: u64) -> u32 {
+        let kind = FeatureKind::SHOWN.iter().position(|shown| *shown == self).unwrap_or(0) as u32;
+        SHOWN | kind << SHOWN_BITS | (hash >> (64 - SHOWN_BITS)) as u32
+    }
+
+    /// In plural, as reports have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            FeatureKind::Edge => "edges",
+            FeatureKind::Hits => "hit counts",
+            FeatureKind::Stored => "stored numbers",
+            FeatureKind::StoredPair => "stored pairs",
+            FeatureKind::Held => "held pairs",
+            FeatureKind::Differing => "compared numbers",
+            FeatureKind::Prefix => "compared texts",
+        }
+    }
+}
 
 /// Counters that are looked at together.
 const LINE: usize = 64;
@@ -49,7 +110,7 @@ pub struct FeatureSet {
     edges: u32,
     tells_hits: bool,
     /// Those that are no edges.
-    shown: HashSet<u32>,
+    shown: BTreeSet<u32>,
 }
 
 impl FeatureSet {
@@ -184,7 +245,6 @@ mod tests {
     use super::*;
     use rand::rngs::Xoshiro256PlusPlus;
     use rand::{RngExt, SeedableRng};
-    use std::collections::BTreeSet;
 
     #[test]
     fn it_is_a_set() {

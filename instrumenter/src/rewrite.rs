@@ -46,11 +46,7 @@ pub(crate) fn rewrite(
     let depth = layout.depth.map(|address| depth::Depth { private, address, max: options.depth_max });
     catchers(module, &survey, &plans, places, depth, &calls);
     let memories = state::memories(module, options, &targets, &mut allocator)?;
-    let segments = Segments {
-        private,
-        data: state::flags(&survey.data, layout.dropped.start),
-        elements: state::flags(&survey.elements, layout.dropped.start + survey.data.len() as u32),
-    };
+    let segments = segments(private, &survey, &layout);
     layout.sanitizer = sanitizer(checks.as_ref(), &memories);
     let marks = Marks { checks, ..marks(module, options, private, &layout, &memories, &survey) };
     let compares = Compares::of(module, options, (private, &mut allocator), &mut layout, names)?;
@@ -79,6 +75,15 @@ pub(crate) fn rewrite(
     state::export(module, survey, &calls, &mut layout, &memories);
     finish_private(module, private, &allocator, &mut layout, options);
     Ok((layout, edges))
+}
+
+/// The segments that may be dropped, with their flags.
+fn segments(private: Private, survey: &state::Survey, layout: &StateLayout) -> Segments {
+    Segments {
+        private,
+        data: state::flags(&survey.data, layout.dropped.start),
+        elements: state::flags(&survey.elements, layout.dropped.start + survey.data.len() as u32),
+    }
 }
 
 /// The memories of a module, with the shadow of its heap and stack if they are sanitized, and private memory.

@@ -134,11 +134,11 @@ fn priority_queue_pops_an_item_that_is_not_the_largest() {
             check_replays(&program, &shrunk.trace, &shrunk.failure);
             let steps = steps_of(&shrunk.trace);
             if steps != 10 {
-                others.push((seed, steps));
+                others.push(steps);
             }
         }
-        // Ten are the fewest known, as its README says; which other seeds there are is up to the compiler too.
-        assert_eq!(others, [(14, 11), (17, 11)]);
+        // Ten are the fewest known, as its README says; how many seeds end beside it is up to the compiler too.
+        assert!(others.len() <= 4 && others.iter().all(|steps| *steps == 11), "{others:?}");
     })
 }
 

@@ -18,7 +18,7 @@ use crate::outcome::{Failure, Found};
 use crate::property::Counts;
 use crate::search::History;
 use crate::search::energy::{Checkpoint, Checkpoints};
-use crate::search::{Knowledge, LUCKS, Luck, Tally};
+use crate::search::{Knowledge, LUCKS, Luck, Tally, Ways};
 use crate::store::{Collected, Header, Loaded, Record, Saved, Store};
 use crate::trace::Trace;
 
@@ -50,6 +50,8 @@ struct Counters {
     steps: u64,
     rules: u64,
     checkpoints: u64,
+    #[serde(default)]
+    ways: Ways,
 }
 
 /// What else is known, as it is stored.
@@ -274,8 +276,9 @@ impl Campaign {
         program: &Program,
         kept: &BTreeSet<u64>,
     ) -> Result<()> {
-        let Tally { runs, rejected, steps, rules, counts } = known.tally.clone();
-        let counters = Counters { runs, rejected, steps, rules, checkpoints: known.checkpoints.saved() };
+        let Tally { runs, rejected, steps, rules, ways, counts } = known.tally.clone();
+        let checkpoints = known.checkpoints.saved();
+        let counters = Counters { runs, rejected, steps, rules, checkpoints, ways };
         let lists = Lists {
             productive: known
                 .productive
@@ -344,8 +347,8 @@ impl Campaign {
 }
 
 fn tally(counters: Counters, counts: Counts) -> Tally {
-    let Counters { runs, rejected, steps, rules, checkpoints: _ } = counters;
-    Tally { runs, rejected, steps, rules, counts }
+    let Counters { runs, rejected, steps, rules, checkpoints: _, ways } = counters;
+    Tally { runs, rejected, steps, rules, ways, counts }
 }
 
 /// Bits of the number of a run in the store; those above say how often an edge was gone through.

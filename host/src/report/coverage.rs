@@ -1,7 +1,7 @@
 //! The report of an exploration: coverage by function, the lineage of checkpoints, properties, findings.
 
-use crate::machine::Machine;
-use crate::search::Explorer;
+use crate::machine::{Machine, Snapshot};
+use crate::search::{Explorer, Knowledge, Way, Ways, Yield};
 use crate::session::Finding;
 use serde_json::{Value, json};
 
@@ -29,6 +29,8 @@ pub fn coverage(explorer: &mut Explorer<'_, Machine>, findings: &[Finding], seed
         "steps": progress.steps,
         "edges": explorer.target().program().edges().edges.len(),
         "edges_hit": progress.edges,
+        "features": features_json(explorer.knowledge()),
+        "ways": ways_json(&explorer.knowledge().tally.ways),
         "functions": functions,
         "checkpoints": { "saved": progress.checkpoints, "kept": checkpoints },
         "properties": explorer.counts().properties.iter().collect::<Vec<_>>(),
@@ -36,6 +38,24 @@ pub fn coverage(explorer: &mut Explorer<'_, Machine>, findings: &[Finding], seed
         "findings": findings,
     });
     format!("{report:#}\n")
+}
+
+/// The features that were seen, by their kind.
+fn features_json(known: &Knowledge<Snapshot>) -> Value {
+    known
+        .features_by_kind()
+        .into_iter()
+        .map(|(kind, count)| (kind.name().to_string(), json!(count)))
+        .collect()
+}
+
+/// What runs came to, by the way in which they began.
+fn ways_json(ways: &Ways) -> Vec<Value> {
+    let way = |(way, came_to): (Way, Yield)| {
+        let Yield { runs, edges, shown } = came_to;
+        json!({ "way": way.name(), "runs": runs, "runs_with_new_edges": edges, "runs_with_new_numbers": shown })
+    };
+    ways.taken().map(way).collect()
 }
 
 /// Edges and edges seen of each function that has some.

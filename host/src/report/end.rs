@@ -1,9 +1,13 @@
 //! How an exploration or a check ended.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value as Json, json};
 
 use super::{counted, unmet_json};
 use crate::check::Limit;
+use crate::coverage::FeatureKind;
+use crate::search::Ways;
 use crate::session::{CheckedTarget, End, Explored, Fate, Saved, Summary, Verdict};
 use crate::text;
 
@@ -42,7 +46,7 @@ fn end_name(end: End) -> &'static str {
 
 /// `1 finding in 323 runs and 2604 steps; 4 of 4 edges, 1 checkpoint`, and below what the user should know.
 pub(super) fn explored_text(summary: &Summary, explored: &Explored) -> String {
-    let Explored { progress, edges, unmet, end, stalled_since, is_kept, .. } = explored;
+    let Explored { progress, edges, unmet, end, stalled_since, is_kept, features, ways, .. } = explored;
     let rejected = match progress.rejected {
         0 => String::new(),
         rejected => format!(" ({rejected} rejected)"),
@@ -59,6 +63,9 @@ pub(super) fn explored_text(summary: &Summary, explored: &Explored) -> String {
     for property in unmet {
         out += &format!("\nnot seen in these runs: {} {}", property.kind, text::line(&property.name));
     }
+    if summary.findings.is_empty() {
+        out += &news_text(features, ways);
+    }
     if let Some(run) = stalled_since {
         out += &format!("\nstalled: no new edge since run {run}");
     }
@@ -69,6 +76,19 @@ pub(super) fn explored_text(summary: &Summary, explored: &Explored) -> String {
         };
     }
     out
+}
+
+/// What was new beside edges, and what the runs that found something began with.
+fn news_text(features: &BTreeMap<FeatureKind, u64>, ways: &Ways) -> String {
+    let others = features.iter().filter(|(kind, _)| **kind != FeatureKind::Edge);
+    let others: Vec<String> = others.map(|(kind, count)| format!("{count} {}", kind.name())).collect();
+    if others.is_empty() {
+        return String::new();
+    }
+    let found = ways.taken().filter(|(_, came_to)| came_to.edges + came_to.shown > 0);
+    let found: Vec<String> =
+        found.map(|(way, came_to)| format!("{} {}", came_to.edges + came_to.shown, way.name())).collect();
+    format!("\nalso new: {}\nfound by runs: {}", others.join(", "), found.join(", "))
 }
 
 pub(super) fn checked_json(summary: &Summary, checked: &CheckedTarget) -> Json {

@@ -5,7 +5,7 @@ use rand::seq::IndexedRandom;
 
 use super::continuation::vary;
 use super::looks::Closer;
-use super::luck::Move;
+use super::luck::{Manner, Move};
 use super::mutate::renewed;
 use super::operands::Probe;
 use super::run::{Known, Runner};
@@ -16,6 +16,8 @@ use crate::trace::Action;
 /// At most two to the power of this are changed at once.
 const OPERANDS_BITS: u32 = 4;
 const PROBED_BITS: u32 = 2;
+/// A long run has so many times as many steps, at most.
+const LONGER: u32 = 4;
 
 impl<T: Target> Runner<'_, T> {
     /// A run from a checkpoint may follow what led to another, or to this one, with changes.
@@ -33,10 +35,10 @@ impl<T: Target> Runner<'_, T> {
 
     /// A fresh run has 1 to the maximum of steps, each as likely. One from a checkpoint is short more often:
     /// at most the maximum to the power u², with u uniform in 0..1, since what the checkpoint promises is near.
-    pub(super) fn draw_len(&mut self, max: u32, from_checkpoint: bool) -> u32 {
-        let max = max.max(1);
+    pub(super) fn draw_len(&mut self, max: u32, from_checkpoint: bool, manner: Option<Manner>) -> u32 {
+        let max = if manner == Some(Manner::Long) { max.saturating_mul(LONGER) } else { max.max(1) };
         let len = self.rng.random_range(1..=max);
-        if !from_checkpoint {
+        if !from_checkpoint || manner.is_some_and(|manner| manner != Manner::Near) {
             return len;
         }
         let cap = f64::from(max).powf(self.rng.random::<f64>().powi(2)).ceil() as u32;
@@ -168,6 +170,11 @@ impl<T: Target> Runner<'_, T> {
         let left_out = &self.left_out;
         if !left_out.is_empty() && self.enabled.iter().any(|rule| !left_out.contains(rule)) {
             self.enabled.retain(|rule| !left_out.contains(rule));
+        }
+        if let Some(favourite) = self.favourite.filter(|rule| self.enabled.contains(rule))
+            && self.rng.random()
+        {
+            return Some(Action::Rule(favourite));
         }
         self.enabled.choose(&mut self.rng).map(|rule| Action::Rule(*rule))
     }

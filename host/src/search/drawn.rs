@@ -1,6 +1,6 @@
 //! The numbers that a step drew, to find the choice that a number comes from.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::choice::{Choice, Value};
 
@@ -11,13 +11,13 @@ const SAME_MAX: usize = 16;
 pub(super) struct Drawn<'c> {
     choices: &'c [Choice],
     /// Only what is found by a key is asked, and in the order of the choices.
-    integers: HashMap<u32, Vec<usize>>,
-    floats: HashMap<u32, Vec<usize>>,
+    integers: BTreeMap<u32, Vec<usize>>,
+    floats: BTreeMap<u32, Vec<usize>>,
 }
 
 impl<'c> Drawn<'c> {
     pub(super) fn of(choices: &'c [Choice]) -> Drawn<'c> {
-        let mut drawn = Drawn { choices, integers: HashMap::new(), floats: HashMap::new() };
+        let mut drawn = Drawn { choices, integers: BTreeMap::new(), floats: BTreeMap::new() };
         for (at, choice) in choices.iter().enumerate() {
             let (map, key) = match (integer_of(&choice.value), &choice.value) {
                 (Some(integer), _) => (&mut drawn.integers, integer as u32),

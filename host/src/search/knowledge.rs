@@ -1,7 +1,7 @@
 //! What an exploration knows: everything that decides what its next run does. A run is a function of the seed,
 //! its number and this.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rand::rngs::Xoshiro256PlusPlus;
@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::energy::{Checkpoints, News, Strategy};
 use super::history::History;
-use super::luck::{Luck, Move};
+use super::luck::{Begun, Luck, Manner, Move};
+use super::ways::Ways;
 use super::{Options, Progress};
 use crate::choice::{Value, mix};
-use crate::coverage::FeatureSet;
+use crate::coverage::{FeatureKind, FeatureSet, slot_of};
 use crate::outcome::{Failure, Found};
 use crate::property::Counts;
 use crate::target::Scores;
@@ -77,6 +78,9 @@ pub struct Tally {
     pub steps: u64,
     /// Rules called.
     pub rules: u64,
+    /// What runs came to, by the way in which they began.
+    #[serde(default)]
+    pub ways: Ways,
     /// What the guest said of properties and events.
     pub counts: Counts,
 }
@@ -88,6 +92,7 @@ impl Tally {
         self.rejected += other.rejected;
         self.steps += other.steps;
         self.rules += other.rules;
+        self.ways.add(&other.ways);
         self.counts.add(&other.counts);
     }
 
@@ -98,6 +103,7 @@ impl Tally {
             rejected: self.rejected.saturating_sub(other.rejected),
             steps: self.steps.saturating_sub(other.steps),
             rules: self.rules.saturating_sub(other.rules),
+            ways: self.ways.without(&other.ways),
             counts: self.counts.without(&other.counts),
         }
     }
@@ -116,6 +122,8 @@ pub(super) struct Plan {
     pub(super) start: Option<News>,
     /// How the input is changed, of a function whose comparisons are looked at.
     pub(super) moved: Option<Move>,
+    /// How its steps are drawn, of a state machine.
+    pub(super) manner: Option<Manner>,
     /// Whether the run is looked at more closely.
     pub(super) is_looked_at: bool,
     /// The energy that the checkpoint had.
@@ -169,6 +177,27 @@ impl<S> Knowledge<S> {
         }
     }
 
+    /// The features seen, by their kind.
+    pub fn features_by_kind(&self) -> BTreeMap<FeatureKind, u64> {
+        let mut kinds = BTreeMap::new();
+        let mut edges = BTreeSet::new();
+        for (feature, _) in &self.features {
+            let kind = FeatureKind::of(*feature);
+            let is_edge = kind == FeatureKind::Hits && edges.insert(slot_of(*feature));
+            *kinds.entry(if is_edge { FeatureKind::Edge } else { kind }).or_default() += 1;
+        }
+        kinds
+    }
+
+    /// The run that went through an edge last that none before it had gone through; 0 where there is none.
+    pub fn last_new_edge(&self) -> u64 {
+        let mut edges = BTreeSet::new();
+        let new = self.features.iter().filter(|(feature, _)| {
+            FeatureKind::of(*feature) == FeatureKind::Hits && edges.insert(slot_of(*feature))
+        });
+        new.last().map_or(0, |(_, run)| *run)
+    }
+
     /// Bytes that the choices which are tried again hold.
     pub(super) fn productive_bytes(&self) -> usize {
         self.productive.iter().flatten().map(bytes_of).sum()
@@ -192,10 +221,10 @@ impl<S> Knowledge<S> {
     /// that it finds nothing either.
     pub(super) fn plan(&mut self, options: &Options, number: u64) -> Plan {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(mix(options.seed, number));
+        let luck = self.luck;
         let is_guided = options.strategy != Strategy::Random
             && !self.checkpoints.is_empty()
-            && rng.random_bool(options.checkpoint_rate);
-        let luck = self.luck;
+            && rng.random_bool(self.share_of_guided(options));
         let start = is_guided.then(|| self.start_of(&mut rng));
         let selected = start.map(|news| self.checkpoints.select(news, options.strategy, &mut rng));
         let (checkpoint, energy) = selected.unzip();
@@ -206,9 +235,19 @@ impl<S> Knowledge<S> {
         let is_looked_at = looks && rng.random_bool(luck.share_of_looks(self.is_function, of_start));
         let moves = looks && self.is_function && options.operand_rate > 0.0;
         let moved = checkpoint.filter(|_| moves).map(|_| luck.draw_move(times, &mut rng));
-        self.luck.tried((start, moved), is_looked_at);
+        let adapts = options.adapts && !self.is_function && options.strategy != Strategy::Random;
+        let manner = adapts.then(|| luck.draw_manner(&mut rng));
+        self.luck.tried(Begun { start, moved, manner }, is_looked_at);
         let energy = energy.unwrap_or(0.0);
-        Plan { number, rng, checkpoint, selected: times, start, moved, is_looked_at, energy, luck }
+        Plan { number, rng, checkpoint, selected: times, start, moved, manner, is_looked_at, energy, luck }
+    }
+
+    /// How often a run starts from a checkpoint: of a state machine, for which nothing finds anything, more seldom than usual.
+    fn share_of_guided(&self, options: &Options) -> f64 {
+        match options.adapts && !self.is_function {
+            true => 1.0 - self.luck.share_of_fresh(1.0 - options.checkpoint_rate),
+            false => options.checkpoint_rate,
+        }
     }
 
     /// What the checkpoint is kept for that a run starts from; there is one.

@@ -26,22 +26,28 @@ const SHOWN_LEAST: f64 = 1.0 / 128.0;
 const LOOKS_LEAST: f64 = 1.0 / 4096.0;
 
 /// How many estimates there are.
-pub const LUCKS: usize = NEWS + 1 + MOVES;
+pub const LUCKS: usize = NEWS + 2 + MOVES + MANNERS;
 
 /// The estimates, each between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Luck {
     /// Of runs from checkpoints, by what those are kept for.
     starts: [f64; NEWS],
+    /// Of runs from the start.
+    fresh: f64,
     /// Of closer looks.
     looks: f64,
     /// Of ways to change an input.
     moves: [f64; MOVES],
+    /// Of ways to draw the steps of a run.
+    manners: [f64; MANNERS],
 }
 
 impl Default for Luck {
     fn default() -> Luck {
-        Luck { starts: [1.0; NEWS], looks: 1.0, moves: [1.0; MOVES] }
+        // What leads to states that are new finds more than what starts anew, until it is known better.
+        let manners = [1.0, 0.0, 0.0, 0.0, 0.0];
+        Luck { starts: [1.0; NEWS], fresh: 0.0, looks: 1.0, moves: [1.0; MOVES], manners }
     }
 }
 
@@ -58,6 +64,29 @@ pub(super) enum Move {
     Solve,
 }
 
+/// A way to draw the steps of a run of a state machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// From a checkpoint few steps, mostly: what it promises is near.
+    Near,
+    /// Any number of steps.
+    Even,
+    /// More than usual.
+    Long,
+    /// One rule is called more often than others.
+    Again,
+    /// In each third other rules are left out.
+    Phases,
+}
+
+/// How many there are, and their order.
+const MANNERS: usize = 5;
+const ALL_MANNERS: [Manner; MANNERS] =
+    [Manner::Near, Manner::Even, Manner::Long, Manner::Again, Manner::Phases];
+/// Steps that each takes, beside the others, and the least share of each.
+const STEPS: [f64; MANNERS] = [9.0, 25.0, 100.0, 25.0, 25.0];
+const MANNERS_LEAST: [f64; MANNERS] = [0.5, 0.004, 0.001, 0.004, 0.004];
+
 /// How many there are, and their order.
 const MOVES: usize = 4;
 const ALL: [Move; MOVES] = [Move::Vary, Move::Hint, Move::Mend, Move::Solve];
@@ -68,17 +97,35 @@ const MOVES_LEAST: [f64; MOVES] = [0.125, 0.125, 1.0 / 4096.0, 1.0 / 4096.0];
 /// From an input that was selected seldom it is not known yet what is compared.
 const MOVED_MIN: u64 = 256;
 
+/// What a run begins with.
+#[derive(Clone, Copy)]
+pub(super) struct Begun {
+    /// What the checkpoint is kept for that it starts from.
+    pub(super) start: Option<News>,
+    /// How an input is changed.
+    pub(super) moved: Option<Move>,
+    /// How steps are drawn.
+    pub(super) manner: Option<Manner>,
+}
+
 impl Luck {
     /// The estimates as they are stored, to the bit.
     pub fn to_bits(self) -> [u64; LUCKS] {
-        let ([edges, shown], [vary, hint, mend, solve]) = (self.starts, self.moves);
-        [edges, shown, self.looks, vary, hint, mend, solve].map(f64::to_bits)
+        let mut bits = [0; LUCKS];
+        let all =
+            self.starts.iter().chain([&self.fresh, &self.looks]).chain(&self.moves).chain(&self.manners);
+        for (bits, luck) in bits.iter_mut().zip(all) {
+            *bits = luck.to_bits();
+        }
+        bits
     }
 
     /// What [`Luck::to_bits`] gave.
     pub fn from_bits(bits: [u64; LUCKS]) -> Luck {
-        let [edges, shown, looks, moves @ ..] = bits.map(f64::from_bits);
-        Luck { starts: [edges, shown], looks, moves }
+        let [edges, shown, fresh, looks, rest @ ..] = bits.map(f64::from_bits);
+        let moves = std::array::from_fn(|at| rest[at]);
+        let manners = std::array::from_fn(|at| rest[MOVES + at]);
+        Luck { starts: [edges, shown], fresh, looks, moves, manners }
     }
 
     /// How an input that was selected so often is changed.
@@ -86,15 +133,20 @@ impl Luck {
         if selected < MOVED_MIN {
             return Move::Vary;
         }
-        let weight = |at: usize| self.moves[at].max(LEAST) / COSTS[at];
-        let sum: f64 = (0..MOVES).map(weight).sum();
-        let shares: [f64; MOVES] = std::array::from_fn(|at| (weight(at) / sum).max(MOVES_LEAST[at]));
-        let mut drawn = rng.random::<f64>() * shares.iter().sum::<f64>();
-        let at = shares.iter().position(|share| {
-            drawn -= share;
-            drawn < 0.0
-        });
-        ALL[at.unwrap_or(0)]
+        ALL[drawn(self.moves, COSTS, MOVES_LEAST, rng)]
+    }
+
+    /// How the steps of a run are drawn.
+    pub(super) fn draw_manner(&self, rng: &mut impl Rng) -> Manner {
+        ALL_MANNERS[drawn(self.manners, STEPS, MANNERS_LEAST, rng)]
+    }
+
+    /// The share of runs that start anew, where this is what they have at least.
+    pub(super) fn share_of_fresh(&self, least: f64) -> f64 {
+        let fresh = self.fresh.max(LEAST) / STEPS[Manner::Even as usize];
+        let guided =
+            self.starts.iter().fold(LEAST, |most, luck| luck.max(most)) / STEPS[Manner::Near as usize];
+        (fresh / (fresh + guided)).max(least)
     }
 
     /// The share of runs from checkpoints that start from those kept for what a closer look showed.
@@ -115,7 +167,14 @@ impl Luck {
     }
 
     /// A run starts, from a checkpoint or not, and will be looked at or not; so far it found nothing.
-    pub(super) fn tried(&mut self, (start, moved): (Option<News>, Option<Move>), is_looked_at: bool) {
+    pub(super) fn tried(&mut self, begun: Begun, is_looked_at: bool) {
+        let Begun { start, moved, manner } = begun;
+        if let Some(manner) = manner {
+            self.manners[manner as usize] *= 1.0 - RATE;
+        }
+        if start.is_none() {
+            self.fresh *= 1.0 - RATE;
+        }
         if let Some(moved) = moved {
             self.moves[moved as usize] *= 1.0 - RATE;
         }
@@ -128,16 +187,34 @@ impl Luck {
     }
 
     /// A run found this.
-    pub(super) fn found(&mut self, (start, moved): (Option<News>, Option<Move>), news: News) {
+    pub(super) fn found(&mut self, begun: Begun, news: News) {
+        let Begun { start, moved, manner } = begun;
         if let (Some(moved), News::Edges) = (moved, news) {
             self.moves[moved as usize] += RATE;
         }
         let worth = if news == News::Edges { RATE } else { RATE * SHOWN };
-        if let Some(start) = start {
-            self.starts[start as usize] += worth;
+        match start {
+            Some(start) => self.starts[start as usize] += worth,
+            None => self.fresh += worth,
+        }
+        if let Some(manner) = manner {
+            self.manners[manner as usize] += worth;
         }
         if news == News::Shown {
             self.looks += RATE;
         }
     }
+}
+
+/// One of several, by what each found and what it costs, none more seldom than its least share.
+fn drawn<const N: usize>(luck: [f64; N], costs: [f64; N], least: [f64; N], rng: &mut impl Rng) -> usize {
+    let weight = |at: usize| luck[at].max(LEAST) / costs[at];
+    let sum: f64 = (0..N).map(weight).sum();
+    let shares: [f64; N] = std::array::from_fn(|at| (weight(at) / sum).max(least[at]));
+    let mut drawn = rng.random::<f64>() * shares.iter().sum::<f64>();
+    let at = shares.iter().position(|share| {
+        drawn -= share;
+        drawn < 0.0
+    });
+    at.unwrap_or(0)
 }

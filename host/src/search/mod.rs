@@ -25,6 +25,7 @@ mod solve;
 #[cfg(test)]
 mod tests;
 mod trim;
+mod ways;
 mod weights;
 
 use crate::coverage::FeatureSet;
@@ -41,6 +42,7 @@ pub use looks::Closer;
 pub use luck::{LUCKS, Luck};
 pub use merge::cover;
 pub use replant::{Planted, edges_of};
+pub use ways::{Way, Ways, Yield};
 
 /// How to explore. The defaults are ordeal's but where a measurement said otherwise; `docs/performance.md` has
 /// the figures.
@@ -74,6 +76,8 @@ pub struct Options {
     pub looks: bool,
     /// How often what is compared with a part of an input, or with a choice, is put in its place.
     pub operand_rate: f64,
+    /// Whether the ways to draw the steps of state machines are taken by what they found lately.
+    pub adapts: bool,
     /// Bytes that saved states may hold. Beyond, those of the checkpoints with the lowest energy are let go, and
     /// reached again by replaying; no result depends on it.
     pub saved_bytes_max: usize,
@@ -96,6 +100,7 @@ impl Default for Options {
             checkpoints_max: None,
             tells_hits: None,
             looks: true,
+            adapts: true,
             operand_rate: 0.5,
             energies: Energies::default(),
             saved_bytes_max: 1 << 30,
@@ -265,6 +270,7 @@ where
         tally.steps += ran.steps;
         tally.rules += ran.rules;
         tally.rejected += u64::from(ran.is_rejected);
+        tally.ways.ran(ran.way, ran.has_edges, ran.has_shown);
         self.barren = if ran.has_learned { 0 } else { self.barren + 1 };
     }
 

@@ -42,6 +42,17 @@ struct Followed {
     shown: Vec<u32>,
 }
 
+impl Followed {
+    /// Why the step after these cannot be followed.
+    fn rejected(&self, reject: Reject) -> String {
+        let why = match reject {
+            Reject::Precondition => "a precondition does not hold",
+            Reject::Assume => "the guest rejects the run",
+        };
+        format!("step {}: {why}", self.steps.len() + 1)
+    }
+}
+
 impl<S: Clone> Knowledge<S> {
     /// Performs a run's steps, and makes a checkpoint, with this energy, of the state that they lead to, or a
     /// finding of the failure. Answers that do not fit are fitted or drawn, as in shrinking.
@@ -61,13 +72,7 @@ impl<S: Clone> Knowledge<S> {
         let run = self.tally.runs.max(1);
         match self.follow(target, trace, &mut followed) {
             Outcome::Stopped => return Planted::Stopped,
-            Outcome::Reject(reject) => {
-                let why = match reject {
-                    Reject::Precondition => "a precondition does not hold",
-                    Reject::Assume => "the guest rejects the run",
-                };
-                return Planted::Stale(format!("step {}: {why}", followed.steps.len() + 1));
-            }
+            Outcome::Reject(reject) => return Planted::Stale(followed.rejected(reject)),
             Outcome::Fail(failure) if self.has_found(&failure) => return Planted::FoundBefore,
             Outcome::Fail(failure) => {
                 self.findings.push(Arc::new(Found { failure: *failure, run, trace: followed.steps }));

@@ -10,6 +10,8 @@ use super::continuation::Continuation;
 use super::energy::{News, Strategy};
 use super::history::History;
 use super::knowledge::{Knowledge, Plan};
+use super::luck::{Begun, Manner};
+use super::ways::Way;
 use crate::choice::{Chooser, Value, small_seed};
 use crate::coverage::FeatureSet;
 use crate::outcome::{Halt, Outcome};
@@ -47,6 +49,9 @@ pub(super) struct Ran<S> {
     pub(super) rules: u64,
     pub(super) is_rejected: bool,
     pub(super) has_learned: bool,
+    pub(super) way: Way,
+    pub(super) has_edges: bool,
+    pub(super) has_shown: bool,
     /// The host stopped the guest: the run was not performed to its end, and does not count.
     pub(super) is_stopped: bool,
     /// What is known after it, where it learned and did not own what it knew.
@@ -109,6 +114,10 @@ pub(super) struct Runner<'t, T: Target> {
     pub(super) parent: Option<u64>,
     /// Rules that are left out.
     pub(super) left_out: Vec<u16>,
+    /// The rule that is called more often.
+    pub(super) favourite: Option<u16>,
+    /// After so many steps other rules are left out.
+    pub(super) phase: u32,
     pub(super) faults: Vec<bool>,
     pub(super) recorded: Vec<Option<Value>>,
     /// Scratch: bytes that are changed.
@@ -152,6 +161,8 @@ impl<'t, T: Target> Runner<'t, T> {
             checkpoint: None,
             parent: None,
             left_out: Vec::new(),
+            favourite: None,
+            phase: u32::MAX,
             faults: vec![false; target.faults().len()],
             recorded: Vec::new(),
             bytes: Vec::new(),
@@ -189,10 +200,15 @@ impl<'t, T: Target> Runner<'t, T> {
             let steps = if is_function {
                 1
             } else {
-                let len = self.draw_len(known.options.steps_max, is_guided);
+                let len = self.draw_len(known.options.steps_max, is_guided, known.plan.manner);
                 len.max(self.continuation.len() as u32)
             };
-            self.leave_out_rules(known.options.swarm_rate);
+            let is_phased = known.plan.manner == Some(Manner::Phases);
+            self.leave_out_rules(if is_phased { 1.0 } else { known.options.swarm_rate });
+            let rules = self.target.rules().len() as u16;
+            let is_again = known.plan.manner == Some(Manner::Again) && rules > 0;
+            self.favourite = if is_again { Some(self.rng.random_range(0..rules)) } else { None };
+            self.phase = if is_phased { steps.div_ceil(3) } else { u32::MAX };
             self.draw_steps(&mut known, steps);
         }
         let is_looked_at = (known.plan.is_looked_at || self.is_trial) && !self.is_stopped;
@@ -206,6 +222,9 @@ impl<'t, T: Target> Runner<'t, T> {
             is_rejected: self.is_rejected,
             is_stopped: self.is_stopped,
             has_learned: known.has_learned,
+            way: Way::of(known.plan, is_function),
+            has_edges: self.new_edges > 0,
+            has_shown: shown > 0,
             learned: match known.held {
                 Held::Learned(known) => Some(known),
                 _ => None,
@@ -215,7 +234,7 @@ impl<'t, T: Target> Runner<'t, T> {
 
     /// Tells what the run started from that it found something, or did not.
     fn settle(&self, known: &mut Known<'_, T::Snapshot>, shown: u32) {
-        let start = (known.plan.start, known.plan.moved);
+        let start = Begun { start: known.plan.start, moved: known.plan.moved, manner: known.plan.manner };
         let learned = known.learn();
         if self.new_edges > 0 {
             learned.luck.found(start, News::Edges);
@@ -230,7 +249,10 @@ impl<'t, T: Target> Runner<'t, T> {
 
     fn draw_steps(&mut self, known: &mut Known<'_, T::Snapshot>, count: u32) {
         let mut has_evaluated = false;
-        for _ in 0..count {
+        for at in 0..count {
+            if at > 0 && at % self.phase == 0 {
+                self.leave_out_rules(1.0);
+            }
             let flow = match self.draw_action(known) {
                 Ok(Some(action)) => self.step(known, action),
                 Ok(None) => {

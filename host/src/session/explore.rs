@@ -1,5 +1,6 @@
 //! An exploration: it searches until it is over, and saves and tells what it finds.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use super::status::Status;
 use super::{Begin, Event, Finding, JobResult, Pace, Summary, Verdict, Work};
 use crate::budget::Over;
 use crate::campaign::{Campaign, Settings};
+use crate::coverage::FeatureKind;
 use crate::disk;
 use crate::file::Conditions;
 use crate::machine::{Edges, Machine};
@@ -19,7 +21,7 @@ use crate::outcome;
 use crate::property::Property;
 use crate::report;
 use crate::search::energy::Strategy;
-use crate::search::{Explorer, Options, Progress};
+use crate::search::{Explorer, Options, Progress, Ways};
 use crate::target::Target;
 
 /// How often a campaign is saved; first after a tenth of that.
@@ -48,6 +50,10 @@ pub struct Explored {
     pub stalled_since: Option<u64>,
     /// Whether the same command resumes it.
     pub is_kept: bool,
+    /// What was seen, by its kind.
+    pub features: BTreeMap<FeatureKind, u64>,
+    /// What runs came to, by the way in which they began.
+    pub ways: Ways,
 }
 
 /// What ended an exploration.
@@ -303,7 +309,7 @@ impl Search<'_, '_, '_> {
             _ if self.told.is_empty() && progress.findings == 0 => Verdict::Passed,
             _ => Verdict::Found,
         };
-        let last_new = self.explorer.knowledge().features.last().map_or(0, |(_, run)| *run);
+        let last_new = self.explorer.knowledge().last_new_edge();
         let barren = progress.runs - last_new.min(progress.runs);
         let edges = self.explorer.target().program().edges().edges.len();
         let is_partial = (progress.edges as usize) < edges;
@@ -316,6 +322,8 @@ impl Search<'_, '_, '_> {
             end,
             stalled_since: (is_partial && barren >= STALLED && barren > last_new).then_some(last_new),
             is_kept: self.campaign.is_some(),
+            features: self.explorer.knowledge().features_by_kind(),
+            ways: self.explorer.knowledge().tally.ways,
         };
         let result = JobResult::Explored(Box::new(explored));
         Ok(Summary { verdict, findings: self.told, saved: self.saved, result })

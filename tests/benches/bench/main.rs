@@ -63,6 +63,7 @@ const PARTS: &[(Part, bool)] = &[
     (("targets", fuzz::targets), true),
     (("power", power::power), false),
     (("hidden", power::hidden), false),
+    (("machines", power::machines), false),
     (("libraries", libraries::libraries), false),
     (("shrinking", search::shrinking), true),
     (("store", campaign::store), false),

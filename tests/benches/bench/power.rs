@@ -1,12 +1,15 @@
 //! What is found: fuzz targets that are hard to get through, in a time of this machine's.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use spelunk::file::Names;
+use spelunk::load::Build;
 use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::search::energy::Strategy;
 use spelunk::search::{Explorer, Options};
 use walrus::{ExportItem, Module};
 
@@ -66,7 +69,14 @@ pub(crate) fn hidden(table: &mut Table) -> Result<()> {
         }
         let mut found = Vec::new();
         for seed in 1..=seeds {
-            let options = Options { seed, rules: rules.clone(), ..Options::default() };
+            let adapts = std::env::var_os("PLAIN").is_none();
+            let options = Options {
+                seed,
+                rules: rules.clone(),
+                adapts,
+                looks: std::env::var_os("BLIND").is_none(),
+                ..Options::default()
+            };
             found.push(steps_of(&program, options)?);
         }
         let all = found.iter().flatten().count();
@@ -106,6 +116,80 @@ fn steps_of(program: &Arc<Program>, options: Options) -> Result<Option<(Duration
     Ok((progress.findings > 0).then(|| (start.elapsed(), progress.steps)))
 }
 
+/// Examples with a bug, and the features that they are built with.
+const EXAMPLES: [(&str, &[&str]); 7] = [
+    ("lock", &[]),
+    ("lock", &["n32"]),
+    ("kv", &["bug"]),
+    ("cache", &[]),
+    ("order", &[]),
+    ("two-phase-commit", &[]),
+    ("priority-queue", &[]),
+];
+
+/// Of runs without guidance.
+const RANDOM_SEEDS: u64 = 3;
+
+/// Steps until a state machine fails: the medians over seeds, guided and at random.
+pub(crate) fn machines(table: &mut Table) -> Result<()> {
+    let only = std::env::var("ROADBLOCK").ok();
+    let is_wanted = |name: &str| only.as_ref().is_none_or(|only| only.split(',').any(|only| only == name));
+    for (example, features) in EXAMPLES {
+        let name = [&[example], features].concat().join(" ");
+        if is_wanted(&name) {
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(example);
+            let features: Vec<String> = features.iter().map(ToString::to_string).collect();
+            let build = Build { features: &features, ..Build::default() };
+            let wasm = spelunk::load::load(&folder, &build, &mut |_, _| ())?;
+            let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default())?);
+            machine(table, &name, &program, &[])?;
+        }
+    }
+    let wasm = build("guests/collections")?;
+    let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default())?);
+    for (game, rules) in games(&program) {
+        if is_wanted(&game) {
+            machine(table, &game, &program, &rules)?;
+        }
+    }
+    Ok(())
+}
+
+fn machine(table: &mut Table, name: &str, program: &Arc<Program>, rules: &[u16]) -> Result<()> {
+    let seeds = if table.is_full() { 20 } else { SEEDS };
+    let median = |strategy, seeds| -> Result<Option<u64>> {
+        let mut all = Vec::new();
+        for seed in 1..=seeds {
+            let adapts = std::env::var_os("PLAIN").is_none();
+            let options = Options {
+                seed,
+                rules: rules.to_vec(),
+                strategy,
+                adapts,
+                looks: std::env::var_os("BLIND").is_none(),
+                ..Options::default()
+            };
+            all.push(steps_of(program, options)?.map_or(u64::MAX, |(_, steps)| steps));
+        }
+        all.sort_unstable();
+        Ok(Some(all[all.len() / 2]).filter(|steps| *steps < u64::MAX))
+    };
+    let (guided, random) = (median(Strategy::Novel, seeds)?, median(Strategy::Random, RANDOM_SEEDS)?);
+    let shown = |steps: Option<u64>| steps.map_or("not found".to_string(), |steps| format!("{steps} steps"));
+    match (guided, random) {
+        (Some(few), Some(many)) => {
+            table.gain(
+                &format!("{name}, guided beside random"),
+                &shown(guided),
+                &shown(random),
+                many as f64 / few as f64,
+            );
+        }
+        _ => println!("| {name}, guided beside random | {} | {} | |", shown(guided), shown(random)),
+    }
+    Ok(())
+}
+
 /// The functions that are roadblocks, by their exports.
 fn names(wasm: &[u8]) -> Result<Vec<String>> {
     let module = Module::from_buffer(wasm)?;
@@ -139,19 +223,5 @@ fn solve(wasm: &[u8], seed: u64) -> Result<Option<(Duration, u64)>> {
     let mut explorer = Explorer::new(&mut machine, Options { seed, ..Options::default() });
     explorer.explore(|progress| progress.findings == 0 && start.elapsed() < TIME);
     let progress = explorer.progress();
-    if std::env::var_os("DBG").is_some() {
-        println!("{progress:?} {:?}", explorer.knowledge().luck);
-        for c in explorer.checkpoints().iter() {
-            println!(
-                "{:?} e{:.2} s{} new{} run{} {:?}",
-                c.news,
-                c.energy,
-                c.selected,
-                c.new_edges,
-                c.run,
-                c.history.last_choices().iter().map(|c| c.value.to_string()).collect::<Vec<_>>()
-            );
-        }
-    }
     Ok((progress.findings > 0).then(|| (start.elapsed(), progress.runs)))
 }

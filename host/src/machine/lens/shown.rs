@@ -1,12 +1,12 @@
 //! What a step shows that edges do not: the numbers that it stores, and how near what it compares comes to be equal.
 //!
-//! Each is a feature, a number from [`SHOWN`] on. Sizes and indexes that states keep in memory are news here though no branch depends on
+//! Each is a feature. Sizes and indexes that states keep in memory are news here though no branch depends on
 //! them (IJON, Aschermann et al., 2020; SGFuzz, Ba et al., 2022); that operands come nearer is libFuzzer's value profile.
 
 use super::reports::{Reports, Stored};
 use crate::choice::{Choice, Value, mix};
 use crate::compare::Compare;
-use crate::coverage::SHOWN;
+use crate::coverage::FeatureKind;
 use crate::machine::stack::ShadowStack;
 
 /// Places in memory whose last numbers are remembered.
@@ -15,21 +15,6 @@ const PLACES_MAX: usize = 1 << 16;
 const SMALL: i64 = 64;
 /// Places whose numbers are seen together.
 const TOGETHER: usize = 8;
-
-/// The kinds.
-#[derive(Clone, Copy)]
-enum Kind {
-    /// A number that a place in the code stores.
-    Stored,
-    /// Numbers that two places in the code store one after the other.
-    StoredPair,
-    /// Numbers that two places in memory hold after the step.
-    Held,
-    /// How many bits differ of what is compared.
-    Differing,
-    /// How long a beginning of bytes is equal.
-    Prefix,
-}
 
 /// What a step shows.
 struct Shown<'f> {
@@ -64,10 +49,10 @@ impl Shown<'_> {
             if !self.counts(stored) || is_drawn(stored.value, choices) {
                 continue;
             }
-            self.show(Kind::Stored, stored.site.into(), bucket(stored.value));
+            self.show(FeatureKind::Stored, stored.site.into(), bucket(stored.value));
             if let Some(before) = before.filter(|before| is_small(before.value) && is_small(stored.value)) {
                 let sites = mix(before.site.into(), stored.site.into());
-                self.show(Kind::StoredPair, sites, mix(before.value as u64, stored.value as u64));
+                self.show(FeatureKind::StoredPair, sites, mix(before.value as u64, stored.value as u64));
             }
             if reports.held.len() < PLACES_MAX || reports.held.contains_key(&stored.address) {
                 reports.held.insert(stored.address, stored.value);
@@ -83,7 +68,7 @@ impl Shown<'_> {
             small.map(|(address, value)| ((*address).into(), *value as u64)).collect();
         for (at, one) in small.iter().enumerate() {
             for other in &small[..at] {
-                self.show(Kind::Held, mix(one.0, other.0), mix(one.1, other.1));
+                self.show(FeatureKind::Held, mix(one.0, other.0), mix(one.1, other.1));
             }
         }
     }
@@ -94,11 +79,11 @@ impl Shown<'_> {
             let site = u64::from(*site);
             match compare {
                 Compare::Integers(_, a, b) | Compare::Floats(_, a, b) => {
-                    self.show(Kind::Differing, site, (a ^ b).count_ones().into());
+                    self.show(FeatureKind::Differing, site, (a ^ b).count_ones().into());
                 }
                 Compare::Bytes(a, b) | Compare::Prefixes(a, b) => {
                     let equal = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-                    self.show(Kind::Prefix, site, equal as u64);
+                    self.show(FeatureKind::Prefix, site, equal as u64);
                 }
                 Compare::Part(_) => {}
             }
@@ -114,8 +99,8 @@ impl Shown<'_> {
         })
     }
 
-    fn show(&mut self, kind: Kind, place: u64, value: u64) {
-        self.features.push(SHOWN | (mix(mix(kind as u64, place), value) >> 33) as u32);
+    fn show(&mut self, kind: FeatureKind, place: u64, value: u64) {
+        self.features.push(kind.shown(mix(mix(kind as u64, place), value)));
     }
 }
 
