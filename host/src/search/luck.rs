@@ -136,8 +136,10 @@ impl Luck {
         if let Some(start) = start {
             self.starts[start as usize] += worth;
         }
-        if news == News::Shown {
-            self.looks += RATE;
-        }
+    }
+
+    /// A closer look found something.
+    pub(super) fn looked(&mut self) {
+        self.looks += RATE;
     }
 }

@@ -115,7 +115,7 @@ impl Shown<'_> {
     }
 
     fn show(&mut self, kind: Kind, place: u64, value: u64) {
-        self.features.push(SHOWN | (mix(mix(kind as u64, place), value) >> 33) as u32);
+        self.features.push(SHOWN | (mix(mix(kind as u64, place), value) >> 34) as u32);
     }
 }
 
