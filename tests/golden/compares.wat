@@ -1,0 +1,23 @@
+;; options: compares
+(module
+  (memory 1)
+  (global $count (mut i64) (i64.const 0))
+  (global $ratio (mut f64) (f64.const 0))
+  (func $memcmp (param $p i32) (param $q i32) (param $n i32) (result i32) (i32.const 0))
+  (func $memmem (param i32 i32 i32 i32) (result i32) (i32.const 0))
+  (func $strcmp (param i32 i32) (result i32) (i32.const 0))
+  (func $walk (param $p i32) (param $q i32) (result i32)
+    (loop $next
+      (br_if $next (i32.eq (i32.load8_u (local.get $p)) (i32.load8_u (local.get $q)))))
+    (i32.const 0))
+  (func $decide (param $x i32) (param $y i64) (param $z f32) (result i32)
+    (if (i64.eqz (local.get $y)) (then (return (i32.div_u (i32.const 7) (local.get $x)))))
+    (if (i32.eqz (local.get $x)) (then (return (f32.lt (local.get $z) (f32.const 0.5)))))
+    (block $b (block $a (br_table $a $b $a (local.get $x))) (return (i32.const 1)))
+    (i32.const 2))
+  (func $store (param $at i32) (param $x i64)
+    (i32.store8 offset=3 (local.get $at) (i32.wrap_i64 (local.get $x)))
+    (i64.store32 (local.get $at) (local.get $x))
+    (f64.store (local.get $at) (f64.const 1))
+    (global.set $count (local.get $x))
+    (global.set $ratio (f64.const 1))))
