@@ -89,30 +89,30 @@
   (func $decide (;4;) (type 9) (param i32 i64 f32) (result i32)
     local.get 1
     i64.const 0
-    i32.const 122
+    i32.const 128
     call 37
     i32.const 0
-    i32.const 123
+    i32.const 129
     call 6
     if ;; label = @1
       i32.const 7
       local.get 0
-      i32.const 129
+      i32.const 135
       call 34
       return
     else
     end
     local.get 0
     i32.const 0
-    i32.const 134
+    i32.const 140
     call 15
     i32.const 0
-    i32.const 135
+    i32.const 141
     call 6
     if ;; label = @1
       local.get 2
       f32.const 0x1p-1 (;=0.5;)
-      i32.const 144
+      i32.const 150
       call 10
       return
     else
@@ -121,7 +121,7 @@
       block ;; label = @2
         local.get 0
         i32.const 2
-        i32.const 153
+        i32.const 159
         call 7
         br_table 0 (;@2;) 1 (;@1;) 0 (;@2;)
       end
@@ -135,14 +135,14 @@
     local.get 1
     i32.wrap_i64
     i32.const 3
-    i32.const 173
+    i32.const 179
     i32.const 1
     call 14
     i32.store8 offset=3
     local.get 0
     local.get 1
     i32.const 0
-    i32.const 180
+    i32.const 186
     i32.const 4
     call 32
     i64.store32
@@ -151,7 +151,7 @@
     f64.store
     local.get 1
     i32.const -1
-    i32.const 199
+    i32.const 205
     i32.const 8
     call 53
     global.set $count
@@ -1529,7 +1529,7 @@
     local.get 0
   )
   (func $walk (;54;) (type 0) (param i32 i32) (result i32)
-    i32.const 3
+    i32.const 4
     i32.const 4
     local.get 0
     local.get 1
@@ -1540,10 +1540,10 @@
       i32.load8_u
       local.get 1
       i32.load8_u
-      i32.const 111
+      i32.const 117
       call 15
       i32.const 0
-      i32.const 112
+      i32.const 118
       call 6
       br_if 0 (;@1;)
     end
@@ -1573,6 +1573,15 @@
     local.get 0
     local.get 1
     i32.const -1
+    call 3
+    i32.const 0
+  )
+  (func $c.string.strncmp (;58;) (type 1) (param i32 i32 i32) (result i32)
+    i32.const 3
+    i32.const 2
+    local.get 0
+    local.get 1
+    local.get 2
     call 3
     i32.const 0
   )

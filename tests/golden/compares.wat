@@ -6,6 +6,7 @@
   (func $memcmp (param $p i32) (param $q i32) (param $n i32) (result i32) (i32.const 0))
   (func $memmem (param i32 i32 i32 i32) (result i32) (i32.const 0))
   (func $strcmp (param i32 i32) (result i32) (i32.const 0))
+  (func $c.string.strncmp (param i32 i32 i32) (result i32) (i32.const 0))
   (func $walk (param $p i32) (param $q i32) (result i32)
     (loop $next
       (br_if $next (i32.eq (i32.load8_u (local.get $p)) (i32.load8_u (local.get $q)))))
