@@ -46,6 +46,9 @@ export declare function reachable(name: usize, nameLen: i32): void;
 @external("spelunk", "target")
 export declare function target(score: f64, label: usize, labelLen: i32): void;
 // @ts-ignore: decorator
+@external("spelunk", "observe")
+export declare function observe(number: i64, name: usize, nameLen: i32): void;
+// @ts-ignore: decorator
 @external("spelunk", "event")
 export declare function event(text: usize, textLen: i32): void;
 // @ts-ignore: decorator

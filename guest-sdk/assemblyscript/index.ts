@@ -94,6 +94,11 @@ export function target(score: f64, label: string = ""): void {
   host.target(score, FIRST, put(label, FIRST));
 }
 
+/** The exploration goes on from where a number is observed first under this name. */
+export function observe(name: string, number: i64): void {
+  host.observe(number, FIRST, put(name, FIRST));
+}
+
 /** Counted; the report says how often each event happened. */
 export function event(text: string): void {
   host.event(FIRST, put(text, FIRST));

@@ -49,6 +49,7 @@ SPELUNK_IMPORT(reachable) void spelunk_reachable_with(const char *name, uint32_t
 
 /* Guidance, faults, the state that is compared, and the story of a finding. */
 SPELUNK_IMPORT(target) void spelunk_target_with(double score, const char *label, uint32_t len);
+SPELUNK_IMPORT(observe) void spelunk_observe_with(int64_t number, const char *name, uint32_t len);
 SPELUNK_IMPORT(event) void spelunk_event_with(const char *text, uint32_t len);
 SPELUNK_IMPORT(fault) int32_t spelunk_fault_with(const char *name, uint32_t len);
 SPELUNK_IMPORT(state) void spelunk_state(const void *bytes, uint32_t len);
@@ -115,6 +116,11 @@ static inline void spelunk_reachable(const char *name) { spelunk_reachable_with(
 /* The exploration prefers what raises the highest score of this label. */
 static inline void spelunk_target(double score, const char *label) {
     spelunk_target_with(score, label, spelunk_len(label));
+}
+
+/* The exploration goes on from where a number is observed first under this name. */
+static inline void spelunk_observe(const char *name, int64_t number) {
+    spelunk_observe_with(number, name, spelunk_len(name));
 }
 
 /* Counted; the report says how often each event happened. */

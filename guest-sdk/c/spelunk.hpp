@@ -80,6 +80,11 @@ inline void target(double score, std::string_view label = "") {
     spelunk_target_with(score, label.data(), len(label));
 }
 
+/// The exploration goes on from where a number is observed first under this name.
+inline void observe(std::string_view name, int64_t number) {
+    spelunk_observe_with(number, name.data(), len(name));
+}
+
 /// Counted; the report says how often each event happened.
 inline void event(std::string_view text) { spelunk_event_with(text.data(), len(text)); }
 

@@ -50,6 +50,9 @@ func reachable(name string)
 //go:wasmimport spelunk target
 func target(score float64, label string)
 
+//go:wasmimport spelunk observe
+func observe(number int64, name string)
+
 //go:wasmimport spelunk event
 func event(text string)
 

@@ -110,6 +110,11 @@ func Target(score float64, label string) {
 	target(score, label)
 }
 
+// Observe says that a number is of interest: the exploration goes on from where it is observed first under this name.
+func Observe(name string, number int64) {
+	observe(number, name)
+}
+
 // Event is counted; the report says how often each event happened.
 func Event(text string) {
 	event(text)

@@ -40,6 +40,7 @@ mod host {
         pub(super) fn reachable(name: *const u8, name_len: usize);
 
         pub(super) fn target(score: f64, label: *const u8, label_len: usize);
+        pub(super) fn observe(number: i64, name: *const u8, name_len: usize);
         pub(super) fn event(text: *const u8, text_len: usize);
 
         pub(super) fn state(pointer: *const u8, len: usize);
@@ -142,6 +143,12 @@ pub fn never(name: &'static str) {
 pub(crate) fn target(score: f64, label: &str) {
     // SAFETY: the host reads the bytes of a string.
     unsafe { host::target(score, label.as_ptr(), label.len()) }
+}
+
+/// The exploration goes on from where a number was observed first under this name.
+pub(crate) fn observe(name: &str, number: i64) {
+    // SAFETY: the host reads the bytes of a string.
+    unsafe { host::observe(number, name.as_ptr(), name.len()) }
 }
 
 /// Something happened that the report counts.

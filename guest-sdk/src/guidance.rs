@@ -17,6 +17,14 @@ pub fn target_label(score: f64, label: &str) {
     abi::target(score, label);
 }
 
+/// Says that a number is of interest: where it is one that was not observed before under this name, the exploration goes on from
+/// there, as from a new branch. `observe("place", (y * WIDTH + x) as i64)` makes for all the places of a map.
+///
+/// About 4,096 numbers of a name are told apart, and beyond that only their powers of two. Does nothing on native targets.
+pub fn observe(name: &str, number: i64) {
+    abi::observe(name, number);
+}
+
 /// Something happened, and the report says how often: `event!("retried")`,
 /// `event!("{} requests at once", requests.len())`.
 ///
@@ -46,9 +54,13 @@ mod tests {
         let ((), log) = play(&[], || {
             target(1.5);
             target_label(-2.0, "depth");
+            observe("place", -7);
             event!("retried");
             event!("{} at once", 3);
         });
-        assert_eq!(log, ["target  1.5", "target depth -2", "event retried", "event 3 at once"]);
+        assert_eq!(
+            log,
+            ["target  1.5", "target depth -2", "observe place -7", "event retried", "event 3 at once"]
+        );
     }
 }

@@ -61,7 +61,7 @@
 //! - A [`Pool`] holds what rules make, for others to use.
 //! - A [`Bag`] holds the messages between simulated nodes, to be delivered in any order.
 //! - [`assume`] gives up a run that does not count, [`fail!`] ends it as a finding, [`note!`] adds a line to
-//!   the story, [`target`] says where it gets interesting, and [`event!`] counts what happens.
+//!   the story, [`target`] and [`observe`] say where it gets interesting, and [`event!`] counts what happens.
 //!
 //! # To check everything
 //!
@@ -162,7 +162,7 @@ pub use choose::{choose, choose_from, flip, roll};
 pub use collections::{Bytes, MapOf, SetOf, Size, UniqueBy, VecOf, bytes, map, set, vec};
 pub use fault::Fault;
 pub use float::{Float, Floats, floats};
-pub use guidance::{target, target_label};
+pub use guidance::{observe, target, target_label};
 pub use harness::RuleResult;
 pub use matching::{Matching, matching};
 #[cfg(feature = "allocator")]
@@ -180,8 +180,8 @@ pub use text::{Text, text};
 pub mod prelude {
     pub use crate::{
         Arbitrary, Bag, Boxed, Fault, Pool, Strategy, any, assume, boolean, bytes, choose, choose_from,
-        composite, draw, flip, floats, just, map, matching, one_of, option, permutation, recursive, result,
-        roll, sampled_from, set, target, target_label, text, vec, weighted, weighted_one_of,
+        composite, draw, flip, floats, just, map, matching, observe, one_of, option, permutation, recursive,
+        result, roll, sampled_from, set, target, target_label, text, vec, weighted, weighted_one_of,
     };
     #[cfg(feature = "allocator")]
     pub use crate::{alloc_can_fail, alloc_cannot_fail};

@@ -61,6 +61,8 @@ pub fn never(_name: &'static str) {}
 
 pub(crate) fn target(_score: f64, _label: &str) {}
 
+pub(crate) fn observe(_name: &str, _number: i64) {}
+
 pub(crate) fn event(_text: &str) {}
 
 pub fn verbose() -> bool {

@@ -196,6 +196,10 @@ pub(crate) fn target(score: f64, label: &str) {
     log(format!("target {label} {score}"));
 }
 
+pub(crate) fn observe(name: &str, number: i64) {
+    log(format!("observe {name} {number}"));
+}
+
 pub(crate) fn event(text: &str) {
     log(format!("event {text}"));
 }

@@ -30,6 +30,7 @@ const host = struct {
     extern "spelunk" fn sometimes(name: [*]const u8, name_len: usize, condition: i32) void;
     extern "spelunk" fn reachable(name: [*]const u8, name_len: usize) void;
     extern "spelunk" fn target(score: f64, label: [*]const u8, label_len: usize) void;
+    extern "spelunk" fn observe(number: i64, name: [*]const u8, name_len: usize) void;
     extern "spelunk" fn event(text: [*]const u8, text_len: usize) void;
     extern "spelunk" fn state(at: [*]const u8, len: usize) void;
     extern "spelunk" fn fault(name: [*]const u8, name_len: usize) i32;
@@ -150,6 +151,11 @@ pub fn never(comptime name: []const u8) noreturn {
 /// The exploration prefers what raises the highest score of this label.
 pub fn target(score: f64, label: []const u8) void {
     host.target(score, label.ptr, label.len);
+}
+
+/// The exploration goes on from where a number is observed first under this name.
+pub fn observe(name: []const u8, number: i64) void {
+    host.observe(number, name.ptr, name.len);
 }
 
 /// Counted; the report says how often each event happened.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::observed::{ROOMS, room_of};
+
 /// Features from here on are no edges: steps show them where they are looked at more closely.
 pub const SHOWN: u32 = 1 << 31;
 
@@ -22,6 +24,8 @@ pub enum FeatureKind {
     Differing,
     /// So long a beginning of bytes that were compared was equal.
     Prefix,
+    /// The guest said that a number is of interest.
+    Observed,
 }
 
 /// Bits of a shown feature that are a hash.
@@ -41,6 +45,9 @@ impl FeatureKind {
     pub fn of(feature: u32) -> FeatureKind {
         if feature < SHOWN {
             return FeatureKind::Hits;
+        }
+        if room_of(feature).is_some() {
+            return FeatureKind::Observed;
         }
         let kind = (feature & !SHOWN) >> SHOWN_BITS;
         FeatureKind::SHOWN[(kind as usize).min(FeatureKind::SHOWN.len() - 1)]
@@ -62,9 +69,12 @@ impl FeatureKind {
             FeatureKind::Held => "held pairs",
             FeatureKind::Differing => "compared numbers",
             FeatureKind::Prefix => "compared texts",
+            FeatureKind::Observed => "observed numbers",
         }
     }
 }
+/// Features of closer looks are added to so many that are no edges, at most: a hostile guest shows others in each run.
+const SHOWN_MAX: usize = 1 << 18;
 
 /// Counters that are looked at together.
 const LINE: usize = 64;
@@ -99,6 +109,11 @@ pub fn slot_of(feature: u32) -> u32 {
     feature / BUCKETS
 }
 
+/// The edges among some features.
+pub fn edges_in(features: impl IntoIterator<Item = u32>) -> impl Iterator<Item = u32> {
+    features.into_iter().filter(|feature| *feature < SHOWN).map(slot_of)
+}
+
 /// What was seen so far: edges, and where that is asked for how often they were gone through in a step. A feature is an
 /// edge with a bucket of hits, `slot * 32 + bucket`; where hits are not told apart the bucket is 0.
 #[derive(Clone, Debug, Default)]
@@ -111,6 +126,8 @@ pub struct FeatureSet {
     tells_hits: bool,
     /// Those that are no edges.
     shown: BTreeSet<u32>,
+    /// By room, how many of those are numbers that were observed; empty where none is.
+    observed: Vec<u32>,
 }
 
 impl FeatureSet {
@@ -127,7 +144,7 @@ impl FeatureSet {
     /// Adds a feature; whether it was new.
     pub fn insert(&mut self, feature: u32) -> bool {
         if feature >= SHOWN {
-            return self.shown.insert(feature);
+            return self.show(feature);
         }
         let (slot, bit) = (slot_of(feature) as usize, 1 << (feature % BUCKETS));
         if slot >= self.seen.len() {
@@ -144,6 +161,15 @@ impl FeatureSet {
         }
     }
 
+    fn show(&mut self, feature: u32) -> bool {
+        let is_new = self.shown.insert(feature);
+        if let Some(room) = room_of(feature).filter(|_| is_new) {
+            self.observed.resize(ROOMS, 0);
+            self.observed[room] += 1;
+        }
+        is_new
+    }
+
     /// Whether the edge was gone through.
     pub fn contains(&self, slot: u32) -> bool {
         match self.tells_hits {
@@ -155,6 +181,16 @@ impl FeatureSet {
     /// Whether a feature that is no edge was shown.
     pub fn has_shown(&self, feature: u32) -> bool {
         self.shown.contains(&feature)
+    }
+
+    /// Whether a feature that is no edge, and that a closer look showed, is new, and there is room for it.
+    pub(crate) fn lacks_shown(&self, feature: u32) -> bool {
+        self.shown.len() < SHOWN_MAX && !self.has_shown(feature)
+    }
+
+    /// How much of a room for numbers that are observed is used.
+    pub(crate) fn used(&self, room: usize) -> u32 {
+        self.observed.get(room).copied().unwrap_or(0)
     }
 
     /// How many edges were gone through.

@@ -37,6 +37,7 @@ pub mod load;
 pub mod machine;
 #[cfg(test)]
 mod model;
+mod observed;
 pub mod outcome;
 pub mod property;
 pub mod replay;

@@ -198,6 +198,8 @@ impl Compares {
 fn comparing(module: &Module, function: &LocalFunction, name: &str) -> Option<Comparing> {
     let is_i32 = |local: &LocalId| module.locals.get(*local).ty() == ValType::I32;
     let params: Vec<LocalId> = function.args.iter().copied().take_while(is_i32).collect();
+    // Zig's libraries put names of modules before it.
+    let name = name.rsplit('.').next().unwrap_or(name);
     let known = KNOWN.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
     match (known, &params[..]) {
         (Some(Pointed::Parts), [text, _, part, len]) => {

@@ -21,6 +21,7 @@ fn options(source: &str) -> Options {
             ("edges", "hashed") => options.edges = Edges::Hashed,
             ("dirty", _) => options.dirty = true,
             ("budget", _) => options.budget = true,
+            ("compares", _) => options.compares = true,
             ("depth", max) => options.depth_max = max.parse().unwrap(),
             ("include", glob) => options.include.push(glob.to_string()),
             ("exclude", glob) => options.exclude.push(glob.to_string()),
@@ -58,7 +59,7 @@ fn instrumented_modules_are_as_expected() {
         .filter(|path| !path.to_string_lossy().ends_with(".out.wat"))
         .collect();
     inputs.sort();
-    assert_eq!(inputs.len(), 16);
+    assert_eq!(inputs.len(), 17);
     for input in inputs {
         let found = render(&std::fs::read_to_string(&input).unwrap());
         let output = input.with_extension("out.wat");

@@ -16,6 +16,7 @@ use super::tally::Tally;
 use crate::budget::Budget;
 use crate::choice::{Chooser, Value};
 use crate::file::{Environment, HostFault};
+use crate::observed::Observed;
 use crate::outcome::Failure;
 use crate::symbols::Frame;
 use crate::target::Scores;
@@ -89,6 +90,8 @@ pub(crate) struct Step {
     pub(crate) drawn_bytes: usize,
     /// The highest score of each label: the hash of the label, and the score.
     pub(crate) scores: Vec<(u64, f64)>,
+    /// The numbers that the guest observed.
+    pub(crate) observed: Observed,
     /// Arguments that were drawn.
     pub(crate) args: Vec<String>,
     /// A rule runs, in whose calls to the system faults may strike.
@@ -143,6 +146,7 @@ impl Step {
         self.drawn_bytes = 0;
         self.fault_calls = 0;
         self.scores.clear();
+        self.observed.clear();
         self.args.clear();
         self.stderr.clear();
         self.reports.clear();

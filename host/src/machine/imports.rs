@@ -38,6 +38,7 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     define_outcomes(linker)?;
     define_properties(linker)?;
     linker.func_wrap(MODULE, "target", target)?;
+    linker.func_wrap(MODULE, "observe", observe)?;
     linker.func_wrap(MODULE, "event", event)?;
     linker.func_wrap(MODULE, "fault", fault)?;
     linker.func_wrap(MODULE, "state", state)?;
@@ -317,6 +318,13 @@ pub(super) fn score(step: &mut Step, score: f64, label: u64) {
         None if scores.len() < SCORES_MAX && !score.is_nan() => scores.push((label, score)),
         None => {}
     }
+}
+
+fn observe(mut caller: Caller<'_, Host>, number: i64, name: u32, len: u32) -> Answer<()> {
+    let (name, host) = named(&mut caller, name, len)?;
+    let name = xxh3_64(name);
+    host.step.observed.push(name, number);
+    Ok(())
 }
 
 fn event(mut caller: Caller<'_, Host>, text: u32, len: u32) -> Answer<()> {

@@ -389,7 +389,7 @@ impl Target for Machine {
         let host = self.store.data_mut();
         // What was seen so far is not part of the state.
         host.tally = before.tally;
-        host.step.scores = before.step.scores;
+        (host.step.scores, host.step.observed) = (before.step.scores, before.step.observed);
     }
 
     fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
@@ -427,6 +427,7 @@ impl Target for Machine {
         if let Some(second) = &mut self.second {
             second.machine.state.coverage(self.program.counters(), seen, new);
         }
+        self.store.data_mut().step.observed.take_new(seen, new);
     }
 
     fn looks_from(&self) -> Option<u64> {

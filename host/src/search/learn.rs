@@ -8,7 +8,7 @@ use super::energy::{Checkpoint, News};
 use super::history::History;
 use super::knowledge::{PRODUCTIVE_BYTES_MAX, PRODUCTIVE_MAX, Values, bytes_of};
 use super::run::{Known, Runner};
-use crate::coverage::slot_of;
+use crate::coverage::{SHOWN, edges_in};
 use crate::outcome::{Failure, Found};
 use crate::target::Target;
 use crate::trace::{Action, Trace};
@@ -17,24 +17,26 @@ use crate::trace::{Action, Trace};
 const WAY_BYTES_MAX: u64 = 16 << 20;
 
 impl<T: Target> Runner<'_, T> {
-    /// Learns which features the last step showed first, and which scores rose; how many.
-    pub(super) fn look(&mut self, known: &mut Known<'_, T::Snapshot>) -> u32 {
+    /// Learns which features the last step showed first, and which scores rose; how many, and of how many numbers that it observed.
+    pub(super) fn look(&mut self, known: &mut Known<'_, T::Snapshot>) -> (u32, u32) {
         let before = known.get();
         self.new.clear();
         self.target.coverage(&before.seen, &mut self.new);
         self.target.scores(&before.scores, &mut self.risen);
         if self.new.is_empty() && self.risen.is_empty() {
-            return 0;
+            return (0, 0);
         }
-        let count = (self.new.len() + self.risen.len()) as u32;
+        let numbers = self.new.iter().filter(|feature| **feature >= SHOWN).count();
+        let (edges, numbers) = ((self.new.len() - numbers + self.risen.len()) as u32, numbers as u32);
         let run = known.plan.number;
         let known = known.learn();
         for feature in &self.new {
             known.saw(*feature, run);
         }
         known.scores.extend(self.risen.drain(..));
-        self.new_edges += count;
-        count
+        self.new_edges += edges;
+        self.new_numbers += numbers;
+        (edges, numbers)
     }
 
     /// Keeps the choices of the last step, which found an edge.
@@ -96,7 +98,7 @@ impl<T: Target> Runner<'_, T> {
         };
         known.checkpoints.save(checkpoint);
         if is_function && news == News::Edges {
-            known.checkpoints.crown(id, self.shown.drain(..).map(slot_of));
+            known.checkpoints.crown(id, edges_in(self.shown.drain(..)));
         }
         while let Some(evicted) = known.checkpoints.evict() {
             self.checkpoint = match self.checkpoint {

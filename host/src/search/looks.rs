@@ -207,7 +207,7 @@ impl<T: Target> Runner<'_, T> {
         let (mut count, mut new_at) = (0, Vec::new());
         for (step, features) in (from..).zip(shown) {
             let seen = &known.get().seen;
-            let is_new = |feature: &u32| *feature >= SHOWN && !seen.has_shown(*feature);
+            let is_new = |feature: &u32| *feature >= SHOWN && seen.lacks_shown(*feature);
             let new: Vec<u32> = features.into_iter().filter(is_new).collect();
             if !new.is_empty() {
                 count += new.len() as u32;

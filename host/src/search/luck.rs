@@ -9,6 +9,8 @@ use super::energy::{NEWS, News};
 
 /// What a try adds to an estimate, at most.
 const RATE: f64 = 1.0 / 64.0;
+/// The same of what should change only where nothing was found for long.
+const SLOW_RATE: f64 = 1.0 / 128.0;
 /// What something else than an edge is worth, beside one.
 const SHOWN: f64 = 0.25;
 /// So many times as many runs start from checkpoints that showed an edge, where both pay alike.
@@ -17,6 +19,7 @@ const EDGES: f64 = 3.0;
 const SHARES: (f64, f64) = (0.05, 0.5);
 /// An estimate is never taken for less.
 const LEAST: f64 = 1e-3;
+const SLOW_LEAST: f64 = 1e-5;
 /// Closer looks take so many times as long as a run, about: of states, and of functions.
 const LOOKS: [f64; 2] = [32.0, 64.0];
 /// Of inputs that a closer look showed so many are looked at as are worth it, divided by this.
@@ -133,19 +136,18 @@ impl Luck {
         if selected < MOVED_MIN {
             return Move::Vary;
         }
-        ALL[drawn(self.moves, COSTS, MOVES_LEAST, rng)]
+        ALL[drawn(self.moves.map(|luck| luck.max(LEAST)), COSTS, MOVES_LEAST, rng)]
     }
 
     /// How the steps of a run are drawn.
     pub(super) fn draw_manner(&self, rng: &mut impl Rng) -> Manner {
-        ALL_MANNERS[drawn(self.manners, STEPS, MANNERS_LEAST, rng)]
+        ALL_MANNERS[drawn(self.manners.map(|luck| luck.max(SLOW_LEAST)), STEPS, MANNERS_LEAST, rng)]
     }
 
-    /// The share of runs that start anew, where this is what they have at least.
+    /// The share of runs that start anew, where this is what they have at least. Until nothing was found for long they do not get more.
     pub(super) fn share_of_fresh(&self, least: f64) -> f64 {
-        let fresh = self.fresh.max(LEAST) / STEPS[Manner::Even as usize];
-        let guided =
-            self.starts.iter().fold(LEAST, |most, luck| luck.max(most)) / STEPS[Manner::Near as usize];
+        let fresh = self.fresh.max(SLOW_LEAST) / STEPS[Manner::Even as usize];
+        let guided = self.manners[Manner::Near as usize].max(SLOW_LEAST) / STEPS[Manner::Near as usize];
         (fresh / (fresh + guided)).max(least)
     }
 
@@ -170,10 +172,10 @@ impl Luck {
     pub(super) fn tried(&mut self, begun: Begun, is_looked_at: bool) {
         let Begun { start, moved, manner } = begun;
         if let Some(manner) = manner {
-            self.manners[manner as usize] *= 1.0 - RATE;
+            self.manners[manner as usize] *= 1.0 - SLOW_RATE;
         }
         if start.is_none() {
-            self.fresh *= 1.0 - RATE;
+            self.fresh *= 1.0 - SLOW_RATE;
         }
         if let Some(moved) = moved {
             self.moves[moved as usize] *= 1.0 - RATE;
@@ -195,20 +197,22 @@ impl Luck {
         let worth = if news == News::Edges { RATE } else { RATE * SHOWN };
         match start {
             Some(start) => self.starts[start as usize] += worth,
-            None => self.fresh += worth,
+            None => self.fresh += worth * SLOW_RATE / RATE,
         }
         if let Some(manner) = manner {
-            self.manners[manner as usize] += worth;
+            self.manners[manner as usize] += worth * SLOW_RATE / RATE;
         }
-        if news == News::Shown {
-            self.looks += RATE;
-        }
+    }
+
+    /// A closer look found something.
+    pub(super) fn looked(&mut self) {
+        self.looks += RATE;
     }
 }
 
 /// One of several, by what each found and what it costs, none more seldom than its least share.
 fn drawn<const N: usize>(luck: [f64; N], costs: [f64; N], least: [f64; N], rng: &mut impl Rng) -> usize {
-    let weight = |at: usize| luck[at].max(LEAST) / costs[at];
+    let weight = |at: usize| luck[at] / costs[at];
     let sum: f64 = (0..N).map(weight).sum();
     let shares: [f64; N] = std::array::from_fn(|at| (weight(at) / sum).max(least[at]));
     let mut drawn = rng.random::<f64>() * shares.iter().sum::<f64>();

@@ -23,6 +23,10 @@ const KEPT_MAX: usize = 4096;
 const COMPARES_MAX: usize = 4096;
 /// A length is changed by at most this much.
 const LONGER_MAX: u64 = 64;
+/// Digits of a float that is written as text.
+const DIGITS_MAX: usize = 24;
+/// One in so many differences is that of a field which does not begin with its byte.
+const FIELDS: u32 = 4;
 /// Bytes of what may be inserted anywhere.
 const TOKEN_MIN: usize = 2;
 /// Bytes of a part that is recognised where it is not known how many are compared.
@@ -280,6 +284,12 @@ impl Hints {
                     self.token(&number(to, len, is_big));
                 }
             }
+            // As text, where that is not long.
+            let [from, to] = [from_value, to_value].map(|value| value.to_string().into_bytes());
+            if to.len() <= DIGITS_MAX {
+                self.replace(inputs, &from, &to);
+                self.token(&to);
+            }
         }
     }
 
@@ -426,10 +436,11 @@ impl Hints {
             word[..len].reverse();
         }
         let old = u64::from_le_bytes(word);
+        let bits = if rng.random_range(0..FIELDS) == 0 { rng.random_range(1..8u32) } else { 0 };
         let new = match rng.random_range(0..4u32) {
-            0 | 1 => old.wrapping_add(to.wrapping_sub(from)),
-            2 => old.wrapping_sub(to.wrapping_sub(from)),
-            _ => old ^ to ^ from,
+            0 | 1 => old.wrapping_add(to.wrapping_sub(from) << bits),
+            2 => old.wrapping_sub(to.wrapping_sub(from) << bits),
+            _ => old ^ (to ^ from) << bits,
         };
         place.copy_from_slice(&number(new, len as u8, is_big));
         true

@@ -8,7 +8,7 @@ use super::energy::{Checkpoint, News};
 use super::history::History;
 use super::knowledge::Knowledge;
 use crate::choice::Chooser;
-use crate::coverage::{FeatureSet, slot_of};
+use crate::coverage::{FeatureSet, edges_in};
 use crate::outcome::{Found, Outcome, Reject};
 use crate::target::{Target, attempt};
 use crate::trace::{Action, Trace};
@@ -111,7 +111,7 @@ impl<S: Clone> Knowledge<S> {
         };
         self.checkpoints.adopt(std::iter::once(checkpoint), 1);
         if is_function {
-            self.checkpoints.crown(id, shown.into_iter().map(slot_of));
+            self.checkpoints.crown(id, edges_in(shown));
         }
         Planted::Checkpoint
     }
@@ -166,5 +166,5 @@ pub fn edges_of<T: Target>(target: &mut T, trace: &Trace) -> BTreeSet<u32> {
         attempt(target, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
         target.coverage(&FeatureSet::default(), &mut edges);
     }
-    edges.into_iter().map(slot_of).collect()
+    edges_in(edges).collect()
 }

@@ -108,6 +108,8 @@ pub(super) struct Runner<'t, T: Target> {
     /// Steps from the start.
     pub(super) depth: u32,
     pub(super) new_edges: u32,
+    /// Numbers that the run observed first.
+    pub(super) new_numbers: u32,
     /// The index of the checkpoint that the run started from, while it is kept.
     pub(super) checkpoint: Option<usize>,
     /// The number of the checkpoint that the run started from, or saved last.
@@ -158,6 +160,7 @@ impl<'t, T: Target> Runner<'t, T> {
             trace: Trace::default(),
             depth: 0,
             new_edges: 0,
+            new_numbers: 0,
             checkpoint: None,
             parent: None,
             left_out: Vec::new(),
@@ -183,7 +186,7 @@ impl<'t, T: Target> Runner<'t, T> {
 
     /// Executes the run that is planned.
     pub(super) fn run(&mut self, mut known: Known<'_, T::Snapshot>) -> Ran<T::Snapshot> {
-        (self.steps, self.rules, self.new_edges) = (0, 0, 0);
+        (self.steps, self.rules, self.new_edges, self.new_numbers) = (0, 0, 0, 0);
         (self.is_rejected, self.is_stopped, self.is_trial) = (false, false, false);
         self.rng = known.plan.rng.clone();
         self.trace.clear();
@@ -224,7 +227,7 @@ impl<'t, T: Target> Runner<'t, T> {
             has_learned: known.has_learned,
             way: Way::of(known.plan, is_function),
             has_edges: self.new_edges > 0,
-            has_shown: shown > 0,
+            has_shown: shown + self.new_numbers > 0,
             learned: match known.held {
                 Held::Learned(known) => Some(known),
                 _ => None,
@@ -239,11 +242,14 @@ impl<'t, T: Target> Runner<'t, T> {
         if self.new_edges > 0 {
             learned.luck.found(start, News::Edges);
         }
-        if shown > 0 {
+        if shown + self.new_numbers > 0 {
             learned.luck.found(start, News::Shown);
         }
+        if shown > 0 {
+            learned.luck.looked();
+        }
         if let Some(index) = self.checkpoint {
-            learned.checkpoints.ran(index, self.new_edges + shown.min(1));
+            learned.checkpoints.ran(index, self.new_edges + (shown + self.new_numbers).min(1));
         }
     }
 
@@ -411,7 +417,7 @@ impl<'t, T: Target> Runner<'t, T> {
             self.is_stopped = true;
             return Flow::End;
         }
-        let new_edges = self.look(known);
+        let (new_edges, new_numbers) = self.look(known);
         match outcome {
             Outcome::Fail(failure) => {
                 self.found(known, *failure);
@@ -424,11 +430,14 @@ impl<'t, T: Target> Runner<'t, T> {
             Outcome::Pass | Outcome::Exit | Outcome::Stopped => {}
         }
         let has_ended = outcome == Outcome::Exit;
-        if new_edges > 0 && known.options.strategy != Strategy::Random {
+        if new_edges + new_numbers > 0 && known.options.strategy != Strategy::Random {
             if self.target.is_function() && matches!(action, Action::Rule(_)) {
                 self.trim(known);
             }
-            self.remember(known, action);
+            let news = if new_edges > 0 { News::Edges } else { News::Shown };
+            if news == News::Edges {
+                self.remember(known, action);
+            }
             // Of a function an input is kept, which setup has none of.
             let is_start = match action {
                 Action::Teardown => false,
@@ -437,7 +446,7 @@ impl<'t, T: Target> Runner<'t, T> {
                 Action::Rule(_) | Action::Fault(..) => !has_ended || self.target.is_function(),
             };
             if is_start {
-                self.save(known, new_edges, News::Edges);
+                self.save(known, new_edges + new_numbers, news);
             }
         }
         if has_ended { Flow::End } else { Flow::GoOn }

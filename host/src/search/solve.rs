@@ -52,8 +52,9 @@ impl<T: Target> Runner<'_, T> {
         let Some((_, Compare::Integers(_, a, b))) = moved else { return false };
         let missing = difference.to.wrapping_sub(difference.from);
         let still_missing = if difference.is_first { b.wrapping_sub(*a) } else { a.wrapping_sub(*b) };
-        let slope = missing.wrapping_sub(still_missing).wrapping_mul(step as u64);
-        let Some(add) = quotient(missing, slope, difference.width) else { return false };
+        let slope = missing.wrapping_sub(still_missing);
+        let Some(steps) = quotient(missing, slope, difference.width) else { return false };
+        let add = steps.wrapping_mul(step as u64);
         self.recorded[at] = Some(match given {
             Value::Bytes(bytes) => {
                 let mut bytes = bytes.to_vec();
@@ -70,15 +71,18 @@ impl<T: Target> Runner<'_, T> {
         true
     }
 
-    /// A value that is one more or less, at a place that is drawn, with what was added there.
+    /// A value that is changed a little, at a place that is drawn, with what was added there: one more or less, or a bit of a byte, with
+    /// which a field of bits may begin.
     fn changed(&mut self, given: &Value) -> Option<(Value, i64, usize)> {
         Some(match given {
             Value::Bytes(bytes) if !bytes.is_empty() => {
                 let place = self.rng.random_range(0..bytes.len());
-                let step = if bytes[place] == u8::MAX { -1 } else { 1 };
+                let bit = if self.rng.random() { 1 } else { 1u8 << self.rng.random_range(0..8u32) };
+                let step =
+                    if bytes[place].checked_add(bit).is_some() { i64::from(bit) } else { -i64::from(bit) };
                 let mut bytes = bytes.to_vec();
-                bytes[place] = bytes[place].wrapping_add_signed(step);
-                (Value::Bytes(bytes.into()), step.into(), place)
+                bytes[place] = bytes[place].wrapping_add(step as u8);
+                (Value::Bytes(bytes.into()), step, place)
             }
             Value::Integer(number) => (Value::Integer(number.checked_add(1)?), 1, 0),
             Value::Unsigned(number) => (Value::Unsigned(number.checked_add(1)?), 1, 0),

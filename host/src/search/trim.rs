@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::run::{Known, Runner};
 use crate::choice::Value;
+use crate::observed::is_of_size;
 use crate::outcome::Outcome;
 use crate::target::{Target, attempt, perform};
 use crate::trace::Trace;
@@ -14,7 +15,10 @@ const TRIALS_MAX: u32 = 64;
 impl<T: Target> Runner<'_, T> {
     /// Shortens the byte strings that the last step was given, and measures what is left.
     pub(super) fn trim(&mut self, known: &Known<'_, T::Snapshot>) {
-        let (first, new) = (std::mem::take(&mut self.trace), std::mem::take(&mut self.new));
+        let first = std::mem::take(&mut self.trace);
+        // Whether one stands for others of its size depends on what was seen before.
+        self.new.retain(|feature| !is_of_size(*feature));
+        let new = std::mem::take(&mut self.new);
         let mut values: Vec<Option<Value>> =
             first.last_choices().iter().map(|choice| Some(choice.value.clone())).collect();
         let mut trials = if new.is_empty() { 0 } else { TRIALS_MAX };

@@ -17,6 +17,24 @@ pub(crate) const COUNTED: &str = r#"(module
     (call $sometimes (i32.const 0) (i32.const 3) (i32.eq (global.get $n) (i32.const 2)))
     (if (i32.eq (global.get $n) (i32.const 3)) (then unreachable))))"#;
 
+/// A fuzz target that compares words, stores numbers, and says where it is.
+pub(crate) const FUZZED: &str = r#"(module
+  (import "spelunk" "observe" (func $observe (param i64 i32 i32)))
+  (memory (export "memory") 2) (data (i32.const 0) "place")
+  (func (export "LLVMFuzzerTestOneInput") (param $data i32) (param $len i32) (result i32)
+    (local $i i32) (local $sum i32)
+    (if (i32.lt_u (local.get $len) (i32.const 8)) (then (return (i32.const 0))))
+    (if (i32.eq (i32.load (local.get $data)) (i32.const 0x4b434f4c)) (then
+      (if (i32.eq (i32.load offset=4 (local.get $data)) (i32.const 0x59454b53)) (then unreachable))))
+    (loop $next
+      (local.set $sum (i32.rotl (i32.xor (local.get $sum)
+        (i32.load8_u (i32.add (local.get $data) (local.get $i)))) (i32.const 3)))
+      (i32.store (i32.const 16) (local.get $sum))
+      (call $observe (i64.extend_i32_u (i32.and (local.get $sum) (i32.const 1023))) (i32.const 0) (i32.const 5))
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (br_if $next (i32.lt_u (local.get $i) (local.get $len))))
+    (i32.const 0)))"#;
+
 /// A lock of so many levels: each opens with the right `bits` bits, leads to an edge of its own, and fills `fill` bytes
 /// with noise, in place of those of the eighth level before. At each eighth level something else fails.
 pub(crate) fn deep(levels: u32, bits: u32, fill: u32) -> String {

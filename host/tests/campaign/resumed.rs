@@ -8,7 +8,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use serde_json::Value;
 
-use super::guests::{COUNTED, deep, kv};
+use super::guests::{COUNTED, FUZZED, deep, kv};
 use super::place::{Place, events, ids, number};
 
 #[test]
@@ -129,6 +129,7 @@ fn an_exploration_in_parts_comes_to_what_one_does() {
     }
     check_resumes("deep.wat", deep(32, 4, 64).as_bytes(), [400, 900, 2000]);
     check_resumes("counted.wat", COUNTED.as_bytes(), [400, 900, 2000]);
+    check_resumes("fuzzed.wat", FUZZED.as_bytes(), [400, 900, 2000]);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use spelunk::load::Build;
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::search::energy::Strategy;
 use spelunk::search::{Explorer, Options};
+use spelunk_tests::tools::compiled;
 use walrus::{ExportItem, Module};
 
 use super::build;
@@ -20,17 +21,30 @@ use super::table::Table;
 const TIME: Duration = Duration::from_secs(6);
 const SEEDS: u64 = 5;
 
-/// Roadblocks that are solved within 6 seconds by one worker, by the median of five seeds.
+/// Roadblocks that are solved within 6 seconds by one worker, by the median of five seeds: those in Rust, and those in C without
+/// optimisation and with.
 pub(crate) fn power(table: &mut Table) -> Result<()> {
-    let wasm = build("guests/roadblocks")?;
+    roadblocks(table, "roadblocks solved", &build("guests/roadblocks")?)?;
+    for level in ["-O0", "-O2"] {
+        // Undefined behaviour is not looked for.
+        let Some(wasm) = compiled("roadblocks/c/roadblocks.c", &[level, "-fno-sanitize=undefined"]) else {
+            continue;
+        };
+        roadblocks(table, &format!("roadblocks in C solved, {level}"), &wasm)?;
+    }
+    Ok(())
+}
+
+/// Tries each roadblock of a module by itself.
+fn roadblocks(table: &mut Table, what: &str, wasm: &[u8]) -> Result<()> {
     let seeds = if table.is_full() { SEEDS } else { 1 };
     let only = std::env::var("ROADBLOCK").ok();
     let (mut solved, mut count) = (0, 0);
-    for name in names(&wasm)? {
+    for name in names(wasm)? {
         if only.as_ref().is_some_and(|only| !only.split(',').any(|only| only == name)) {
             continue;
         }
-        let one = alone(&wasm, &name)?;
+        let one = alone(wasm, &name)?;
         let mut found: Vec<Option<(Duration, u64)>> = Vec::new();
         for seed in 1..=seeds {
             found.push(solve(&one, seed)?);
@@ -47,12 +61,9 @@ pub(crate) fn power(table: &mut Table) -> Result<()> {
             None => println!("  {name:24}        - {all} of {seeds}"),
         }
     }
-    table.gain(
-        "roadblocks solved",
-        &format!("{solved} of {count}"),
-        "",
-        f64::from(solved) / f64::from(count),
-    );
+    if count > 0 {
+        table.gain(what, &format!("{solved} of {count}"), "", f64::from(solved) / f64::from(count));
+    }
     Ok(())
 }
 
@@ -194,7 +205,12 @@ fn machine(table: &mut Table, name: &str, program: &Arc<Program>, rules: &[u16])
 fn names(wasm: &[u8]) -> Result<Vec<String>> {
     let module = Module::from_buffer(wasm)?;
     let functions = module.exports.iter().filter(|export| matches!(export.item, ExportItem::Function(_)));
-    Ok(functions.map(|export| export.name.clone()).collect())
+    Ok(functions.map(|export| export.name.clone()).filter(|name| !is_internal(name)).collect())
+}
+
+/// Whether a function belongs to the library of C, such as that which readies it.
+fn is_internal(name: &str) -> bool {
+    name.starts_with('_')
 }
 
 /// A module whose only function is this one, in the form that fuzz targets have.
@@ -204,7 +220,9 @@ fn alone(wasm: &[u8], name: &str) -> Result<Vec<u8>> {
         .exports
         .iter()
         .filter_map(|export| match export.item {
-            ExportItem::Function(function) => Some((export.name.clone(), (export.id(), function))),
+            ExportItem::Function(function) if !is_internal(&export.name) => {
+                Some((export.name.clone(), (export.id(), function)))
+            }
             _ => None,
         })
         .collect();

@@ -24,7 +24,7 @@ type Done = wasmtime::Result<Answer>;
 type Function = fn(&mut Host, &[Value]) -> Done;
 
 /// Interface and function, type, and what answers.
-const FUNCTIONS: [(&str, &str, Function); 19] = [
+const FUNCTIONS: [(&str, &str, Function); 20] = [
     ("choices#boolean", "func(probability: f64) -> bool", boolean),
     ("choices#index", "func(count: u32) -> u32", index),
     ("choices#integer", "func(min: s64, max: s64) -> s64", integer),
@@ -55,6 +55,11 @@ const FUNCTIONS: [(&str, &str, Function); 19] = [
     ("properties#target", "func(score: f64, label: string)", |host, args| {
         let Value::F64(bits) = args[0] else { unreachable!("it is a float") };
         score(&mut host.step, f64::from_bits(bits), xxh3_64(text(args, 1).as_bytes()));
+        Ok(None)
+    }),
+    ("properties#observe", "func(number: s64, name: string)", |host, args| {
+        let Value::Signed(number) = args[0] else { unreachable!("it is a number") };
+        host.step.observed.push(xxh3_64(text(args, 1).as_bytes()), number);
         Ok(None)
     }),
     ("properties#event", "func(text: string)", |host, args| {
