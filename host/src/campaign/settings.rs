@@ -3,10 +3,10 @@
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{Conditions, Environment, Limits, Names as _, Selection};
+use crate::file::{Conditions, Dictionary, Environment, Limits, Names as _, Selection};
 use crate::machine::Program;
-use crate::search::Options;
 use crate::search::energy::{Energies, Strategy};
+use crate::search::{Options, Tokens};
 
 /// What decides the result of a campaign, beside the module.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,8 @@ pub struct Settings {
     pub selection: Selection,
     #[serde(default)]
     pub environment: Environment,
+    #[serde(default)]
+    pub dict: Dictionary,
 }
 
 impl Default for Settings {
@@ -51,6 +53,7 @@ impl Default for Settings {
             limits: Limits::default(),
             selection: Selection::default(),
             environment: Environment::default(),
+            dict: Dictionary::default(),
         }
     }
 }
@@ -111,6 +114,7 @@ impl Settings {
                 decay: self.energy_decay,
                 ..Energies::default()
             },
+            tokens: Tokens { given: self.dict.0.clone(), ..Tokens::default() },
             ..Options::default()
         })
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use spelunk::campaign::Settings;
+use spelunk::file::Dictionary;
 use spelunk::search::energy;
 use spelunk::session::{Caching, Config, Job, Keep};
 
@@ -32,9 +33,12 @@ pub(super) struct Explore {
     /// Threads. No result depends on how many. [default: one for each core]
     #[arg(long)]
     workers: Option<NonZero<usize>>,
-    /// Start from the files in this folder too: seed inputs of an LLVMFuzzerTestOneInput.
-    #[arg(long, value_name = "FOLDER")]
-    seeds: Option<PathBuf>,
+    /// Start from this file too, or those in this folder: seed inputs of an LLVMFuzzerTestOneInput.
+    #[arg(long, value_name = "PATH")]
+    seeds: Vec<PathBuf>,
+    /// A dictionary as AFL and libFuzzer have them: tokens that are put into inputs, and into bytes and texts of rules.
+    #[arg(long, value_name = "FILE")]
+    dict: Vec<PathBuf>,
     /// Call only these rules.
     #[arg(long, value_name = "NAME")]
     rule: Vec<String>,
@@ -155,12 +159,12 @@ impl Explore {
             cache: Caching::from(&self.compiled),
             seeds: self.seeds.clone(),
             report: self.report.clone(),
-            ..self.guest.config(Config { job: Job::Explore(self.settings()), ..Config::explore() })
+            ..self.guest.config(Config { job: Job::Explore(self.settings()?), ..Config::explore() })
         })
     }
 
-    fn settings(&self) -> Settings {
-        Settings {
+    fn settings(&self) -> Result<Settings> {
+        Ok(Settings {
             seed: self.seed,
             rules: self.rule.clone(),
             strategy: self.strategy.into(),
@@ -173,8 +177,9 @@ impl Explore {
             max_checkpoints: self.max_checkpoints,
             energy_reward: self.energy_reward,
             energy_decay: self.energy_decay,
+            dict: Dictionary::read(&self.dict)?,
             ..Settings::default()
-        }
+        })
     }
 }
 

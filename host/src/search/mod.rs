@@ -6,6 +6,7 @@
 
 mod choose;
 mod continuation;
+mod distill;
 mod drawn;
 pub mod energy;
 mod history;
@@ -24,6 +25,7 @@ mod run;
 mod solve;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod trim;
 mod weights;
 
@@ -35,12 +37,14 @@ use crate::trace::Trace;
 use energy::{Checkpoints, Energies, Strategy};
 use run::{Held, Known, Ran, Runner};
 
+pub use distill::Distilled;
 pub use history::History;
 pub use knowledge::{Knowledge, Tally, Values};
 pub use looks::Closer;
 pub use luck::{LUCKS, Luck};
 pub use merge::cover;
-pub use replant::{Planted, edges_of};
+pub use replant::{Planted, edges_of, features_of};
+pub use tokens::Tokens;
 
 /// How to explore. The defaults are ordeal's but where a measurement said otherwise; `docs/performance.md` has
 /// the figures.
@@ -74,6 +78,10 @@ pub struct Options {
     pub looks: bool,
     /// How often what is compared with a part of an input, or with a choice, is put in its place.
     pub operand_rate: f64,
+    /// What is put into byte strings: what the user gave, and of a function texts that stand in the target.
+    pub tokens: Tokens,
+    /// Whether there are to be those.
+    pub gathers: bool,
     /// Bytes that saved states may hold. Beyond, those of the checkpoints with the lowest energy are let go, and
     /// reached again by replaying; no result depends on it.
     pub saved_bytes_max: usize,
@@ -97,6 +105,8 @@ impl Default for Options {
             tells_hits: None,
             looks: true,
             operand_rate: 0.5,
+            tokens: Tokens::default(),
+            gathers: true,
             energies: Energies::default(),
             saved_bytes_max: 1 << 30,
             history_bytes_max: 256 << 20,
@@ -158,9 +168,12 @@ where
     /// Goes on where another exploration with the same options was.
     pub fn resume(
         targets: &'t mut [T],
-        options: Options,
+        mut options: Options,
         mut known: Knowledge<T::Snapshot>,
     ) -> Explorer<'t, T> {
+        if let Some(target) = targets.first().filter(|target| options.gathers && target.is_function()) {
+            options.tokens.gathered = target.texts();
+        }
         known.looks_from = targets.first().filter(|_| options.looks).and_then(Target::looks_from);
         let runners = targets.iter_mut().map(Runner::new).collect();
         let mut explorer = Explorer { options, known, runners, barren: 0, has_base: false, is_torn: false };
@@ -188,7 +201,15 @@ where
 
     /// Performs a run's steps, and makes a checkpoint of the state that they lead to, or a finding; see [`Planted`].
     pub fn plant(&mut self, trace: &Trace, energy: f64) -> Planted {
-        self.known.plant(self.runners[0].target, &self.options, trace, energy)
+        self.runners[0].plant(&mut self.known, &self.options, trace, (energy, false))
+    }
+
+    /// As [`Explorer::plant`] of a function's input, which is shortened before it is kept, with the energy of a new one.
+    pub fn plant_input(&mut self, trace: &Trace) -> Planted {
+        let energy = self.options.energies.start;
+        let planted = self.runners[0].plant(&mut self.known, &self.options, trace, (energy, true));
+        self.is_torn |= planted == Planted::Torn;
+        planted
     }
 
     /// How far the exploration is.

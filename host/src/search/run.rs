@@ -404,7 +404,10 @@ impl<'t, T: Target> Runner<'t, T> {
         let has_ended = outcome == Outcome::Exit;
         if new_edges > 0 && known.options.strategy != Strategy::Random {
             if self.target.is_function() && matches!(action, Action::Rule(_)) {
-                self.trim(known);
+                self.trim(known.get());
+                if self.is_stopped {
+                    return Flow::End;
+                }
             }
             self.remember(known, action);
             // Of a function an input is kept, which setup has none of.
