@@ -1,7 +1,7 @@
 //! Files that are read and written where somebody else may have put something in the way: a link, a pipe, a device.
 
 use std::fs::{self, Metadata, Permissions};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -28,6 +28,21 @@ pub fn read_at_most(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it has more than {bytes_max} bytes")));
     }
     read(path)
+}
+
+/// The first bytes of a file, which must be a regular one, and whether it has more.
+///
+/// # Errors
+/// It is none, or cannot be read.
+pub fn read_start(path: &Path, bytes_max: u64) -> io::Result<(Vec<u8>, bool)> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    let has_more = bytes.len() as u64 > bytes_max;
+    bytes.truncate(bytes_max as usize);
+    Ok((bytes, has_more))
 }
 
 /// Writes a file whole or not at all: under another name first, which then takes the place of what is at `path`. A symbolic
@@ -159,6 +174,10 @@ mod tests {
         assert_eq!(read(folder.path()).unwrap_err().to_string(), "it is not a file");
         assert_eq!(read(Path::new("/dev/zero")).unwrap_err().to_string(), "it is not a file");
         write(&folder.path().join("a.b"), b"x").unwrap();
+        write(&folder.path().join("a.b"), b"xyz").unwrap();
+        let start = |max| read_start(&folder.path().join("a.b"), max).unwrap();
+        assert_eq!([start(2), start(3)], [(b"xy".to_vec(), true), (b"xyz".to_vec(), false)]);
+        assert_eq!(read_start(Path::new("/dev/zero"), 5).unwrap_err().to_string(), "it is not a file");
         assert_eq!(files(folder.path(), Some("b")).unwrap(), [folder.path().join("a.b")]);
         assert_eq!(files(folder.path(), Some("c")).unwrap(), [] as [PathBuf; 0]);
     }

@@ -4,6 +4,7 @@
 //! plain Rust values.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::choice::{Answers, Choice, Chooser, Kind, Value};
 use crate::compare::{Compare, Place};
@@ -97,6 +98,10 @@ pub trait Target {
     /// How many steps the guest took in the last step of a run, about: a number that does not depend on the machine.
     fn work(&mut self) -> u64 {
         0
+    }
+    /// Texts that stand in it, which it may look for in what it is given.
+    fn texts(&self) -> Arc<[Arc<[u8]>]> {
+        Arc::default()
     }
     /// The properties that the guest declares, none of which has been counted yet.
     fn declared(&self) -> Counts {

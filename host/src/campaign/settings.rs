@@ -1,12 +1,14 @@
 //! What decides the result of a campaign.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::file::{Conditions, Environment, Limits, Names as _, Selection};
+use crate::file::{Conditions, Dictionary, Environment, Limits, Names as _, Selection};
 use crate::machine::Program;
-use crate::search::Options;
 use crate::search::energy::{Energies, Strategy};
+use crate::search::{Options, Part, Tokens};
 
 /// What decides the result of a campaign, beside the module.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +32,11 @@ pub struct Settings {
     pub selection: Selection,
     #[serde(default)]
     pub environment: Environment,
+    #[serde(default)]
+    pub dict: Dictionary,
+    /// What of the search is left out.
+    #[serde(default)]
+    pub without: BTreeSet<Part>,
 }
 
 impl Default for Settings {
@@ -51,6 +58,8 @@ impl Default for Settings {
             limits: Limits::default(),
             selection: Selection::default(),
             environment: Environment::default(),
+            dict: Dictionary::default(),
+            without: BTreeSet::new(),
         }
     }
 }
@@ -95,7 +104,7 @@ impl Settings {
             let index = program.rules().iter().position(|rule| rule.name == *name);
             index.map(|index| index as u16).with_context(|| format!("the target has no rule `{name}`"))
         };
-        Ok(Options {
+        let mut options = Options {
             seed: self.seed,
             rules: self.rules.iter().map(index).collect::<Result<_>>()?,
             strategy: self.strategy,
@@ -111,8 +120,11 @@ impl Settings {
                 decay: self.energy_decay,
                 ..Energies::default()
             },
+            tokens: Tokens { given: self.dict.0.clone(), ..Tokens::default() },
             ..Options::default()
-        })
+        };
+        self.without.iter().for_each(|part| options.leave_out(*part));
+        Ok(options)
     }
 
     /// The names of those that differ.

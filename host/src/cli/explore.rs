@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use spelunk::campaign::Settings;
-use spelunk::search::energy;
+use spelunk::file::Dictionary;
+use spelunk::search::{Part, energy};
 use spelunk::session::{Caching, Config, Job, Keep};
 
 use super::system::System;
@@ -32,9 +33,12 @@ pub(super) struct Explore {
     /// Threads. No result depends on how many. [default: one for each core]
     #[arg(long)]
     workers: Option<NonZero<usize>>,
-    /// Start from the files in this folder too: seed inputs of an LLVMFuzzerTestOneInput.
-    #[arg(long, value_name = "FOLDER")]
-    seeds: Option<PathBuf>,
+    /// Start from this file too, or those in this folder: seed inputs of an LLVMFuzzerTestOneInput.
+    #[arg(long, value_name = "PATH")]
+    seeds: Vec<PathBuf>,
+    /// A dictionary as AFL and libFuzzer have them: tokens that are put into inputs, and into bytes and texts of rules.
+    #[arg(long, value_name = "FILE")]
+    dict: Vec<PathBuf>,
     /// Call only these rules.
     #[arg(long, value_name = "NAME")]
     rule: Vec<String>,
@@ -62,6 +66,9 @@ pub(super) struct Explore {
     /// How often a run leaves out some of the rules.
     #[arg(long, value_parser = rate, default_value_t = Settings::default().swarm_rate, help_heading = "Search")]
     swarm_rate: f64,
+    /// Parts of the search to leave out, to compare.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "LIST", help_heading = "Search")]
+    without: Vec<LeftOut>,
     /// Energy added to a checkpoint for each new edge that a run from it found.
     #[arg(long, value_parser = reward, default_value_t = Settings::default().energy_reward, help_heading = "Search")]
     energy_reward: f64,
@@ -119,6 +126,33 @@ enum Strategy {
     Random,
 }
 
+/// See [`Part`].
+#[derive(Clone, Copy, ValueEnum)]
+enum LeftOut {
+    /// How often edges are gone through is no news.
+    Hits,
+    /// No run is looked at more closely.
+    Looks,
+    /// What is compared takes the place of nothing.
+    Operands,
+    /// Texts that stand in the target are put into nothing.
+    Texts,
+    /// The steps of state machines are always drawn in the same way.
+    Manners,
+}
+
+impl From<LeftOut> for Part {
+    fn from(part: LeftOut) -> Part {
+        match part {
+            LeftOut::Hits => Part::Hits,
+            LeftOut::Looks => Part::Looks,
+            LeftOut::Operands => Part::Operands,
+            LeftOut::Texts => Part::Texts,
+            LeftOut::Manners => Part::Manners,
+        }
+    }
+}
+
 impl From<Strategy> for energy::Strategy {
     fn from(strategy: Strategy) -> energy::Strategy {
         match strategy {
@@ -155,12 +189,12 @@ impl Explore {
             cache: Caching::from(&self.compiled),
             seeds: self.seeds.clone(),
             report: self.report.clone(),
-            ..self.guest.config(Config { job: Job::Explore(self.settings()), ..Config::explore() })
+            ..self.guest.config(Config { job: Job::Explore(self.settings()?), ..Config::explore() })
         })
     }
 
-    fn settings(&self) -> Settings {
-        Settings {
+    fn settings(&self) -> Result<Settings> {
+        Ok(Settings {
             seed: self.seed,
             rules: self.rule.clone(),
             strategy: self.strategy.into(),
@@ -171,10 +205,12 @@ impl Explore {
             continuation_rate: self.continuation_rate,
             swarm_rate: self.swarm_rate,
             max_checkpoints: self.max_checkpoints,
+            without: self.without.iter().map(|part| Part::from(*part)).collect(),
             energy_reward: self.energy_reward,
             energy_decay: self.energy_decay,
+            dict: Dictionary::read(&self.dict)?,
             ..Settings::default()
-        }
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 mod campaign;
 mod check;
 mod config;
+mod distill;
 mod explore;
 mod instrument;
 mod list;
@@ -29,6 +30,7 @@ use spelunk::story::Line;
 
 use campaign::{Export, Gc, Import, Merge, One};
 use check::Check;
+use distill::Distill;
 use explore::Explore;
 use instrument::Instrument;
 use list::List;
@@ -100,7 +102,7 @@ enum Verb {
     /// Keep as few checkpoints of a campaign as go through all edges that all of them do.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Minimize(One),
-    /// Write a campaign's traces, its module and its settings to a folder.
+    /// Write a campaign's traces, its module and its settings to a folder, or the inputs of a fuzz target as plain files.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Export(Export),
     /// Take traces into a campaign.
@@ -109,6 +111,9 @@ enum Verb {
     /// Drop what nothing in a campaign refers to, and give the space back.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Gc(Gc),
+    /// Of inputs of a fuzz target, keep as few and as small ones as show all edges, and how often, that all of them show.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Distill(Box<Distill>),
     /// List the rules, invariants and faults of a target, and what it imports.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     List(List),
@@ -336,6 +341,7 @@ impl Cli {
             Verb::Import(args) => args.run(&mut output, budget),
             Verb::Gc(args) => args.run(&mut output, budget),
             Verb::Instrument(args) => args.run(&mut output, budget),
+            Verb::Distill(args) => args.run(&mut output, budget),
             Verb::List(args) => args.run(&mut output, budget),
         };
         output.console.clear();

@@ -1,6 +1,7 @@
 //! Trace files: a finding on disk. JSON, one step a line, so that two of them can be compared with `diff`.
 
 mod against;
+mod dictionary;
 mod environment;
 mod faults;
 mod image;
@@ -21,6 +22,7 @@ use crate::outcome::Failure;
 use crate::trace::Trace;
 
 pub use against::{Against, Ignored};
+pub use dictionary::Dictionary;
 pub use environment::{Environment, Stdin};
 pub use faults::HostFault;
 pub use image::{Entry, Image};

@@ -45,10 +45,12 @@ mod state;
 mod step;
 mod system;
 mod tally;
+mod texts;
+mod thread;
 mod toolchains;
 mod watchdog;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use wasmtime::Store;
@@ -70,6 +72,7 @@ use lens::Lens;
 use pages::Hashing;
 use state::State;
 use tally::Tally;
+use thread::{STACK_BYTES, STACK_MARGIN, THREAD_STACK_BYTES};
 use watchdog::Watched;
 
 pub use crate::file::{Edges, Limits, Sanitizer, Selection, StubImports};
@@ -88,27 +91,7 @@ pub use program::Program;
 pub use saved::Snapshot;
 pub(crate) use signed::has_room;
 pub(crate) use spelling::{has_meaning, is_rule, is_spelled};
-
-/// Bytes of native stack a guest may use. With the default call depth that is 3 KiB a call.
-const STACK_BYTES: usize = 32 << 20;
-/// Bytes of stack that the host keeps for itself around a guest's.
-const STACK_MARGIN: usize = 2 << 20;
-/// The stack of a thread on which a guest runs without the machine having to switch to another.
-const THREAD_STACK_BYTES: usize = STACK_BYTES + 4 * STACK_MARGIN;
-
-/// Runs `f` on a thread that has the stack which guests may use. On another thread a machine works too, but
-/// makes itself a stack for every step, which takes most of the time; so it is where there are no more threads.
-pub fn on_guest_stack<T: Send>(f: impl FnOnce() -> T + Send) -> T {
-    let f = Mutex::new(Some(f));
-    let take = || f.lock().unwrap_or_else(PoisonError::into_inner).take().expect("it is called once");
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(THREAD_STACK_BYTES);
-        match thread.spawn_scoped(scope, || take()()) {
-            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(_) => take()(),
-        }
-    })
-}
+pub use thread::on_guest_stack;
 
 /// A running guest.
 pub struct Machine {
@@ -454,6 +437,10 @@ impl Target for Machine {
 
     fn scores(&mut self, best: &Scores, risen: &mut Vec<(u64, f64)>) {
         self.store.data_mut().step.take_scores(best, risen);
+    }
+
+    fn texts(&self) -> Arc<[Arc<[u8]>]> {
+        self.program.texts.clone()
     }
 
     fn declared(&self) -> Counts {

@@ -25,6 +25,7 @@ use super::memory::Memories;
 use super::sections::{custom_section, independent_of, sizes_memory};
 use super::stack::ShadowStack;
 use super::system::System;
+use super::texts::texts_of;
 use super::watchdog::{CALL_MAX, Place};
 use crate::budget::Budget;
 use crate::file::{
@@ -45,6 +46,8 @@ pub struct Program {
     pub(super) properties: Properties,
     pub(super) stack: Option<ShadowStack>,
     pub(super) data: Vec<Data>,
+    /// Texts in the data of a guest that is one function.
+    pub(super) texts: Arc<[Arc<[u8]>]>,
     /// What it needs, of a module that may be loaded anywhere.
     pub(super) dynamic: Option<Dynamic>,
     /// Pairs of rules that are declared independent, the lower index first.
@@ -252,7 +255,7 @@ impl Program {
             compiled((wasm, interface), of_code, (limits, selection), &engine, cache, budget)?;
         let environment = &conditions.environment;
         let entry = environment.entry.as_deref();
-        let exports = match interface {
+        let mut exports = match interface {
             Some(interface) => Exports::of_component(interface, environment, &given)?,
             None => {
                 ensure!(given.0.is_empty(), "values are given to a component, and this is a module");
@@ -265,7 +268,6 @@ impl Program {
                 Exports::of(&module, limits.input_bytes_max, &called)?
             }
         };
-        let mut exports = exports;
         both.map_or(Ok(()), |(shared, _)| exports.share(shared))?;
         check(environment, &exports)?;
         let world = World::of(&module, environment, image, &exports)?;
@@ -277,6 +279,7 @@ impl Program {
             module,
             memories,
             instrumented,
+            texts: if exports.is_function { texts_of(wasm) } else { Arc::default() },
             exports,
             properties: Properties::parse(&custom_section(wasm, "spelunk:properties")),
             stack: ShadowStack::of(wasm),

@@ -151,7 +151,9 @@ impl Observer for Report {
                     json!({ "module": module, "checkpoints": checkpoints, "kept": kept, "edges": edges });
                 self.event("rebuilt", data)
             }
-            Event::Seeded { inputs, kept } => self.event("seeded", json!({ "inputs": inputs, "kept": kept })),
+            Event::Seeded { inputs, kept, left } => {
+                self.event("seeded", json!({ "inputs": inputs, "kept": kept, "left": left }))
+            }
             Event::Path { notes, end } => self.path(notes, end),
             Event::Finding(finding) => self.finding(finding),
             Event::Flaky { failure, why, trace } => {

@@ -30,7 +30,7 @@ impl<T: Target> Runner<'_, T> {
         }
         let [one, other] = [(); 2].map(|()| self.rng.random_range(0..checkpoints.len()));
         let (one, other) = (checkpoints.get(one), checkpoints.get(other));
-        self.continuation.mutate(&one.history, &other.history, &mut self.rng);
+        self.continuation.mutate(&one.history, &other.history, &known.options.tokens, &mut self.rng);
     }
 
     /// A fresh run has 1 to the maximum of steps, each as likely. One from a checkpoint is short more often:
@@ -125,7 +125,7 @@ impl<T: Target> Runner<'_, T> {
                 return;
             }
         }
-        vary(history, other, &mut self.recorded, &mut self.bytes, &mut self.rng);
+        vary(history, other, &known.options.tokens, &mut self.recorded, &mut self.bytes, &mut self.rng);
     }
 
     /// Whether closer looks are worth what they take.
@@ -189,7 +189,8 @@ impl<T: Target> Runner<'_, T> {
         let Some(values) = productive.choose(&mut self.rng) else { return };
         self.recorded.extend(values.iter().cloned().map(Some));
         let changed = self.rng.random_range(0..values.len());
-        let renewed = renewed(self.recorded[changed].as_ref(), &mut self.bytes, &mut self.rng);
+        let recorded = self.recorded[changed].as_ref();
+        let renewed = renewed(recorded, &known.options.tokens, &mut self.bytes, &mut self.rng);
         self.recorded[changed] = renewed;
     }
 }

@@ -7,6 +7,7 @@ use rand::{Rng, RngExt};
 
 use super::history::History;
 use super::mutate::{mutated, renewed};
+use super::tokens::Tokens;
 use crate::choice::Value;
 use crate::trace::Action;
 
@@ -35,7 +36,13 @@ impl Continuation {
     }
 
     /// Takes the last steps of `history`, changes some of them, and now and then goes on as `other` does.
-    pub(crate) fn mutate(&mut self, history: &Arc<History>, other: &Arc<History>, rng: &mut impl Rng) {
+    pub(crate) fn mutate(
+        &mut self,
+        history: &Arc<History>,
+        other: &Arc<History>,
+        tokens: &Tokens,
+        rng: &mut impl Rng,
+    ) {
         self.clear();
         self.append(history);
         if rng.random_bool(0.25) {
@@ -48,12 +55,12 @@ impl Continuation {
             self.steps.drain(from..from + skipped);
         }
         for _ in 0..rng.random_range(1..=CHANGES_MAX) {
-            self.change(rng);
+            self.change(tokens, rng);
         }
     }
 
     /// Deletes or duplicates a step, or renews one of its values or draws all anew.
-    fn change(&mut self, rng: &mut impl Rng) {
+    fn change(&mut self, tokens: &Tokens, rng: &mut impl Rng) {
         if self.steps.is_empty() {
             return;
         }
@@ -64,7 +71,7 @@ impl Continuation {
             1 => self.steps.insert(at, (action, range)),
             2 if !range.is_empty() => {
                 let value = &mut self.values[rng.random_range(range)];
-                *value = renewed(value.as_ref(), &mut self.bytes, rng);
+                *value = renewed(value.as_ref(), tokens, &mut self.bytes, rng);
             }
             _ => self.values[range].fill(None),
         }
@@ -108,6 +115,7 @@ impl Continuation {
 pub(crate) fn vary(
     history: &History,
     other: &History,
+    tokens: &Tokens,
     values: &mut Vec<Option<Value>>,
     scratch: &mut Vec<u8>,
     rng: &mut impl Rng,
@@ -133,7 +141,7 @@ pub(crate) fn vary(
             2 if values.len() > 1 => values[at..].rotate_left(1),
             _ => {
                 let Some(value) = &values[at] else { continue };
-                let changed = mutated(value, beside.unwrap_or(value), scratch, rng);
+                let changed = mutated(value, beside.unwrap_or(value), tokens, scratch, rng);
                 let is_done = matches!(changed, Value::Bytes(_));
                 values[at] = Some(changed);
                 if is_done {
@@ -196,7 +204,7 @@ mod tests {
         let (mut renewed, mut taken, mut changed, mut shorter, mut least_kept) = (0, 0, 0, 0, usize::MAX);
         for _ in 0..1_000 {
             values.clear();
-            vary(&one, &other, &mut values, &mut scratch, &mut rng);
+            vary(&one, &other, &Tokens::default(), &mut values, &mut scratch, &mut rng);
             shorter += u32::from(values.len() < 10);
             if values.len() < 10 {
                 assert!((100..).zip(&values).all(|(n, v)| *v == Some(Value::Index(n))));
@@ -219,7 +227,7 @@ mod tests {
         let mut continuation = Continuation::default();
         let (mut spliced, mut longer, mut redrawn) = (0, 0, 0);
         for _ in 0..1_000 {
-            continuation.mutate(&one, &other, &mut rng);
+            continuation.mutate(&one, &other, &Tokens::default(), &mut rng);
             let steps = followed(&mut continuation);
             for (rule, value) in &steps {
                 assert!(value.as_ref().is_none_or(|v| *v == Value::Index((*rule).into())));

@@ -20,6 +20,8 @@ const SHARES: (f64, f64) = (0.05, 0.5);
 /// An estimate is never taken for less.
 const LEAST: f64 = 1e-3;
 const SLOW_LEAST: f64 = 1e-5;
+/// Below, nothing was found for long.
+const BARREN: f64 = 1e-4;
 /// Closer looks take so many times as long as a run, about: of states, and of functions.
 const LOOKS: [f64; 2] = [32.0, 64.0];
 /// Of inputs that a closer look showed so many are looked at as are worth it, divided by this.
@@ -141,11 +143,23 @@ impl Luck {
 
     /// How the steps of a run are drawn.
     pub(super) fn draw_manner(&self, rng: &mut impl Rng) -> Manner {
-        ALL_MANNERS[drawn(self.manners.map(|luck| luck.max(SLOW_LEAST)), STEPS, MANNERS_LEAST, rng)]
+        let mut manners = self.manners.map(|luck| luck.max(SLOW_LEAST));
+        if !self.is_barren() {
+            manners[1..].fill(0.0);
+        }
+        ALL_MANNERS[drawn(manners, STEPS, MANNERS_LEAST, rng)]
     }
 
-    /// The share of runs that start anew, where this is what they have at least. Until nothing was found for long they do not get more.
+    /// Whether short runs found nothing for long.
+    fn is_barren(&self) -> bool {
+        self.manners[Manner::Near as usize] < BARREN
+    }
+
+    /// The share of runs that start anew, which is this as long as short runs find something.
     pub(super) fn share_of_fresh(&self, least: f64) -> f64 {
+        if !self.is_barren() {
+            return least;
+        }
         let fresh = self.fresh.max(SLOW_LEAST) / STEPS[Manner::Even as usize];
         let guided = self.manners[Manner::Near as usize].max(SLOW_LEAST) / STEPS[Manner::Near as usize];
         (fresh / (fresh + guided)).max(least)

@@ -6,6 +6,7 @@
 
 mod choose;
 mod continuation;
+mod distill;
 mod drawn;
 pub mod energy;
 mod history;
@@ -24,9 +25,12 @@ mod run;
 mod solve;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod trim;
 mod ways;
 mod weights;
+
+use serde::{Deserialize, Serialize};
 
 use crate::coverage::FeatureSet;
 use crate::outcome::Found;
@@ -36,13 +40,44 @@ use crate::trace::Trace;
 use energy::{Checkpoints, Energies, Strategy};
 use run::{Held, Known, Ran, Runner};
 
+pub use distill::Distilled;
 pub use history::History;
 pub use knowledge::{Knowledge, Tally, Values};
 pub use looks::Closer;
 pub use luck::{LUCKS, Luck};
 pub use merge::cover;
-pub use replant::{Planted, edges_of};
+pub use replant::{Planted, edges_of, features_of};
+pub use tokens::Tokens;
 pub use ways::{Way, Ways, Yield};
+
+/// A part of the search that can be left out, to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// How often edges are gone through is no news.
+    Hits,
+    /// No run is looked at more closely.
+    Looks,
+    /// What is compared takes the place of nothing.
+    Operands,
+    /// Texts that stand in the target are put into nothing.
+    Texts,
+    /// The steps of state machines are always drawn in the same way.
+    Manners,
+}
+
+impl Options {
+    /// Leaves out a part.
+    pub fn leave_out(&mut self, part: Part) {
+        match part {
+            Part::Hits => self.tells_hits = Some(false),
+            Part::Looks => self.looks = false,
+            Part::Operands => self.operand_rate = 0.0,
+            Part::Texts => self.gathers = false,
+            Part::Manners => self.adapts = false,
+        }
+    }
+}
 
 /// How to explore. The defaults are ordeal's but where a measurement said otherwise; `docs/performance.md` has
 /// the figures.
@@ -78,6 +113,10 @@ pub struct Options {
     pub operand_rate: f64,
     /// Whether the ways to draw the steps of state machines are taken by what they found lately.
     pub adapts: bool,
+    /// What is put into byte strings: what the user gave, and of a function texts that stand in the target.
+    pub tokens: Tokens,
+    /// Whether there are to be those.
+    pub gathers: bool,
     /// Bytes that saved states may hold. Beyond, those of the checkpoints with the lowest energy are let go, and
     /// reached again by replaying; no result depends on it.
     pub saved_bytes_max: usize,
@@ -102,6 +141,8 @@ impl Default for Options {
             looks: true,
             adapts: true,
             operand_rate: 0.5,
+            tokens: Tokens::default(),
+            gathers: true,
             energies: Energies::default(),
             saved_bytes_max: 1 << 30,
             history_bytes_max: 256 << 20,
@@ -163,9 +204,12 @@ where
     /// Goes on where another exploration with the same options was.
     pub fn resume(
         targets: &'t mut [T],
-        options: Options,
+        mut options: Options,
         mut known: Knowledge<T::Snapshot>,
     ) -> Explorer<'t, T> {
+        if let Some(target) = targets.first().filter(|target| options.gathers && target.is_function()) {
+            options.tokens.gathered = target.texts();
+        }
         known.looks_from = targets.first().filter(|_| options.looks).and_then(Target::looks_from);
         let runners = targets.iter_mut().map(Runner::new).collect();
         let mut explorer = Explorer { options, known, runners, barren: 0, has_base: false, is_torn: false };
@@ -193,7 +237,15 @@ where
 
     /// Performs a run's steps, and makes a checkpoint of the state that they lead to, or a finding; see [`Planted`].
     pub fn plant(&mut self, trace: &Trace, energy: f64) -> Planted {
-        self.known.plant(self.runners[0].target, &self.options, trace, energy)
+        self.runners[0].plant(&mut self.known, &self.options, trace, (energy, false))
+    }
+
+    /// As [`Explorer::plant`] of a function's input, which is shortened before it is kept, with the energy of a new one.
+    pub fn plant_input(&mut self, trace: &Trace) -> Planted {
+        let energy = self.options.energies.start;
+        let planted = self.runners[0].plant(&mut self.known, &self.options, trace, (energy, true));
+        self.is_torn |= planted == Planted::Torn;
+        planted
     }
 
     /// How far the exploration is.

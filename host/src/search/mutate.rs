@@ -4,14 +4,21 @@ use std::sync::Arc;
 
 use rand::{Rng, RngExt};
 
+use super::tokens::{Tokens, put};
 use crate::choice::{Value, printable};
 
 /// A changed copy of a value; a byte string may get parts of `other`, where that is one too. `scratch` is a buffer.
-pub(crate) fn mutated(value: &Value, other: &Value, scratch: &mut Vec<u8>, rng: &mut impl Rng) -> Value {
+pub(crate) fn mutated(
+    value: &Value,
+    other: &Value,
+    tokens: &Tokens,
+    scratch: &mut Vec<u8>,
+    rng: &mut impl Rng,
+) -> Value {
     match (value, other) {
         (Value::Bytes(bytes), other) => {
             let other = if let Value::Bytes(other) = other { other } else { bytes };
-            mutate_bytes(bytes, other, scratch, rng);
+            mutate_bytes(bytes, other, tokens, scratch, rng);
             Value::Bytes(Arc::from(&scratch[..]))
         }
         (Value::Boolean(v), _) => Value::Boolean(!v),
@@ -27,8 +34,14 @@ pub(crate) fn mutated(value: &Value, other: &Value, scratch: &mut Vec<u8>, rng: 
 }
 
 /// What to give in place of a value that once served: changed bytes; `None`, for a draw, in place of anything else.
-pub(crate) fn renewed(value: Option<&Value>, scratch: &mut Vec<u8>, rng: &mut impl Rng) -> Option<Value> {
-    value.filter(|value| matches!(value, Value::Bytes(_))).map(|bytes| mutated(bytes, bytes, scratch, rng))
+pub(crate) fn renewed(
+    value: Option<&Value>,
+    tokens: &Tokens,
+    scratch: &mut Vec<u8>,
+    rng: &mut impl Rng,
+) -> Option<Value> {
+    let bytes = value.filter(|value| matches!(value, Value::Bytes(_)));
+    bytes.map(|bytes| mutated(bytes, bytes, tokens, scratch, rng))
 }
 
 /// Numbers are changed by at most this much, if not by a bit.
@@ -51,10 +64,14 @@ fn near(number: u64, rng: &mut impl Rng) -> u64 {
 }
 
 /// Puts a changed copy of `bytes` into `out`: some of the changes that AFL makes in its havoc stage, stacked.
-fn mutate_bytes(bytes: &[u8], other: &[u8], out: &mut Vec<u8>, rng: &mut impl Rng) {
+fn mutate_bytes(bytes: &[u8], other: &[u8], tokens: &Tokens, out: &mut Vec<u8>, rng: &mut impl Rng) {
     out.clear();
     out.extend_from_slice(bytes);
     for _ in 0..1 << rng.random_range(0..=CHANGES_BITS) {
+        if let Some(token) = tokens.draw(rng) {
+            put(token, out, rng);
+            continue;
+        }
         // Of nothing there is only more.
         let change = if out.is_empty() { rng.random_range(0..2u32) } else { rng.random_range(0..12) };
         let at = rng.random_range(0..=out.len().saturating_sub(1));
@@ -158,15 +175,29 @@ mod tests {
         let (mut same, mut kept, mut spliced, mut longer, mut shorter) = (0, 0, 0, 0, 0);
         let mut out = Vec::new();
         for _ in 0..10_000 {
-            mutate_bytes(one, other, &mut out, &mut rng);
+            mutate_bytes(one, other, &Tokens::default(), &mut out, &mut rng);
             same += u32::from(out == one);
             kept += u32::from(out.windows(4).any(|part| one.windows(4).any(|known| known == part)));
             spliced += u32::from(out.contains(&b'<'));
             longer += u32::from(out.len() > one.len());
             shorter += u32::from(out.len() < one.len());
-            mutate_bytes(&[], &[], &mut out, &mut rng);
+            mutate_bytes(&[], &[], &Tokens::default(), &mut out, &mut rng);
         }
         assert_eq!((same, kept, spliced), (105, 8996, 397));
         assert_eq!((longer, shorter), (3177, 2914));
+    }
+
+    #[test]
+    fn tokens_are_put_in_now_and_then() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
+        let of = |text: &[u8]| std::sync::Arc::from([std::sync::Arc::from(text)]);
+        let tokens = Tokens { given: of(b"given"), gathered: of(b"gathered") };
+        let (mut given, mut gathered, mut out) = (0, 0, Vec::new());
+        for _ in 0..10_000 {
+            mutate_bytes(b"0123456789", b"", &tokens, &mut out, &mut rng);
+            let has = |token: &[u8]| u32::from(out.windows(token.len()).any(|part| part == token));
+            (given, gathered) = (given + has(b"given"), gathered + has(b"gathered"));
+        }
+        assert_eq!((given, gathered), (1894, 773));
     }
 }

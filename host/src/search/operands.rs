@@ -11,6 +11,7 @@ use rand::{Rng, RngExt};
 
 use super::drawn::Drawn;
 use super::parts::{Parts, is_at};
+use super::tokens::put;
 
 use super::knowledge::{Values, bytes_of};
 use crate::choice::{Choice, Kind, Value, printable};
@@ -375,9 +376,7 @@ impl Hints {
         match rng.random_range(0..8u32) {
             0 | 1 if !self.tokens.is_empty() => {
                 let token = &self.tokens[rng.random_range(0..self.tokens.len())];
-                let at = rng.random_range(0..=bytes.len());
-                let end = if rng.random() { at } else { bytes.len().min(at + token.len()) };
-                bytes.splice(at..end, token.iter().copied());
+                put(token, bytes, rng);
                 true
             }
             2 if !self.differences.is_empty() => self.shift(bytes, rng),

@@ -7,6 +7,7 @@ use super::Options;
 use super::energy::{Checkpoint, News};
 use super::history::History;
 use super::knowledge::Knowledge;
+use super::run::Runner;
 use crate::choice::Chooser;
 use crate::coverage::{FeatureSet, edges_in};
 use crate::outcome::{Found, Outcome, Reject};
@@ -28,6 +29,8 @@ pub enum Planted {
     Stale(String),
     /// The host stopped the guest before the end.
     Stopped,
+    /// It did so after something was learned of the steps: what is known is not to be saved.
+    Torn,
 }
 
 /// What a trace led to.
@@ -38,6 +41,8 @@ struct Followed {
     faults: Vec<bool>,
     /// Edges and scores that the last step saw first.
     new: u32,
+    /// Those that are edges.
+    new_edges: Vec<u32>,
     /// All features of edges that it showed.
     shown: Vec<u32>,
 }
@@ -53,69 +58,101 @@ impl Followed {
     }
 }
 
-impl<S: Clone> Knowledge<S> {
+impl<T: Target> Runner<'_, T> {
     /// Performs a run's steps, and makes a checkpoint, with this energy, of the state that they lead to, or a
-    /// finding of the failure. Answers that do not fit are fitted or drawn, as in shrinking.
-    pub fn plant<T: Target<Snapshot = S>>(
+    /// finding of the failure. Answers that do not fit are fitted or drawn, as in shrinking. An input of a function may be
+    /// shortened first.
+    pub(super) fn plant(
         &mut self,
-        target: &mut T,
+        known: &mut Knowledge<T::Snapshot>,
         options: &Options,
         trace: &Trace,
-        energy: f64,
+        (energy, is_trimmed): (f64, bool),
     ) -> Planted {
         let mut followed = Followed {
             steps: Trace::default(),
-            faults: vec![false; target.faults().len()],
+            faults: vec![false; self.target.faults().len()],
             new: 0,
+            new_edges: Vec::new(),
             shown: Vec::new(),
         };
-        let run = self.tally.runs.max(1);
-        match self.follow(target, trace, &mut followed) {
+        let run = known.tally.runs.max(1);
+        match known.follow(self.target, trace, &mut followed) {
             Outcome::Stopped => return Planted::Stopped,
             Outcome::Reject(reject) => return Planted::Stale(followed.rejected(reject)),
-            Outcome::Fail(failure) if self.has_found(&failure) => return Planted::FoundBefore,
+            Outcome::Fail(failure) if known.has_found(&failure) => return Planted::FoundBefore,
             Outcome::Fail(failure) => {
-                self.findings.push(Arc::new(Found { failure: *failure, run, trace: followed.steps }));
+                known.findings.push(Arc::new(Found { failure: *failure, run, trace: followed.steps }));
                 return Planted::Found;
             }
             // Nothing can follow, but of a function its input is kept.
-            Outcome::Exit if !target.is_function() => return Planted::Known,
+            Outcome::Exit if !self.target.is_function() => return Planted::Known,
             Outcome::Pass | Outcome::Exit => {}
         }
         let ends = followed.steps.steps().last().is_some_and(|step| step.action == Action::Teardown);
-        let is_function = target.is_function();
-        let state = if is_function { None } else { target.live_state() };
+        let is_function = self.target.is_function();
+        let state = if is_function { None } else { self.target.live_state() };
         let is_known =
-            if is_function { followed.new == 0 } else { state.is_some() && self.checkpoints.holds(state) };
+            if is_function { followed.new == 0 } else { state.is_some() && known.checkpoints.holds(state) };
         if ends || is_known {
             return Planted::Known;
         }
-        let Followed { steps, faults, new, shown } = followed;
-        let id = self.checkpoints.saved() + 1;
+        if is_trimmed && is_function {
+            self.trim_followed(known, &mut followed);
+            if self.is_stopped {
+                return Planted::Torn;
+            }
+        }
+        self.keep(known, options, (followed, state), energy);
+        Planted::Checkpoint
+    }
+
+    /// Makes a checkpoint of what a trace led to, and of this state.
+    fn keep(
+        &mut self,
+        known: &mut Knowledge<T::Snapshot>,
+        options: &Options,
+        (followed, state): (Followed, Option<u128>),
+        energy: f64,
+    ) {
+        let (run, is_function) = (known.tally.runs.max(1), self.target.is_function());
+        let Followed { steps, faults, new, shown, .. } = followed;
+        let id = known.checkpoints.saved() + 1;
         let checkpoint = Checkpoint {
             id,
             parent: None,
-            snapshot: if is_function { None } else { target.snapshot() },
+            snapshot: if is_function { None } else { self.target.snapshot() },
             state,
             faults,
             step: steps.len() as u32,
-            history: Arc::new(History::new(id, Some(self.start.clone()), steps)),
+            history: Arc::new(History::new(id, Some(known.start.clone()), steps)),
             energy: energy.max(options.energies.floor),
             new_edges: new,
             run,
             selected: 0,
             news: News::Edges,
-            work: if is_function { target.work() } else { 0 },
+            work: if is_function { self.target.work() } else { 0 },
             champion_of: 0,
             closer: Arc::default(),
         };
-        self.checkpoints.adopt(std::iter::once(checkpoint), 1);
+        known.checkpoints.adopt(std::iter::once(checkpoint), 1);
         if is_function {
-            self.checkpoints.crown(id, edges_in(shown));
+            known.checkpoints.crown(id, edges_in(shown));
         }
-        Planted::Checkpoint
     }
 
+    /// Shortens the input that the last step was given.
+    fn trim_followed(&mut self, known: &Knowledge<T::Snapshot>, followed: &mut Followed) {
+        self.trace = std::mem::take(&mut followed.steps);
+        self.new = std::mem::take(&mut followed.new_edges);
+        self.is_stopped = false;
+        self.trim(known);
+        followed.steps = std::mem::take(&mut self.trace);
+        followed.shown = std::mem::take(&mut self.shown);
+    }
+}
+
+impl<S: Clone> Knowledge<S> {
     /// Performs the steps of a trace from the start, up to the first that does not pass; how that one ended.
     fn follow<T: Target<Snapshot = S>>(
         &mut self,
@@ -135,7 +172,7 @@ impl<S: Clone> Knowledge<S> {
             if outcome == Outcome::Stopped {
                 return outcome;
             }
-            followed.new = self.see(target, run, &mut followed.shown);
+            self.see(target, run, followed);
             if outcome != Outcome::Pass {
                 return outcome;
             }
@@ -143,17 +180,34 @@ impl<S: Clone> Knowledge<S> {
         Outcome::Pass
     }
 
-    /// Takes in the edges and scores of the steps since the last time; how many are new.
-    fn see<T: Target>(&mut self, target: &mut T, run: u64, shown: &mut Vec<u32>) -> u32 {
+    /// Takes in the edges and scores of the steps since the last time.
+    fn see<T: Target>(&mut self, target: &mut T, run: u64, followed: &mut Followed) {
+        let Followed { new, new_edges, shown, .. } = followed;
         let mut risen = Vec::new();
         shown.clear();
         target.coverage(&self.seen.none(), shown);
         target.scores(&self.scores, &mut risen);
-        let new = shown.iter().filter(|feature| self.saw(**feature, run)).count();
-        let count = (new + risen.len()) as u32;
+        *new_edges = shown.iter().copied().filter(|feature| self.saw(*feature, run)).collect();
+        *new = (new_edges.len() + risen.len()) as u32;
         self.scores.extend(risen);
-        count
     }
+}
+
+/// How a run ends, and the features of edges, with how often each was gone through, that its last step shows.
+pub fn features_of<T: Target>(target: &mut T, trace: &Trace) -> (Outcome, Vec<u32>) {
+    let (mut chooser, mut enabled, mut again) = (Chooser::default(), Vec::new(), Trace::default());
+    let (mut outcome, mut features) = (Outcome::Pass, Vec::new());
+    target.reset();
+    for step in trace.steps() {
+        let what = (step.action, step.seed);
+        outcome = attempt(target, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
+        features.clear();
+        target.coverage(&FeatureSet::new(true), &mut features);
+        if outcome != Outcome::Pass {
+            break;
+        }
+    }
+    (outcome, features)
 }
 
 /// The edges of a run's steps, whatever they end with.

@@ -432,7 +432,10 @@ impl<'t, T: Target> Runner<'t, T> {
         let has_ended = outcome == Outcome::Exit;
         if new_edges + new_numbers > 0 && known.options.strategy != Strategy::Random {
             if self.target.is_function() && matches!(action, Action::Rule(_)) {
-                self.trim(known);
+                self.trim(known.get());
+                if self.is_stopped {
+                    return Flow::End;
+                }
             }
             let news = if new_edges > 0 { News::Edges } else { News::Shown };
             if news == News::Edges {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::run::{Known, Runner};
+use super::knowledge::Knowledge;
+use super::run::Runner;
 use crate::choice::Value;
 use crate::observed::is_of_size;
 use crate::outcome::Outcome;
@@ -13,8 +14,8 @@ use crate::trace::Trace;
 const TRIALS_MAX: u32 = 64;
 
 impl<T: Target> Runner<'_, T> {
-    /// Shortens the byte strings that the last step was given, and measures what is left.
-    pub(super) fn trim(&mut self, known: &Known<'_, T::Snapshot>) {
+    /// Shortens the byte strings that the last step was given, and measures what is left, unless the host stops the guest.
+    pub(super) fn trim(&mut self, known: &Knowledge<T::Snapshot>) {
         let first = std::mem::take(&mut self.trace);
         // Whether one stands for others of its size depends on what was seen before.
         self.new.retain(|feature| !is_of_size(*feature));
@@ -33,11 +34,11 @@ impl<T: Target> Runner<'_, T> {
                     let mut shorter = bytes.clone();
                     shorter.drain(from..(from + part).min(bytes.len()));
                     values[at] = Some(Value::Bytes(Arc::from(&shorter[..])));
-                    trials -= 1;
                     match self.still_shows(known, (&first, &values), &new, &mut best) {
                         true => bytes = shorter,
                         false => from += part,
                     }
+                    trials = if self.is_stopped { 0 } else { trials - 1 };
                 }
                 part /= 2;
             }
@@ -54,14 +55,14 @@ impl<T: Target> Runner<'_, T> {
     /// Whether the run with other values for its last step passes and shows what is new.
     fn still_shows(
         &mut self,
-        known: &Known<'_, T::Snapshot>,
+        known: &Knowledge<T::Snapshot>,
         (first, values): (&Trace, &[Option<Value>]),
         new: &[u32],
         again: &mut Trace,
     ) -> bool {
         let Some((last, before)) = first.steps().split_last() else { return false };
         again.clear();
-        match &known.get().base {
+        match &known.base {
             Some(base) => {
                 self.target.restore(base);
                 again.extend(first, before.len());
@@ -76,10 +77,11 @@ impl<T: Target> Runner<'_, T> {
         }
         let (what, recorded) = ((last.action, last.seed), values.iter().cloned());
         let outcome = attempt(self.target, &mut self.chooser, &mut self.enabled, what, recorded, again);
+        self.is_stopped |= outcome == Outcome::Stopped;
         self.work = self.target.work();
         self.shown.clear();
-        self.target.coverage(&known.get().seen.none(), &mut self.shown);
-        self.target.scores(&known.get().scores, &mut self.risen);
+        self.target.coverage(&known.seen.none(), &mut self.shown);
+        self.target.scores(&known.scores, &mut self.risen);
         self.risen.clear();
         matches!(outcome, Outcome::Pass | Outcome::Exit)
             && new.iter().all(|feature| self.shown.binary_search(feature).is_ok())

@@ -68,8 +68,8 @@ pub struct Config {
     pub cache: Caching,
     /// What a check walks first; by default, depth-first a guest that is one function, and others breadth-first.
     pub order: Option<check::Order>,
-    /// A folder of seed inputs of an `LLVMFuzzerTestOneInput`.
-    pub seeds: Option<PathBuf>,
+    /// Seed inputs of an `LLVMFuzzerTestOneInput`: files, and folders of such.
+    pub seeds: Vec<PathBuf>,
     /// A file for a report of coverage, checkpoints, properties and findings, as JSON.
     pub report: Option<PathBuf>,
     /// How commands that reproduce a finding call the tool.
@@ -166,7 +166,7 @@ impl Config {
             store_max: None,
             cache: Caching::User,
             order: None,
-            seeds: None,
+            seeds: Vec::new(),
             report: None,
             program: "spelunk".to_string(),
         }

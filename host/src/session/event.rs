@@ -65,6 +65,8 @@ pub enum Event<'e> {
         inputs: usize,
         /// Of which reached new edges.
         kept: u64,
+        /// How many were left, since there was no time, or there were enough findings.
+        left: usize,
     },
     /// The search itself begins now, after so many steps of earlier sessions.
     Searching {

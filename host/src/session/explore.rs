@@ -1,12 +1,13 @@
 //! An exploration: it searches until it is over, and saves and tells what it finds.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::finding::FoundAfter;
+use super::input::Inputs;
 use super::saved::Saved;
 use super::start::Started;
 use super::status::Status;
@@ -21,7 +22,7 @@ use crate::outcome;
 use crate::property::Property;
 use crate::report;
 use crate::search::energy::Strategy;
-use crate::search::{Explorer, Options, Progress, Ways};
+use crate::search::{Explorer, Options, Planted, Progress, Ways};
 use crate::target::Target;
 
 /// How often a campaign is saved; first after a tenth of that.
@@ -132,8 +133,8 @@ impl Work<'_> {
             telling: Duration::ZERO,
         };
         search.tell_earlier()?;
-        if let Some(folder) = &config.seeds {
-            self.plant_seeds(&mut search.explorer, folder)?;
+        if !config.seeds.is_empty() {
+            search.plant_seeds(&config.seeds)?;
         }
         self.observer.on(Event::Searching { steps: search.explorer.progress().steps })?;
         let searching = Instant::now();
@@ -193,6 +194,49 @@ impl Search<'_, '_, '_> {
         }
         self.saved = saved;
         self.telling += began.elapsed();
+        Ok(())
+    }
+
+    /// Executes files as inputs, and shortens those that reach new edges, which are kept. What fails is reported.
+    fn plant_seeds(&mut self, named: &[PathBuf]) -> Result<()> {
+        let (began, work) = (Instant::now(), self.work);
+        let program = self.explorer.target().program().clone();
+        let seeds = Inputs::of(&program, named, "--seeds")?;
+        let (mut inputs, mut kept, mut cut) = (0, 0, 0);
+        for path in &seeds.files {
+            if work.budget.is_over() || self.has_enough() || self.is_flaky {
+                break;
+            }
+            let (bytes, is_cut) = seeds.read(path)?;
+            match self.explorer.plant_input(&seeds.trace(&bytes)) {
+                Planted::Checkpoint => kept += 1,
+                Planted::Stopped | Planted::Torn => break,
+                Planted::Found => self.tell_new(began)?,
+                Planted::Known | Planted::FoundBefore | Planted::Stale(_) => {}
+            }
+            cut += u64::from(is_cut);
+            inputs += 1;
+        }
+        if cut > 0 {
+            let max = program.limits().input_bytes_max;
+            work.observer.warning(format!("{} cut to --input-max {max}", report::counted(cut, "seed")));
+        }
+        let left = seeds.files.len() - inputs;
+        let mut text =
+            format!("{}, of which {kept} reached new edges", report::counted(inputs as u64, "input"));
+        if left > 0 {
+            let why = match work.budget.is_over() {
+                true => "there was no more time",
+                false if self.is_flaky => "a failure did not happen again",
+                false => "there are enough findings",
+            };
+            text += &format!("; {left} left, since {why}");
+        }
+        work.observer.status("Seeded", &text);
+        work.observer.on(Event::Seeded { inputs, kept, left })?;
+        if inputs == 0 && left > 0 && work.budget.is_over() {
+            bail!("there was no time for any of the seeds");
+        }
         Ok(())
     }
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::input::input_of;
 use super::place::Place;
 use super::{Cause, Config, Event, Job, Pace, Work};
-use crate::choice::{Choice, Value};
 use crate::disk;
 use crate::file::{self, Conditions, Environment, Hex, Shrinking, TraceFile};
 use crate::load::Folder;
@@ -227,10 +227,7 @@ pub fn write_trace(
 /// # Errors
 /// The folder cannot be written to.
 pub fn write_input(machine: &Machine, trace: &Trace, path: &Path) -> Result<()> {
-    let step = trace.steps().last().filter(|_| machine.program().takes_input());
-    let Some([Choice { value: Value::Bytes(bytes), .. }, ..]) = step.map(|step| trace.choices(step)) else {
-        return Ok(());
-    };
+    let Some(bytes) = input_of(machine.program(), trace) else { return Ok(()) };
     let path = path.with_extension("input");
     disk::write(&path, bytes).with_context(|| format!("cannot write `{}`", path.display()))
 }

@@ -46,6 +46,7 @@ pub use error::{Error, ErrorKind};
 pub use event::{Begin, Event, Observer};
 pub use explore::{End, Explored};
 pub use finding::{Finding, FoundAfter, Guest, describe, steps_of, write_input, write_trace};
+pub use input::{Inputs, input_of, write_named_input};
 pub use place::Place;
 pub use saved::{Fate, Saved};
 pub use status::{Status, backups};

@@ -105,7 +105,7 @@ impl Work<'_> {
         let (mut kept, total) = (0u64, traces.len());
         for OldCheckpoint { energy, trace } in traces {
             let planted = trace.map(|trace| explorer.plant(&trace, energy));
-            if self.budget.is_over() || matches!(planted, Ok(Planted::Stopped)) {
+            if self.budget.is_over() || matches!(planted, Ok(Planted::Stopped | Planted::Torn)) {
                 bail!("there was no time to follow the steps of the campaign in this build: it is as it was");
             }
             kept += u64::from(matches!(planted, Ok(Planted::Checkpoint | Planted::Known)));

@@ -79,15 +79,21 @@ fn check_lost_nothing(kill: u32, before: &Value, status: &Value) {
 
 /// Explores a guest at once and in parts, by several workers, and compares all that is kept.
 fn check_resumes(guest: &str, module: &[u8], runs: [u64; 3]) {
+    check_resumes_with(guest, module, runs, ("", &[]));
+}
+
+/// As [`check_resumes`], with these flags and files.
+fn check_resumes_with(guest: &str, module: &[u8], runs: [u64; 3], (flags, files): (&str, &[(&str, &[u8])])) {
     let name = Path::new(guest).file_stem().unwrap().to_str().unwrap();
     let explored = |variant: &str, parts: &[(u64, u64)]| {
         let place = Place::new(&format!("resumed-{name}-{variant}"));
         std::fs::write(place.path(guest), module).unwrap();
+        files.iter().for_each(|(name, bytes)| std::fs::write(place.path(name), bytes).unwrap());
         let mut report = Value::Null;
         for (runs, workers) in parts {
             place
                 .run(&format!(
-                    "explore {guest} --runs {runs} --workers {workers} --max-findings 0 --report report.json"
+                    "explore {guest} --runs {runs} --workers {workers} --max-findings 0 --report report.json {flags}"
                 ))
                 .explored();
             report = serde_json::from_slice(&std::fs::read(place.path("report.json")).unwrap()).unwrap();
@@ -130,6 +136,18 @@ fn an_exploration_in_parts_comes_to_what_one_does() {
     check_resumes("deep.wat", deep(32, 4, 64).as_bytes(), [400, 900, 2000]);
     check_resumes("counted.wat", COUNTED.as_bytes(), [400, 900, 2000]);
     check_resumes("fuzzed.wat", FUZZED.as_bytes(), [400, 900, 2000]);
+}
+
+#[test]
+fn seeds_and_a_dictionary_in_parts_come_to_what_they_do_at_once() {
+    for guest in ["fuzz.wat", "words.wat"] {
+        let place = Place::with("seeded", &[guest]);
+        let files: [(&str, &[u8]); 3] =
+            [("dict", b"\"sesame\"\n\"open\""), ("one", b"RIxxxxx"), ("two", b"mellon of two")];
+        let flags = "--dict dict --seeds two --seeds one";
+        let module = std::fs::read(place.path(guest)).unwrap();
+        check_resumes_with(guest, &module, [400, 900, 2000], (flags, &files));
+    }
 }
 
 #[test]

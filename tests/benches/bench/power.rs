@@ -80,14 +80,7 @@ pub(crate) fn hidden(table: &mut Table) -> Result<()> {
         }
         let mut found = Vec::new();
         for seed in 1..=seeds {
-            let adapts = std::env::var_os("PLAIN").is_none();
-            let options = Options {
-                seed,
-                rules: rules.clone(),
-                adapts,
-                looks: std::env::var_os("BLIND").is_none(),
-                ..Options::default()
-            };
+            let options = Options { seed, rules: rules.clone(), ..Options::default() };
             found.push(steps_of(&program, options)?);
         }
         let all = found.iter().flatten().count();
@@ -171,15 +164,7 @@ fn machine(table: &mut Table, name: &str, program: &Arc<Program>, rules: &[u16])
     let median = |strategy, seeds| -> Result<Option<u64>> {
         let mut all = Vec::new();
         for seed in 1..=seeds {
-            let adapts = std::env::var_os("PLAIN").is_none();
-            let options = Options {
-                seed,
-                rules: rules.to_vec(),
-                strategy,
-                adapts,
-                looks: std::env::var_os("BLIND").is_none(),
-                ..Options::default()
-            };
+            let options = Options { seed, rules: rules.to_vec(), strategy, ..Options::default() };
             all.push(steps_of(program, options)?.map_or(u64::MAX, |(_, steps)| steps));
         }
         all.sort_unstable();

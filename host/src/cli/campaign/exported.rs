@@ -1,5 +1,6 @@
 //! `spelunk export` and `spelunk import`: a campaign as a folder of files that every version reads.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -10,12 +11,13 @@ use spelunk::budget::Budget;
 use spelunk::campaign::{Campaign, Settings};
 use spelunk::disk;
 use spelunk::file::{TraceFile, VERSION};
-use spelunk::machine::Machine;
+use spelunk::machine::{Machine, Program};
 use spelunk::replay::{Replayed, replay};
 use spelunk::report::counted;
 use spelunk::search::energy::Energies;
 use spelunk::search::{Explorer, Knowledge, Planted};
-use spelunk::session::{Place, describe, write_trace};
+use spelunk::session::{Place, describe, input_of, write_named_input, write_trace};
+use spelunk::trace::Trace;
 
 use super::{One, Opened, folder_of, keep_trace, trace_of};
 use crate::cli::{NONDETERMINISM, Output, PASSED};
@@ -30,7 +32,12 @@ pub(in crate::cli) struct Export {
     #[command(flatten)]
     campaign: One,
     /// A folder that does not exist, or is empty.
-    to: PathBuf,
+    #[arg(required_unless_present = "inputs")]
+    to: Option<PathBuf>,
+    /// Write the inputs of a fuzz target as plain files, named after their content: those that are kept to FOLDER/queue, those of
+    /// findings to FOLDER/crashes.
+    #[arg(long, value_name = "FOLDER")]
+    inputs: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -54,56 +61,104 @@ struct Header {
 
 impl Export {
     pub(in crate::cli) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
-        let Opened { campaign, mut machine, known } = Opened::open(&self.campaign.campaign, budget)?;
-        let to = &self.to;
-        let cannot = || format!("cannot export to `{}`", to.display());
-        std::fs::create_dir_all(to).with_context(cannot)?;
-        let is_empty = std::fs::read_dir(to).with_context(cannot)?.next().is_none();
-        ensure!(is_empty, "the folder `{}` is not empty", to.display());
-        let header = Header {
-            spelunk: VERSION,
-            target: campaign.target().to_string(),
-            settings: campaign.settings().clone(),
-        };
-        disk::write(&to.join(HEADER), format!("{:#}\n", serde_json::to_value(header)?).as_bytes())
-            .with_context(cannot)?;
-        disk::write(&to.join(MODULE), &campaign.module()?).with_context(cannot)?;
-        let mut is_flaky = false;
-        for checkpoint in known.checkpoints.iter() {
-            let (replayed, trace) = replay(&mut machine, &trace_of(&checkpoint.history), false);
-            if replayed != Replayed::Passed {
-                let why = describe(&machine, &trace, &replayed);
-                output.console.warning(&format!(
-                    "the steps to checkpoint {} do not go as they did, and are left out: {why}",
-                    checkpoint.id
-                ));
-                is_flaky = true;
-                continue;
-            }
-            write_trace(
-                &machine,
-                &trace,
-                (None, None),
-                &to.join(format!("checkpoint-{:06}.json", checkpoint.id)),
-            )?;
+        let mut opened = Opened::open(&self.campaign.campaign, budget)?;
+        if let Some(folder) = &self.inputs {
+            write_inputs(&opened, folder, output)?;
         }
-        for finding in &known.findings {
-            let name = format!("{}.json", finding.failure.id());
-            let from = campaign.folder().join("findings").join(&name);
-            keep_trace(&machine, (&finding.trace, &finding.failure), &from, &to.join(&name))?;
-        }
-        let (checkpoints, findings) = (known.checkpoints.len(), known.findings.len());
-        output
-            .report
-            .event("export", json!({ "to": to, "checkpoints": checkpoints, "findings": findings }))?;
-        output.report.text(&format!(
-            "{} and {} in `{}`, with the module and its settings",
-            counted(checkpoints as u64, "checkpoint"),
-            counted(findings as u64, "finding"),
-            to.display()
-        ))?;
-        Ok(if is_flaky { NONDETERMINISM } else { PASSED })
+        self.to.as_ref().map_or(Ok(PASSED), |to| write_all(&mut opened, to, output))
     }
+}
+
+/// Writes the inputs that a campaign kept, and those of its findings. No folder holds both, since what reads a corpus executes it.
+fn write_inputs(opened: &Opened, folder: &Path, output: &mut Output) -> Result<()> {
+    let Opened { campaign, machine, known } = opened;
+    let program = machine.program();
+    ensure!(
+        program.takes_input(),
+        "--inputs are those of a function LLVMFuzzerTestOneInput, or of a program whose input is drawn, and `{}` is neither",
+        campaign.target()
+    );
+    let queue = known.checkpoints.iter().map(|checkpoint| trace_of(&checkpoint.history));
+    let kept = write_folder(program, &folder.join("queue"), queue)?;
+    let crashes = known.findings.iter().map(|finding| {
+        // The shrunk one, where there is one that fits.
+        let path = Place::at(campaign.folder()).trace(&finding.failure);
+        let shrunk = TraceFile::read(&path).ok().and_then(|file| file.trace(machine).ok());
+        shrunk.unwrap_or_else(|| finding.trace.clone())
+    });
+    let failing = write_folder(program, &folder.join("crashes"), crashes)?;
+    output.report.event("inputs", json!({ "to": folder, "inputs": kept, "failing": failing }))?;
+    output.report.text(&format!(
+        "{} in `{}`, and {failing} of findings in `{}`",
+        counted(kept as u64, "input"),
+        folder.join("queue").display(),
+        folder.join("crashes").display()
+    ))?;
+    Ok(())
+}
+
+/// Writes the inputs of traces; how many different ones there are.
+fn write_folder(program: &Program, folder: &Path, traces: impl Iterator<Item = Trace>) -> Result<usize> {
+    let cannot = || format!("cannot export to `{}`", folder.display());
+    std::fs::create_dir_all(folder).with_context(cannot)?;
+    let mut inputs = BTreeSet::new();
+    for trace in traces {
+        if let Some(input) = input_of(program, &trace).filter(|input| !inputs.contains(*input)) {
+            write_named_input(folder, input)?;
+            inputs.insert(input.to_vec());
+        }
+    }
+    Ok(inputs.len())
+}
+
+/// Writes all that is to be known of a campaign; the exit code.
+fn write_all(opened: &mut Opened, to: &Path, output: &mut Output) -> Result<u8> {
+    let Opened { campaign, machine, known } = opened;
+    let cannot = || format!("cannot export to `{}`", to.display());
+    std::fs::create_dir_all(to).with_context(cannot)?;
+    let is_empty = std::fs::read_dir(to).with_context(cannot)?.next().is_none();
+    ensure!(is_empty, "the folder `{}` is not empty", to.display());
+    let header = Header {
+        spelunk: VERSION,
+        target: campaign.target().to_string(),
+        settings: campaign.settings().clone(),
+    };
+    disk::write(&to.join(HEADER), format!("{:#}\n", serde_json::to_value(header)?).as_bytes())
+        .with_context(cannot)?;
+    disk::write(&to.join(MODULE), &campaign.module()?).with_context(cannot)?;
+    let mut is_flaky = false;
+    for checkpoint in known.checkpoints.iter() {
+        let (replayed, trace) = replay(machine, &trace_of(&checkpoint.history), false);
+        if replayed != Replayed::Passed {
+            let why = describe(machine, &trace, &replayed);
+            output.console.warning(&format!(
+                "the steps to checkpoint {} do not go as they did, and are left out: {why}",
+                checkpoint.id
+            ));
+            is_flaky = true;
+            continue;
+        }
+        write_trace(
+            machine,
+            &trace,
+            (None, None),
+            &to.join(format!("checkpoint-{:06}.json", checkpoint.id)),
+        )?;
+    }
+    for finding in &known.findings {
+        let name = format!("{}.json", finding.failure.id());
+        let from = campaign.folder().join("findings").join(&name);
+        keep_trace(machine, (&finding.trace, &finding.failure), &from, &to.join(&name))?;
+    }
+    let (checkpoints, findings) = (known.checkpoints.len(), known.findings.len());
+    output.report.event("export", json!({ "to": to, "checkpoints": checkpoints, "findings": findings }))?;
+    output.report.text(&format!(
+        "{} and {} in `{}`, with the module and its settings",
+        counted(checkpoints as u64, "checkpoint"),
+        counted(findings as u64, "finding"),
+        to.display()
+    ))?;
+    Ok(if is_flaky { NONDETERMINISM } else { PASSED })
 }
 
 impl Import {
@@ -137,7 +192,7 @@ impl Import {
                         continue;
                     }
                     Planted::Stale(why) => why,
-                    Planted::Stopped => bail!("the import was stopped; nothing was taken in"),
+                    Planted::Stopped | Planted::Torn => bail!("the import was stopped; nothing was taken in"),
                 },
                 Err(error) => format!("{error:#}"),
             };
