@@ -59,17 +59,17 @@ impl FeatureKind {
         SHOWN | kind << SHOWN_BITS | (hash >> (64 - SHOWN_BITS)) as u32
     }
 
-    /// In plural, as reports have it.
+    /// In singular, as reports have it.
     pub fn name(self) -> &'static str {
         match self {
-            FeatureKind::Edge => "edges",
-            FeatureKind::Hits => "hit counts",
-            FeatureKind::Stored => "stored numbers",
-            FeatureKind::StoredPair => "stored pairs",
-            FeatureKind::Held => "held pairs",
-            FeatureKind::Differing => "compared numbers",
-            FeatureKind::Prefix => "compared texts",
-            FeatureKind::Observed => "observed numbers",
+            FeatureKind::Edge => "edge",
+            FeatureKind::Hits => "hit count",
+            FeatureKind::Stored => "stored number",
+            FeatureKind::StoredPair => "stored pair",
+            FeatureKind::Held => "held pair",
+            FeatureKind::Differing => "compared number",
+            FeatureKind::Prefix => "compared text",
+            FeatureKind::Observed => "observed number",
         }
     }
 }

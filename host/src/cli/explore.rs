@@ -48,7 +48,7 @@ pub(super) struct Explore {
     /// What runs start from.
     #[arg(long, value_enum, default_value_t = Strategy::Novel, help_heading = "Search")]
     strategy: Strategy,
-    /// Steps in a run, at most.
+    /// Steps in a run, at most. Where nothing new was found for long, some have up to four times as many.
     #[arg(long, default_value_t = Settings::default().steps_per_run, help_heading = "Search")]
     steps_per_run: u32,
     /// How often a run starts from a checkpoint, where there is one.

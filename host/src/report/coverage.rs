@@ -45,7 +45,7 @@ fn features_json(known: &Knowledge<Snapshot>) -> Value {
     known
         .features_by_kind()
         .into_iter()
-        .map(|(kind, count)| (kind.name().to_string(), json!(count)))
+        .map(|(kind, count)| (format!("{}s", kind.name()), json!(count)))
         .collect()
 }
 

@@ -81,7 +81,7 @@ pub(super) fn explored_text(summary: &Summary, explored: &Explored) -> String {
 /// What was new beside edges, and what the runs that found something began with.
 fn news_text(features: &BTreeMap<FeatureKind, u64>, ways: &Ways) -> String {
     let others = features.iter().filter(|(kind, _)| **kind != FeatureKind::Edge);
-    let others: Vec<String> = others.map(|(kind, count)| format!("{count} {}", kind.name())).collect();
+    let others: Vec<String> = others.map(|(kind, count)| counted(*count, kind.name())).collect();
     if others.is_empty() {
         return String::new();
     }

@@ -90,7 +90,7 @@ const ALL_MANNERS: [Manner; MANNERS] =
     [Manner::Near, Manner::Even, Manner::Long, Manner::Again, Manner::Phases];
 /// Steps that each takes, beside the others, and the least share of each.
 const STEPS: [f64; MANNERS] = [9.0, 25.0, 100.0, 25.0, 25.0];
-const MANNERS_LEAST: [f64; MANNERS] = [0.5, 0.004, 0.001, 0.004, 0.004];
+const MANNERS_LEAST: [f64; MANNERS] = [0.5, 0.02, 0.005, 0.02, 0.02];
 
 /// How many there are, and their order.
 const MOVES: usize = 4;
@@ -141,13 +141,12 @@ impl Luck {
         ALL[drawn(self.moves.map(|luck| luck.max(LEAST)), COSTS, MOVES_LEAST, rng)]
     }
 
-    /// How the steps of a run are drawn.
+    /// How the steps of a run are drawn: as long as short runs find something, it is those.
     pub(super) fn draw_manner(&self, rng: &mut impl Rng) -> Manner {
-        let mut manners = self.manners.map(|luck| luck.max(SLOW_LEAST));
         if !self.is_barren() {
-            manners[1..].fill(0.0);
+            return Manner::Near;
         }
-        ALL_MANNERS[drawn(manners, STEPS, MANNERS_LEAST, rng)]
+        ALL_MANNERS[drawn(self.manners.map(|luck| luck.max(SLOW_LEAST)), STEPS, MANNERS_LEAST, rng)]
     }
 
     /// Whether short runs found nothing for long.

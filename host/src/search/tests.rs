@@ -259,7 +259,7 @@ fn the_number_of_workers_changes_nothing() {
     for seed in 1..=8 {
         for checkpoints_max in [Some(3), None] {
             let options = Options { seed, checkpoints_max, ..Options::default() };
-            let goes_on: fn(&Progress) -> bool = |p| p.runs < 3_001 && p.steps < 60_000;
+            let goes_on: fn(&Progress) -> bool = |p| p.runs < 3_001;
             let one = outcome(&mut [counter()], options.clone(), goes_on);
             for workers in [2, 3, 7] {
                 let mut models: Vec<_> = (0..workers).map(|_| counter()).collect();

@@ -30,16 +30,16 @@ impl Way {
     pub const ALL: [Way; 7] =
         [Way::Fresh, Way::Edges, Way::Shown, Way::Vary, Way::Hint, Way::Mend, Way::Solve];
 
-    /// In a word or two, as reports have it.
+    /// In a few words, after "runs".
     pub fn name(self) -> &'static str {
         match self {
             Way::Fresh => "fresh",
-            Way::Edges => "states with new edges",
-            Way::Shown => "states with new numbers",
-            Way::Vary => "changed inputs",
-            Way::Hint => "operands",
-            Way::Mend => "mended checksums",
-            Way::Solve => "solved comparisons",
+            Way::Edges => "from states with new edges",
+            Way::Shown => "from states with new numbers",
+            Way::Vary => "of changed inputs",
+            Way::Hint => "of inputs with operands",
+            Way::Mend => "of mended inputs",
+            Way::Solve => "that solve comparisons",
         }
     }
 
