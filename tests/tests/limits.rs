@@ -224,7 +224,7 @@ fn straight_line_work_is_charged() {
     ];
     for (edges, expected) in [
         (Edges::Static, [13056, 13056, 6656, 1408, 1408, 6, 13056, 50, 768, 40, 193]),
-        (Edges::None, [13006, 13006, 6528, 1183, 1183, 6, 13006, 50, 766, 40, 193]),
+        (Edges::None, [13056, 13056, 6528, 1186, 1186, 6, 13056, 50, 768, 40, 193]),
     ] {
         assert_eq!(bodies.each_ref().map(|body| turns(body, edges)), expected, "{edges:?}");
     }

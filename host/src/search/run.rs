@@ -431,27 +431,39 @@ impl<'t, T: Target> Runner<'t, T> {
         }
         let has_ended = outcome == Outcome::Exit;
         if new_edges + new_numbers > 0 && known.options.strategy != Strategy::Random {
-            if self.target.is_function() && matches!(action, Action::Rule(_)) {
-                self.trim(known.get());
-                if self.is_stopped {
-                    return Flow::End;
-                }
-            }
-            let news = if new_edges > 0 { News::Edges } else { News::Shown };
-            if news == News::Edges {
-                self.remember(known, action);
-            }
-            // Of a function an input is kept, which setup has none of.
-            let is_start = match action {
-                Action::Teardown => false,
-                Action::Setup => !self.target.is_function(),
-                // Nothing can follow, but of a function its input is kept.
-                Action::Rule(_) | Action::Fault(..) => !has_ended || self.target.is_function(),
-            };
-            if is_start {
-                self.save(known, new_edges + new_numbers, news);
+            self.keep(known, action, (new_edges, new_numbers), has_ended);
+        }
+        if has_ended || self.is_stopped { Flow::End } else { Flow::GoOn }
+    }
+
+    /// Keeps what the last step showed that is new: of a function its input, and else the state.
+    fn keep(
+        &mut self,
+        known: &mut Known<'_, T::Snapshot>,
+        action: Action,
+        (new_edges, new_numbers): (u32, u32),
+        has_ended: bool,
+    ) {
+        let is_function = self.target.is_function();
+        if is_function && matches!(action, Action::Rule(_)) {
+            self.trim(known.get());
+            if self.is_stopped {
+                return;
             }
         }
-        if has_ended { Flow::End } else { Flow::GoOn }
+        let news = if new_edges > 0 { News::Edges } else { News::Shown };
+        if news == News::Edges {
+            self.remember(known, action);
+        }
+        // Of a function an input is kept, which setup has none of.
+        let is_start = match action {
+            Action::Teardown => false,
+            Action::Setup => !is_function,
+            // Nothing can follow, but of a function its input is kept.
+            Action::Rule(_) | Action::Fault(..) => !has_ended || is_function,
+        };
+        if is_start {
+            self.save(known, new_edges + new_numbers, news);
+        }
     }
 }
