@@ -158,7 +158,8 @@ impl<T: Target> Runner<'_, T> {
         self.recorded.extend(values.iter().cloned().map(Some));
         let times = 1 << self.rng.random_range(0..=PROBED_BITS);
         hints.apply(&mut self.recorded, times, &mut self.bytes, &mut self.rng);
-        self.is_trial = self.rng.random();
+        let is_trial: bool = self.rng.random();
+        self.is_trial = is_trial && known.plan.may_try;
         Some(*action)
     }
 

@@ -126,6 +126,8 @@ pub(super) struct Plan {
     pub(super) manner: Option<Manner>,
     /// Whether the run is looked at more closely.
     pub(super) is_looked_at: bool,
+    /// Whether it may try what a closer look suggests, and is then looked at.
+    pub(super) may_try: bool,
     /// The energy that the checkpoint had.
     energy: f64,
     /// What paid before.
@@ -232,14 +234,17 @@ impl<S> Knowledge<S> {
         let looks =
             options.strategy != Strategy::Random && self.looks_from.is_some_and(|from| number >= from);
         let of_start = start.map(|news| (news, times));
-        let is_looked_at = looks && rng.random_bool(luck.share_of_looks(self.is_function, of_start));
+        let is_wanted = looks && rng.random_bool(luck.share_of_looks(self.is_function, of_start));
+        let is_looked_at = is_wanted && luck.has_credit();
+        let may_try = looks && !self.is_function && start.is_some() && luck.has_credit();
         let moves = looks && self.is_function && options.operand_rate > 0.0;
         let moved = checkpoint.filter(|_| moves).map(|_| luck.draw_move(times, &mut rng));
         let adapts = options.adapts && !self.is_function && options.strategy != Strategy::Random;
         let manner = adapts.then(|| luck.draw_manner(&mut rng));
-        self.luck.tried(Begun { start, moved, manner }, is_looked_at);
+        self.luck.tried(Begun { start, moved, manner }, is_looked_at, may_try);
         let energy = energy.unwrap_or(0.0);
-        Plan { number, rng, checkpoint, selected: times, start, moved, manner, is_looked_at, energy, luck }
+        let selected = times;
+        Plan { number, rng, checkpoint, selected, start, moved, manner, is_looked_at, may_try, energy, luck }
     }
 
     /// How often a run starts from a checkpoint: of a state machine, for which nothing finds anything, more seldom than usual.

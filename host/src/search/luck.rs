@@ -30,8 +30,13 @@ const SHOWN_LOOKS: f64 = 8.0;
 const SHOWN_LEAST: f64 = 1.0 / 128.0;
 const LOOKS_LEAST: f64 = 1.0 / 4096.0;
 
+/// Closer looks that may be taken at once, and that are added for a run. One in some runs that may try what a look suggests does so.
+const CREDIT_MAX: f64 = 512.0;
+const CREDIT_RATE: f64 = 1.0 / 64.0;
+const TRIAL_CREDIT: f64 = 0.25;
+
 /// How many estimates there are.
-pub const LUCKS: usize = NEWS + 2 + MOVES + MANNERS;
+pub const LUCKS: usize = NEWS + 3 + MOVES + MANNERS;
 
 /// The estimates, each between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,6 +47,8 @@ pub struct Luck {
     fresh: f64,
     /// Of closer looks.
     looks: f64,
+    /// So many closer looks may be taken now.
+    credit: f64,
     /// Of ways to change an input.
     moves: [f64; MOVES],
     /// Of ways to draw the steps of a run.
@@ -52,7 +59,8 @@ impl Default for Luck {
     fn default() -> Luck {
         // What leads to states that are new finds more than what starts anew, until it is known better.
         let manners = [1.0, 0.0, 0.0, 0.0, 0.0];
-        Luck { starts: [1.0; NEWS], fresh: 0.0, looks: 1.0, moves: [1.0; MOVES], manners }
+        let starts = [1.0; NEWS];
+        Luck { starts, fresh: 0.0, looks: 1.0, credit: CREDIT_MAX, moves: [1.0; MOVES], manners }
     }
 }
 
@@ -117,8 +125,12 @@ impl Luck {
     /// The estimates as they are stored, to the bit.
     pub fn to_bits(self) -> [u64; LUCKS] {
         let mut bits = [0; LUCKS];
-        let all =
-            self.starts.iter().chain([&self.fresh, &self.looks]).chain(&self.moves).chain(&self.manners);
+        let all = self
+            .starts
+            .iter()
+            .chain([&self.fresh, &self.looks, &self.credit])
+            .chain(&self.moves)
+            .chain(&self.manners);
         for (bits, luck) in bits.iter_mut().zip(all) {
             *bits = luck.to_bits();
         }
@@ -127,10 +139,10 @@ impl Luck {
 
     /// What [`Luck::to_bits`] gave.
     pub fn from_bits(bits: [u64; LUCKS]) -> Luck {
-        let [edges, shown, fresh, looks, rest @ ..] = bits.map(f64::from_bits);
+        let [edges, shown, fresh, looks, credit, rest @ ..] = bits.map(f64::from_bits);
         let moves = std::array::from_fn(|at| rest[at]);
         let manners = std::array::from_fn(|at| rest[MOVES + at]);
-        Luck { starts: [edges, shown], fresh, looks, moves, manners }
+        Luck { starts: [edges, shown], fresh, looks, credit, moves, manners }
     }
 
     /// How an input that was selected so often is changed.
@@ -170,6 +182,11 @@ impl Luck {
         (shown / (shown + EDGES * edges)).clamp(SHARES.0, SHARES.1)
     }
 
+    /// Whether there is room for a closer look: where all of them show something new they would take all of the time.
+    pub(super) fn has_credit(&self) -> bool {
+        self.credit >= 1.0
+    }
+
     /// How likely a run is looked at that starts from what is kept for this and was selected so often. One from a state that was
     /// selected seldom is, more likely, and an input that a closer look showed.
     pub(super) fn share_of_looks(&self, is_function: bool, start: Option<(News, u64)>) -> f64 {
@@ -182,7 +199,7 @@ impl Luck {
     }
 
     /// A run starts, from a checkpoint or not, and will be looked at or not; so far it found nothing.
-    pub(super) fn tried(&mut self, begun: Begun, is_looked_at: bool) {
+    pub(super) fn tried(&mut self, begun: Begun, is_looked_at: bool, may_try: bool) {
         let Begun { start, moved, manner } = begun;
         if let Some(manner) = manner {
             self.manners[manner as usize] *= 1.0 - SLOW_RATE;
@@ -199,6 +216,8 @@ impl Luck {
         if is_looked_at {
             self.looks *= 1.0 - RATE;
         }
+        let taken = if is_looked_at { 1.0 } else { 0.0 } + if may_try { TRIAL_CREDIT } else { 0.0 };
+        self.credit = (self.credit + CREDIT_RATE - taken).min(CREDIT_MAX);
     }
 
     /// A run found this.

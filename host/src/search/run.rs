@@ -431,13 +431,13 @@ impl<'t, T: Target> Runner<'t, T> {
         }
         let has_ended = outcome == Outcome::Exit;
         if new_edges + new_numbers > 0 && known.options.strategy != Strategy::Random {
-            self.keep(known, action, (new_edges, new_numbers), has_ended);
+            self.keep_news(known, action, (new_edges, new_numbers), has_ended);
         }
         if has_ended || self.is_stopped { Flow::End } else { Flow::GoOn }
     }
 
     /// Keeps what the last step showed that is new: of a function its input, and else the state.
-    fn keep(
+    fn keep_news(
         &mut self,
         known: &mut Known<'_, T::Snapshot>,
         action: Action,

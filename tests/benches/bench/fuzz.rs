@@ -22,6 +22,8 @@ const INPUT_MAX: u32 = 64;
 const RUNS: u64 = 1_000_000;
 /// Runs of the short form.
 const SHORT_RUNS: u64 = 100_000;
+/// Runs before those that are timed.
+const FIRST_RUNS: u64 = 20_000;
 /// How libFuzzer's users have their targets counted; as cargo-fuzz does it where there is no sanitizer.
 const COUNTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
                        -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
@@ -98,8 +100,10 @@ fn explored(wasm: &[u8], seed: u64, runs: u64, strategy: Strategy) -> Result<f64
     let (kind, value) = (Kind::Bytes { min: 0, max: INPUT_MAX }, Value::Bytes(DOCUMENT.into()));
     document.chose(&mut vec![Choice { kind, value }], &mut Vec::new());
     explorer.plant(&document, 1.0);
+    // The second build is made once.
+    explorer.explore(|progress| progress.runs < FIRST_RUNS);
     let start = Instant::now();
-    explorer.explore(|progress| progress.runs < runs);
+    explorer.explore(|progress| progress.runs < FIRST_RUNS + runs);
     Ok(runs as f64 / start.elapsed().as_secs_f64())
 }
 
