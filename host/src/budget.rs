@@ -85,6 +85,10 @@ impl Budget {
 
     /// Ends the budget after so much time from now on, instead of when it was to end before.
     pub fn limit(&self, time: Duration) {
+        // With no time at all the first who polls sees it, whenever the thread starts.
+        if time.is_zero() {
+            self.end(TIME);
+        }
         // What cannot be reckoned with is never reached.
         let deadline = Instant::now().checked_add(time);
         let has_thread = std::mem::replace(&mut *self.deadline(), deadline).is_some();
@@ -267,5 +271,6 @@ mod tests {
         budget.limit(Duration::ZERO);
         assert_eq!(over_after(&budget, Duration::from_millis(200)), Some(Over::Time));
         assert_eq!(Budget::of(Duration::MAX).over(), None);
+        assert_eq!(Budget::of(Duration::ZERO).over(), Some(Over::Time));
     }
 }

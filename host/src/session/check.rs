@@ -8,7 +8,8 @@ use std::time::Instant;
 use anyhow::{Result, anyhow};
 
 use super::error::{Error, ErrorKind};
-use super::{Begin, Event, JobResult, Pace, Saved, Summary, Verdict, Work};
+use super::pace::Pace;
+use super::{Begin, Event, JobResult, Saved, Summary, Verdict, Work};
 use crate::budget::Over;
 use crate::check::{self, Census, Checked, Limit, Options, Order, Trouble, TroubleKind};
 use crate::choice::Kind;

@@ -8,10 +8,11 @@ use anyhow::{Context, Result, bail};
 
 use super::finding::FoundAfter;
 use super::input::Inputs;
+use super::pace::Pace;
 use super::saved::Saved;
 use super::start::Started;
 use super::status::Status;
-use super::{Begin, Event, Finding, JobResult, Pace, Summary, Verdict, Work};
+use super::{Begin, Event, Finding, JobResult, Summary, Verdict, Work};
 use crate::budget::Over;
 use crate::campaign::{Campaign, Settings};
 use crate::coverage::FeatureKind;
@@ -259,8 +260,7 @@ impl Search<'_, '_, '_> {
             if self.is_flaky || self.has_enough() || self.is_over(progress.runs) || self.explorer.is_torn() {
                 return Ok(());
             }
-            let saved_at = Instant::now();
-            let interval = SAVE_INTERVAL.min((saved_at - started).max(SAVE_INTERVAL / 10));
+            let to_save = Pace::every(SAVE_INTERVAL.min(started.elapsed().max(SAVE_INTERVAL / 10)));
             let (found, runs_max, is_kept) = (self.next, self.runs_max, self.campaign.is_some());
             let (budget, observer) = (self.work.budget, self.work.observer);
             self.explorer.explore(|progress| {
@@ -268,7 +268,7 @@ impl Search<'_, '_, '_> {
                     observer.try_on(Event::Exploring { progress, edges });
                 }
                 let is_over = progress.runs >= runs_max || budget.is_over();
-                progress.findings == found && !is_over && !(is_kept && saved_at.elapsed() >= interval)
+                progress.findings == found && !is_over && !(is_kept && to_save.is_due())
             });
             self.save(started)?;
         }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::input::input_of;
+use super::pace::Pace;
 use super::place::Place;
-use super::{Cause, Config, Event, Job, Pace, Work};
+use super::{Cause, Config, Event, Job, Work};
 use crate::disk;
 use crate::file::{self, Conditions, Environment, Hex, Shrinking, TraceFile};
 use crate::load::Folder;

@@ -22,6 +22,7 @@ mod event;
 mod explore;
 mod finding;
 mod input;
+mod pace;
 mod place;
 mod saved;
 mod start;
@@ -30,7 +31,6 @@ mod status;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
@@ -50,9 +50,6 @@ pub use input::{Inputs, input_of, write_named_input};
 pub use place::Place;
 pub use saved::{Fate, Saved};
 pub use status::{Status, backups};
-
-/// Progress is reported this often, at most.
-const PROGRESS: Duration = Duration::from_millis(100);
 
 /// One job on one target.
 pub struct Session {
@@ -316,23 +313,5 @@ impl Work<'_> {
                 obstacle.what, obstacle.offset
             ));
         }
-    }
-}
-
-/// Says now and then that it is time to report progress.
-struct Pace(Mutex<Instant>);
-
-impl Pace {
-    fn new() -> Pace {
-        Pace(Mutex::new(Instant::now()))
-    }
-
-    fn is_due(&self) -> bool {
-        let Ok(mut last) = self.0.try_lock() else { return false };
-        let is_due = last.elapsed() > PROGRESS;
-        if is_due {
-            *last = Instant::now();
-        }
-        is_due
     }
 }
