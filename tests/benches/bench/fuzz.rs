@@ -13,6 +13,7 @@ use spelunk::search::{Explorer, Options};
 use spelunk::trace::{Action, Trace};
 use wasmtime::{Engine, Module};
 
+use super::power::options;
 use super::table::Table;
 use super::{fault, plain};
 
@@ -93,7 +94,7 @@ fn explored(wasm: &[u8], seed: u64, runs: u64, strategy: Strategy) -> Result<f64
     let limits = Limits { input_bytes_max: INPUT_MAX, ..Limits::default() };
     let program = Program::load(wasm, limits, Selection::default())?;
     let mut machine = Machine::new(Arc::new(program))?;
-    let options = Options { seed, strategy, ..Options::default() };
+    let options = Options { strategy, ..options(seed)? };
     let mut explorer = Explorer::new(&mut machine, options);
     let mut document = Trace::default();
     document.push(Action::Rule(0), 0);

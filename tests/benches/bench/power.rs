@@ -35,6 +35,17 @@ pub(crate) fn power(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
+/// The default options but for the parts of the search that `WITHOUT` names, as the flag of the command line does.
+pub(crate) fn options(seed: u64) -> Result<Options> {
+    let mut options = Options { seed, ..Options::default() };
+    let without = std::env::var("WITHOUT").unwrap_or_default();
+    for part in without.split(',').filter(|part| !part.is_empty()) {
+        let part = serde_json::from_value(part.into()).context("WITHOUT names parts of the search")?;
+        options.leave_out(part);
+    }
+    Ok(options)
+}
+
 /// Tries each roadblock of a module by itself.
 fn roadblocks(table: &mut Table, what: &str, wasm: &[u8]) -> Result<()> {
     let seeds = if table.is_full() { SEEDS } else { 1 };
@@ -80,7 +91,7 @@ pub(crate) fn hidden(table: &mut Table) -> Result<()> {
         }
         let mut found = Vec::new();
         for seed in 1..=seeds {
-            let options = Options { seed, rules: rules.clone(), ..Options::default() };
+            let options = Options { rules: rules.clone(), ..options(seed)? };
             found.push(steps_of(&program, options)?);
         }
         let all = found.iter().flatten().count();
@@ -164,7 +175,7 @@ fn machine(table: &mut Table, name: &str, program: &Arc<Program>, rules: &[u16])
     let median = |strategy, seeds| -> Result<Option<u64>> {
         let mut all = Vec::new();
         for seed in 1..=seeds {
-            let options = Options { seed, rules: rules.to_vec(), strategy, ..Options::default() };
+            let options = Options { rules: rules.to_vec(), strategy, ..options(seed)? };
             all.push(steps_of(program, options)?.map_or(u64::MAX, |(_, steps)| steps));
         }
         all.sort_unstable();
@@ -223,7 +234,7 @@ fn solve(wasm: &[u8], seed: u64) -> Result<Option<(Duration, u64)>> {
     let start = Instant::now();
     let program = Program::load(wasm, Limits::default(), Selection::default())?;
     let mut machine = Machine::new(Arc::new(program))?;
-    let mut explorer = Explorer::new(&mut machine, Options { seed, ..Options::default() });
+    let mut explorer = Explorer::new(&mut machine, options(seed)?);
     explorer.explore(|progress| progress.findings == 0 && start.elapsed() < TIME);
     let progress = explorer.progress();
     Ok((progress.findings > 0).then(|| (start.elapsed(), progress.runs)))

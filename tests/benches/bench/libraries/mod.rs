@@ -14,11 +14,12 @@ use anyhow::{Context, Result, bail, ensure};
 use builds::{Builder, Built, LIBRARIES, Library};
 use spelunk::choice::{Choice, Kind, Value};
 use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::search::Explorer;
 use spelunk::search::energy::Energies;
-use spelunk::search::{Explorer, Options};
 use spelunk::target::Target;
 use spelunk::trace::{Action, Trace};
 
+use super::power::options;
 use super::table::Table;
 
 /// Seconds of CPU time that each fuzzer has for a library, where `POWER_SECONDS` does not say how many.
@@ -70,8 +71,8 @@ fn ready(builder: &Builder, library: &Library, time: Duration) -> Result<Subject
     let built = builder.build(library)?;
     let program = Arc::new(Program::load(&built.module, Limits::default(), Selection::default())?);
     // What is compiled when it is needed first is compiled now.
-    let options = Options { seed: SEEDS + 1, ..Options::default() };
-    Explorer::new(&mut Machine::new(program.clone())?, options).explore(|progress| progress.runs < WARM_RUNS);
+    Explorer::new(&mut Machine::new(program.clone())?, options(SEEDS + 1)?)
+        .explore(|progress| progress.runs < WARM_RUNS);
     Ok(Subject { name: library.name, built, program, time })
 }
 
@@ -114,7 +115,7 @@ fn explored(subject: &Subject, seed: u64, has_seed: bool) -> Result<Reached> {
     let corpus = corpus(built, "spelunk", has_seed)?;
     let mut machine = Machine::new(program.clone())?;
     let has_setup = machine.has_setup();
-    let mut explorer = Explorer::new(&mut machine, Options { seed, ..Options::default() });
+    let mut explorer = Explorer::new(&mut machine, options(seed)?);
     let watch = cpu::Watch::new(*time)?;
     if has_seed {
         let input = input(&built.seed, program.limits().input_bytes_max, has_setup);
