@@ -1,6 +1,6 @@
 //! The set of what was seen so far: edges, and how often they were gone through.
 
-use std::collections::BTreeSet;
+use rustc_hash::FxHashSet;
 
 use crate::observed::{ROOMS, room_of};
 
@@ -118,14 +118,14 @@ pub fn edges_in(features: impl IntoIterator<Item = u32>) -> impl Iterator<Item =
 /// edge with a bucket of hits, `slot * 32 + bucket`; where hits are not told apart the bucket is 0.
 #[derive(Clone, Debug, Default)]
 pub struct FeatureSet {
-    /// By slot, 1 where the edge was gone through, and where hits are told apart just once.
-    seen: Vec<u8>,
+    /// By slot, the highest count of which it is known that neither it nor a lower one is new.
+    known: Vec<u8>,
     /// By slot, a bit for each bucket; empty where hits are not told apart.
     buckets: Vec<u32>,
     edges: u32,
     tells_hits: bool,
     /// Those that are no edges.
-    shown: BTreeSet<u32>,
+    shown: FxHashSet<u32>,
     /// By room, how many of those are numbers that were observed; empty where none is.
     observed: Vec<u32>,
 }
@@ -147,18 +147,21 @@ impl FeatureSet {
             return self.show(feature);
         }
         let (slot, bit) = (slot_of(feature) as usize, 1 << (feature % BUCKETS));
-        if slot >= self.seen.len() {
+        if slot >= self.known.len() {
             let len = (slot + 1).next_multiple_of(LINE);
-            self.seen.resize(len, 0);
+            self.known.resize(len, 0);
             self.buckets.resize(if self.tells_hits { len } else { 0 }, 0);
         }
         let is_new_edge = !self.contains(slot as u32);
         self.edges += u32::from(is_new_edge);
-        self.seen[slot] |= u8::from(bit == 1);
-        match self.buckets.get_mut(slot) {
-            Some(buckets) => std::mem::replace(buckets, *buckets | bit) & bit == 0,
-            None => is_new_edge,
-        }
+        let Some(buckets) = self.buckets.get_mut(slot) else {
+            self.known[slot] = u8::MAX;
+            return is_new_edge;
+        };
+        let is_new = std::mem::replace(buckets, *buckets | bit) & bit == 0;
+        let lacks = |count: &u8| *buckets >> BUCKET[usize::from(*count)] & 1 == 0;
+        self.known[slot] = (1..=u8::MAX).find(lacks).map_or(u8::MAX, |count| count - 1);
+        is_new
     }
 
     fn show(&mut self, feature: u32) -> bool {
@@ -174,7 +177,7 @@ impl FeatureSet {
     pub fn contains(&self, slot: u32) -> bool {
         match self.tells_hits {
             true => self.buckets.get(slot as usize).is_some_and(|buckets| *buckets != 0),
-            false => self.seen.get(slot as usize).is_some_and(|seen| *seen != 0),
+            false => self.known.get(slot as usize).is_some_and(|known| *known != 0),
         }
     }
 
@@ -205,22 +208,17 @@ impl FeatureSet {
 
     /// As [`FeatureSet::take_new`] of some counters, the first of which is that of the slot `first`.
     pub fn take_some(&self, first: u32, counters: &mut [u8], new: &mut Vec<u32>) {
+        let known = self.known.get(first as usize..).unwrap_or_default();
         let (words, rest) = counters.as_chunks_mut::<8>();
         for (at, word) in words.iter_mut().enumerate() {
             if *word != [0; 8] {
-                self.take_each(first + at as u32 * 8, word, new);
+                self.take(first + at as u32 * 8, word, &known[(at * 8).min(known.len())..], new);
             }
         }
-        let end = first + words.len() as u32 * 8;
-        self.take_each(end, rest, new);
-    }
-
-    fn take_each(&self, first: u32, counters: &mut [u8], new: &mut Vec<u32>) {
-        for (slot, counter) in (first..).zip(counters) {
-            let count = std::mem::take(counter);
-            if count != 0 {
-                new.extend(self.news(slot, count));
-            }
+        let done = words.len() * 8;
+        let (known, first) = (&known[done.min(known.len())..], first + done as u32);
+        for (at, counter) in rest.iter_mut().enumerate() {
+            self.take(first + at as u32, std::array::from_mut(counter), &known[at.min(known.len())..], new);
         }
     }
 
@@ -238,46 +236,32 @@ impl FeatureSet {
     /// Most counters are zero, so they are looked at by the line.
     pub fn take_new(&self, counters: &mut [u8], new: &mut Vec<u32>) {
         let (lines, rest) = counters.as_chunks_mut::<LINE>();
-        let (seen, _) = self.seen.as_chunks::<LINE>();
         for (at, line) in lines.iter_mut().enumerate() {
             if line.iter().fold(0, |any, counter| any | counter) != 0 {
-                self.take_line(at * LINE, line, seen.get(at).unwrap_or(&[0; LINE]), new);
+                self.take((at * LINE) as u32, line, &self.known[(at * LINE).min(self.known.len())..], new);
             }
         }
-        let count = lines.len();
-        let mut line = [0; LINE];
-        line[..rest.len()].copy_from_slice(rest);
-        rest.fill(0);
-        self.take_line(count * LINE, &mut line, seen.get(count).unwrap_or(&[0; LINE]), new);
+        self.take_some((lines.len() * LINE) as u32, rest, new);
     }
 
-    /// Zeroes one line of counters, the first of which is that of the slot `first`.
-    fn take_line(&self, first: usize, counters: &mut [u8; LINE], seen: &[u8; LINE], new: &mut Vec<u32>) {
-        let (words, _) = counters.as_chunks_mut::<8>();
-        let (seen, _) = seen.as_chunks::<8>();
-        for (at, (word, seen)) in words.iter_mut().zip(seen).enumerate() {
-            let counts = u64::from_le_bytes(std::mem::take(word));
-            let hits = ones(counts);
-            // Most edges are gone through once, and are known.
-            let more = if self.tells_hits { ones(counts & !hits) } else { 0 };
-            let mut unseen = hits & !u64::from_le_bytes(*seen) | more;
-            while unseen != 0 {
-                let byte = unseen.trailing_zeros() / 8;
-                new.extend(self.news((first + at * 8) as u32 + byte, (counts >> (byte * 8)) as u8));
-                unseen &= unseen - 1;
-            }
+    /// Zeroes some counters, the first of which is that of the slot `first`, from which on `known` is.
+    fn take<const N: usize>(&self, first: u32, counters: &mut [u8; N], known: &[u8], new: &mut Vec<u32>) {
+        let known = known.first_chunk().unwrap_or(&[0; N]);
+        // Written for the vectoriser.
+        let above = counters.iter().zip(known).fold(0, |any, (count, known)| any | count.max(known) ^ known);
+        if above != 0 {
+            let slots = (first..).zip(&*counters).zip(known);
+            let above = slots.filter(|((_, count), known)| count > known);
+            new.extend(above.filter_map(|((slot, count), _)| self.news(slot, *count)));
         }
+        *counters = [0; N];
     }
-}
-
-/// 1 in each byte that is not 0: the sum carries into the top bit unless the low seven are all 0.
-fn ones(counts: u64) -> u64 {
-    let low = u64::from_le_bytes([0x7f; 8]);
-    (((counts & low) + low) | counts) >> 7 & u64::from_le_bytes([1; 8])
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use rand::rngs::Xoshiro256PlusPlus;
     use rand::{RngExt, SeedableRng};

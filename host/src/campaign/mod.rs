@@ -18,7 +18,7 @@ use crate::outcome::{Failure, Found};
 use crate::property::Counts;
 use crate::search::History;
 use crate::search::energy::{Checkpoint, Checkpoints};
-use crate::search::{Knowledge, LUCKS, Luck, Tally, Ways};
+use crate::search::{Knowledge, LUCKS, Luck, Tally, Values, Ways};
 use crate::store::{Collected, Header, Loaded, Record, Saved, Store};
 use crate::trace::Trace;
 
@@ -435,7 +435,7 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     }
     findings.sort_by_key(|finding| finding.run);
     known.findings = findings;
-    known.luck = lists.luck.map_or_else(Luck::default, Luck::from_bits);
+    known.luck = lists.luck.and_then(Luck::from_bits).unwrap_or_default();
     known.merged = lists.merged.into_iter().map(|(name, tally)| (name.0, tally)).collect();
     if counters.runs > 0 {
         known.tally = tally(counters, lists.counts);
@@ -462,6 +462,7 @@ fn checkpoint(record: Record, snapshot: Option<Snapshot>, history: Arc<History>)
         news,
         work,
         champion_of: 0,
+        given: Values::default(),
         closer: Arc::default(),
     }
 }

@@ -108,16 +108,17 @@ impl<T: Target> Runner<'_, T> {
     pub(super) fn vary(&mut self, known: &Known<'_, T::Snapshot>, index: usize) {
         let checkpoints = &known.get().checkpoints;
         let other = self.rng.random_range(0..checkpoints.len());
-        let [history, other] = [index, other].map(|index| &*checkpoints.get(index).history);
+        let given = &*checkpoints.get(index).given;
         if let Some(moved) = known.plan.moved.filter(|moved| *moved != Move::Vary) {
             let closer = Closer::of(self.target, checkpoints.get(index), &[]);
             if let [Probe { hints, .. }] = closer.probes() {
-                let given = history.last_choices().iter().map(|choice| Some(choice.value.clone()));
-                self.recorded.extend(given);
+                let history = &*checkpoints.get(index).history;
+                self.recorded.extend(given.iter().cloned().map(Some));
                 if moved == Move::Solve && self.solve(history, hints) {
                     return;
                 }
-                let times = 1 << self.rng.random_range(0..=OPERANDS_BITS);
+                // Mostly one or two: more of them seldom go together.
+                let times = 1 << self.rng.random::<u32>().trailing_zeros().min(OPERANDS_BITS);
                 hints.apply(&mut self.recorded, times, &mut self.bytes, &mut self.rng);
                 if moved == Move::Mend {
                     self.mend(history, &closer);
@@ -125,7 +126,8 @@ impl<T: Target> Runner<'_, T> {
                 return;
             }
         }
-        vary(history, other, &known.options.tokens, &mut self.recorded, &mut self.bytes, &mut self.rng);
+        let other = || &*checkpoints.get(other).given;
+        vary(given, other, &known.options.tokens, &mut self.recorded, &mut self.bytes, &mut self.rng);
     }
 
     /// Whether closer looks are worth what they take.
@@ -145,7 +147,8 @@ impl<T: Target> Runner<'_, T> {
         // What was tried often serves seldom.
         let selected = known.plan.selected;
         let often = (4 * closer.hints() as u64).max(selected / 8).min(selected);
-        if !self.rng.random_bool(known.options.operand_rate * often as f64 / selected as f64) {
+        let share = known.options.operand_rate * often as f64 / selected as f64;
+        if !known.plan.is_trial && !self.rng.random_bool(share) {
             return None;
         }
         let allowed = &known.options.rules;
@@ -158,8 +161,7 @@ impl<T: Target> Runner<'_, T> {
         self.recorded.extend(values.iter().cloned().map(Some));
         let times = 1 << self.rng.random_range(0..=PROBED_BITS);
         hints.apply(&mut self.recorded, times, &mut self.bytes, &mut self.rng);
-        let is_trial: bool = self.rng.random();
-        self.is_trial = is_trial && known.plan.may_try;
+        self.is_trial = known.plan.is_trial;
         Some(*action)
     }
 

@@ -110,18 +110,19 @@ impl Continuation {
     }
 }
 
-/// Puts the values that the last step of `history` was given into `values`, which is empty. Of several the last ones are left
-/// to be drawn anew, or some are changed: now and then one is drawn anew, or taken from the last step of `other`.
-pub(crate) fn vary(
-    history: &History,
-    other: &History,
+/// Puts the values that a step was given into `values`, which is empty. Of several the last ones are left to be drawn anew, or
+/// some are changed: now and then one is drawn anew, or taken from `other`.
+pub(crate) fn vary<'h>(
+    given: &[Value],
+    other: impl Fn() -> &'h [Value],
     tokens: &Tokens,
     values: &mut Vec<Option<Value>>,
     scratch: &mut Vec<u8>,
     rng: &mut impl Rng,
 ) {
-    let (known, others) = (history.last_choices(), other.last_choices());
-    values.extend(known.iter().map(|choice| Some(choice.value.clone())));
+    // Mostly the other one is not needed, and reading it takes long.
+    let beside = |at: usize| other().get(at);
+    values.extend(given.iter().cloned().map(Some));
     if values.is_empty() {
         return;
     }
@@ -134,14 +135,13 @@ pub(crate) fn vary(
     }
     for _ in 0..rng.random_range(1..=CHANGES_MAX) {
         let at = rng.random_range(0..values.len());
-        let beside = others.get(at).map(|choice| &choice.value);
         match rng.random_range(0..16u32) {
             0 => values[at] = None,
-            1 => values[at] = beside.cloned(),
+            1 => values[at] = beside(at).cloned(),
             2 if values.len() > 1 => values[at..].rotate_left(1),
             _ => {
                 let Some(value) = &values[at] else { continue };
-                let changed = mutated(value, beside.unwrap_or(value), tokens, scratch, rng);
+                let changed = mutated(value, || beside(at), tokens, scratch, rng);
                 let is_done = matches!(changed, Value::Bytes(_));
                 values[at] = Some(changed);
                 if is_done {
@@ -191,20 +191,14 @@ mod tests {
 
     #[test]
     fn a_variation_has_most_of_the_values_that_were_there() {
-        let choice = |n| Choice { kind: Kind::Index { n: 1000 }, value: Value::Index(n) };
-        let of = |numbers: std::ops::Range<u32>| {
-            let mut steps = Trace::default();
-            steps.push(Action::Rule(0), 1);
-            steps.chose(&mut numbers.map(choice).collect(), &mut Vec::new());
-            History::new(0, None, steps)
-        };
+        let of = |numbers: std::ops::Range<u32>| numbers.map(Value::Index).collect::<Vec<Value>>();
         let (one, other) = (of(100..110), of(500..505));
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
         let (mut values, mut scratch) = (Vec::new(), Vec::new());
         let (mut renewed, mut taken, mut changed, mut shorter, mut least_kept) = (0, 0, 0, 0, usize::MAX);
         for _ in 0..1_000 {
             values.clear();
-            vary(&one, &other, &Tokens::default(), &mut values, &mut scratch, &mut rng);
+            vary(&one, || &other, &Tokens::default(), &mut values, &mut scratch, &mut rng);
             shorter += u32::from(values.len() < 10);
             if values.len() < 10 {
                 assert!((100..).zip(&values).all(|(n, v)| *v == Some(Value::Index(n))));

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Options;
 use super::history::{History, held_bytes};
+use super::knowledge::{Values, values_of};
 use super::looks::Closer;
 use super::weights::Weights;
 
@@ -75,39 +76,42 @@ impl Default for Energies {
     }
 }
 
-/// A saved state from which runs start.
+/// A saved state from which runs start. What each run reads of many of them stands together.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Checkpoint<S> {
+    /// How promising it is.
+    pub energy: f64,
+    /// How often a run started from it.
+    pub selected: u64,
+    /// Guest steps that an input takes, about.
+    pub work: u64,
+    /// Edges to which it is the way that costs least, of an input.
+    pub champion_of: u32,
+    /// What made it worth keeping.
+    pub news: News,
+    /// What the last step was given, of an input. It follows from the history.
+    pub given: Values,
+    /// What a closer look tells of it, once there was one. It follows from the rest.
+    pub closer: Arc<OnceLock<Closer<S>>>,
     /// Its number, from 1 in the order in which checkpoints were saved.
     pub id: u64,
+    /// How it was reached.
+    pub history: Arc<History>,
+    /// The step of its run, counted from the start of the run, after which it was saved.
+    pub step: u32,
+    /// How many edges were new when it was saved.
+    pub new_edges: u32,
     /// The checkpoint that the run was at before.
     pub parent: Option<u64>,
+    /// The run that reached it, from 1.
+    pub run: u64,
     /// The state; `None` where it is reached by replaying the history.
     pub snapshot: Option<S>,
     /// The hash of what of the state can still matter. No two checkpoints have the same.
     pub state: Option<u128>,
     /// Which faults are on.
     pub faults: Vec<bool>,
-    /// How it was reached.
-    pub history: Arc<History>,
-    /// How promising it is.
-    pub energy: f64,
-    /// How many edges were new when it was saved.
-    pub new_edges: u32,
-    /// The step of its run, counted from the start of the run, after which it was saved.
-    pub step: u32,
-    /// The run that reached it, from 1.
-    pub run: u64,
-    /// How often a run started from it.
-    pub selected: u64,
-    /// What made it worth keeping.
-    pub news: News,
-    /// Guest steps that an input takes, about.
-    pub work: u64,
-    /// Edges to which it is the way that costs least, of an input.
-    pub champion_of: u32,
-    /// What a closer look tells of it, once there was one. It follows from the rest.
-    pub closer: Arc<OnceLock<Closer<S>>>,
 }
 
 /// The checkpoints of an exploration in the order in which they were saved.
@@ -205,7 +209,10 @@ impl<S> Checkpoints<S> {
         self.counts[news as usize]
     }
 
-    fn push(&mut self, checkpoint: Checkpoint<S>) {
+    fn push(&mut self, mut checkpoint: Checkpoint<S>) {
+        if self.is_function {
+            checkpoint.given = values_of(checkpoint.history.last_choices());
+        }
         self.forget_weights();
         self.counts[checkpoint.news as usize] += 1;
         self.bytes += checkpoint.history.own_bytes();
@@ -416,6 +423,7 @@ mod tests {
             news: News::Edges,
             work: 0,
             champion_of: 0,
+            given: Values::default(),
             closer: Arc::default(),
         }
     }

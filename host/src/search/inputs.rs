@@ -6,7 +6,7 @@ use super::energy::Checkpoint;
 const UNFAVOURED: f64 = 0.1;
 /// What a byte of an input counts for, and a run by itself, in guest steps.
 const BYTE_WORK: u64 = 16;
-const RUN_WORK: u64 = 2000;
+pub(super) const RUN_WORK: f64 = 2000.0;
 
 impl<S> Checkpoint<S> {
     /// What it takes to try an input: guest steps, and bytes that are changed in vain.
@@ -20,6 +20,6 @@ impl<S> Checkpoint<S> {
     pub(super) fn input_weight(&self) -> f64 {
         let favour = if self.champion_of > 0 { 1.0 } else { UNFAVOURED };
         let tried = (1 + self.selected) as f64;
-        favour * self.energy / (tried.sqrt() * (RUN_WORK + self.work) as f64)
+        favour * self.energy / (tried.sqrt() * (RUN_WORK + self.work as f64))
     }
 }

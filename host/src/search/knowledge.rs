@@ -13,7 +13,7 @@ use super::history::History;
 use super::luck::{Begun, Luck, Manner, Move};
 use super::ways::Ways;
 use super::{Options, Progress};
-use crate::choice::{Value, mix};
+use crate::choice::{Choice, Value, mix};
 use crate::coverage::{FeatureKind, FeatureSet, slot_of};
 use crate::outcome::{Failure, Found};
 use crate::property::Counts;
@@ -27,6 +27,11 @@ pub(super) const PRODUCTIVE_MAX: usize = 64;
 
 /// Bytes that all of them may hold.
 pub(super) const PRODUCTIVE_BYTES_MAX: usize = 64 << 20;
+
+/// What choices were answered with.
+pub(super) fn values_of(choices: &[Choice]) -> Values {
+    choices.iter().map(|choice| choice.value.clone()).collect()
+}
 
 /// Bytes that choices hold.
 pub(super) fn bytes_of(values: &Values) -> usize {
@@ -126,8 +131,8 @@ pub(super) struct Plan {
     pub(super) manner: Option<Manner>,
     /// Whether the run is looked at more closely.
     pub(super) is_looked_at: bool,
-    /// Whether it may try what a closer look suggests, and is then looked at.
-    pub(super) may_try: bool,
+    /// Whether it only tries what a closer look of the state suggests, and is then looked at.
+    pub(super) is_trial: bool,
     /// The energy that the checkpoint had.
     energy: f64,
     /// What paid before.
@@ -236,15 +241,18 @@ impl<S> Knowledge<S> {
         let of_start = start.map(|news| (news, times));
         let is_wanted = looks && rng.random_bool(luck.share_of_looks(self.is_function, of_start));
         let is_looked_at = is_wanted && luck.has_credit();
-        let may_try = looks && !self.is_function && start.is_some() && luck.has_credit();
+        let may_try = looks && !self.is_function && start.is_some() && options.operand_rate > 0.0;
+        let is_trial = may_try && luck.has_credit() && rng.random_bool(Luck::share_of_trials(times));
         let moves = looks && self.is_function && options.operand_rate > 0.0;
         let moved = checkpoint.filter(|_| moves).map(|_| luck.draw_move(times, &mut rng));
         let adapts = options.adapts && !self.is_function && options.strategy != Strategy::Random;
         let manner = adapts.then(|| luck.draw_manner(&mut rng));
-        self.luck.tried(Begun { start, moved, manner }, is_looked_at, may_try);
+        let work = checkpoint.map(|index| self.checkpoints.get(index).work);
+        let credit = Luck::credit_of(self.is_function, work);
+        self.luck.tried(Begun { start, moved, manner }, is_looked_at, is_trial, credit);
         let energy = energy.unwrap_or(0.0);
         let selected = times;
-        Plan { number, rng, checkpoint, selected, start, moved, manner, is_looked_at, may_try, energy, luck }
+        Plan { number, rng, checkpoint, selected, start, moved, manner, is_looked_at, is_trial, energy, luck }
     }
 
     /// How often a run starts from a checkpoint: of a state machine, for which nothing finds anything, more seldom than usual.

@@ -94,6 +94,7 @@ impl<T: Target> Runner<'_, T> {
             news,
             work: self.work,
             champion_of: 0,
+            given: Values::default(),
             closer: Arc::default(),
         };
         known.checkpoints.save(checkpoint);

@@ -6,6 +6,7 @@
 use rand::{Rng, RngExt};
 
 use super::energy::{NEWS, News};
+use super::inputs::RUN_WORK;
 
 /// What a try adds to an estimate, at most.
 const RATE: f64 = 1.0 / 64.0;
@@ -20,6 +21,8 @@ const SHARES: (f64, f64) = (0.05, 0.5);
 /// An estimate is never taken for less.
 const LEAST: f64 = 1e-3;
 const SLOW_LEAST: f64 = 1e-5;
+/// The same of runs from what a closer look showed: where nothing is found, edges are more likely to come from other edges.
+const SHOWN_STARTS_LEAST: f64 = LEAST / 4.0;
 /// Below, nothing was found for long.
 const BARREN: f64 = 1e-4;
 /// Closer looks take so many times as long as a run, about: of states, and of functions.
@@ -30,10 +33,20 @@ const SHOWN_LOOKS: f64 = 8.0;
 const SHOWN_LEAST: f64 = 1.0 / 128.0;
 const LOOKS_LEAST: f64 = 1.0 / 4096.0;
 
-/// Closer looks that may be taken at once, and that are added for a run. One in some runs that may try what a look suggests does so.
+/// Closer looks that may be taken at once, and that are added for a run of a state machine. To try what one suggests is a run of one
+/// step.
 const CREDIT_MAX: f64 = 512.0;
 const CREDIT_RATE: f64 = 1.0 / 64.0;
-const TRIAL_CREDIT: f64 = 0.25;
+const TRIAL_CREDIT: f64 = 0.05;
+/// The share of runs that do so from a state which was selected seldom, how often that is, and the least share.
+const TRIALS: f64 = 0.25;
+const TRIED: f64 = 256.0;
+const TRIALS_LEAST: f64 = 1.0 / 32.0;
+/// Closer looks at inputs take this share of the time of runs, at most, where a guest step takes so many times as long, and a look by
+/// itself as long as so many guest steps.
+const LOOKS_SHARE: f64 = 0.0625;
+const LOOK_STEP_WORK: f64 = 100.0;
+const LOOK_WORK: f64 = 6000.0;
 
 /// How many estimates there are.
 pub const LUCKS: usize = NEWS + 3 + MOVES + MANNERS;
@@ -104,11 +117,11 @@ const MANNERS_LEAST: [f64; MANNERS] = [0.5, 0.02, 0.005, 0.02, 0.02];
 const MOVES: usize = 4;
 const ALL: [Move; MOVES] = [Move::Vary, Move::Hint, Move::Mend, Move::Solve];
 /// What each takes, beside the first. Some run the second build, and are drawn so seldom that this does not take most of the time.
-const COSTS: [f64; MOVES] = [1.0, 1.0, 1024.0, 256.0];
+const COSTS: [f64; MOVES] = [1.0, 3.0, 1024.0, 256.0];
 /// The least share of each.
 const MOVES_LEAST: [f64; MOVES] = [0.125, 0.125, 1.0 / 4096.0, 1.0 / 4096.0];
 /// From an input that was selected seldom it is not known yet what is compared.
-const MOVED_MIN: u64 = 256;
+const MOVED_MIN: u64 = 1024;
 
 /// What a run begins with.
 #[derive(Clone, Copy)]
@@ -137,12 +150,15 @@ impl Luck {
         bits
     }
 
-    /// What [`Luck::to_bits`] gave.
-    pub fn from_bits(bits: [u64; LUCKS]) -> Luck {
+    /// What [`Luck::to_bits`] gave; `None` where it cannot have given that.
+    pub fn from_bits(bits: [u64; LUCKS]) -> Option<Luck> {
         let [edges, shown, fresh, looks, credit, rest @ ..] = bits.map(f64::from_bits);
         let moves = std::array::from_fn(|at| rest[at]);
         let manners = std::array::from_fn(|at| rest[MOVES + at]);
-        Luck { starts: [edges, shown], fresh, looks, credit, moves, manners }
+        let luck = Luck { starts: [edges, shown], fresh, looks, credit, moves, manners };
+        let mut estimates = luck.starts.iter().chain([&fresh, &looks]).chain(&moves).chain(&manners);
+        let is_possible = estimates.all(|luck| (0.0..=1.0).contains(luck));
+        (is_possible && (-1.0..=CREDIT_MAX).contains(&credit)).then_some(luck)
     }
 
     /// How an input that was selected so often is changed.
@@ -178,7 +194,8 @@ impl Luck {
 
     /// The share of runs from checkpoints that start from those kept for what a closer look showed.
     pub(super) fn share_of_shown(&self) -> f64 {
-        let [edges, shown] = self.starts.map(|luck| luck.max(LEAST));
+        let [edges, shown] = self.starts;
+        let (edges, shown) = (edges.max(LEAST), shown.max(SHOWN_STARTS_LEAST));
         (shown / (shown + EDGES * edges)).clamp(SHARES.0, SHARES.1)
     }
 
@@ -198,8 +215,25 @@ impl Luck {
         }
     }
 
-    /// A run starts, from a checkpoint or not, and will be looked at or not; so far it found nothing.
-    pub(super) fn tried(&mut self, begun: Begun, is_looked_at: bool, may_try: bool) {
+    /// How likely a run from a state that was selected so often only tries what a closer look of it suggests.
+    pub(super) fn share_of_trials(selected: u64) -> f64 {
+        (TRIALS * TRIED / selected.max(1) as f64).clamp(TRIALS_LEAST, TRIALS)
+    }
+
+    /// The closer looks that a run adds: of a function by the guest steps of the input that it starts from.
+    pub(super) fn credit_of(is_function: bool, work: Option<u64>) -> f64 {
+        match (is_function, work) {
+            (false, _) => CREDIT_RATE,
+            (true, None) => 0.0,
+            (true, Some(work)) => {
+                let work = work as f64;
+                LOOKS_SHARE * (RUN_WORK + work) / (LOOK_WORK + LOOK_STEP_WORK * work)
+            }
+        }
+    }
+
+    /// A run starts, from a checkpoint or not, and will be looked at or not; so far it found nothing. It adds so much credit.
+    pub(super) fn tried(&mut self, begun: Begun, is_looked_at: bool, is_trial: bool, credit: f64) {
         let Begun { start, moved, manner } = begun;
         if let Some(manner) = manner {
             self.manners[manner as usize] *= 1.0 - SLOW_RATE;
@@ -216,41 +250,71 @@ impl Luck {
         if is_looked_at {
             self.looks *= 1.0 - RATE;
         }
-        let taken = if is_looked_at { 1.0 } else { 0.0 } + if may_try { TRIAL_CREDIT } else { 0.0 };
-        self.credit = (self.credit + CREDIT_RATE - taken).min(CREDIT_MAX);
+        let taken = if is_looked_at { 1.0 } else { 0.0 } + if is_trial { TRIAL_CREDIT } else { 0.0 };
+        self.credit = (self.credit + credit - taken).min(CREDIT_MAX);
     }
 
     /// A run found this.
     pub(super) fn found(&mut self, begun: Begun, news: News) {
         let Begun { start, moved, manner } = begun;
         if let (Some(moved), News::Edges) = (moved, news) {
-            self.moves[moved as usize] += RATE;
+            add(&mut self.moves[moved as usize], RATE);
         }
         let worth = if news == News::Edges { RATE } else { RATE * SHOWN };
         match start {
-            Some(start) => self.starts[start as usize] += worth,
-            None => self.fresh += worth * SLOW_RATE / RATE,
+            Some(start) => add(&mut self.starts[start as usize], worth),
+            None => add(&mut self.fresh, worth * SLOW_RATE / RATE),
         }
         if let Some(manner) = manner {
-            self.manners[manner as usize] += worth * SLOW_RATE / RATE;
+            add(&mut self.manners[manner as usize], worth * SLOW_RATE / RATE);
         }
     }
 
     /// A closer look found something.
     pub(super) fn looked(&mut self) {
-        self.looks += RATE;
+        add(&mut self.looks, RATE);
     }
+}
+
+/// Adds to an estimate.
+fn add(luck: &mut f64, worth: f64) {
+    *luck = (*luck + worth).min(1.0);
 }
 
 /// One of several, by what each found and what it costs, none more seldom than its least share.
 fn drawn<const N: usize>(luck: [f64; N], costs: [f64; N], least: [f64; N], rng: &mut impl Rng) -> usize {
-    let weight = |at: usize| luck[at] / costs[at];
-    let sum: f64 = (0..N).map(weight).sum();
-    let shares: [f64; N] = std::array::from_fn(|at| (weight(at) / sum).max(least[at]));
+    let weights: [f64; N] = std::array::from_fn(|at| luck[at] / costs[at]);
+    let scale = 1.0 / weights.iter().sum::<f64>();
+    let shares: [f64; N] = std::array::from_fn(|at| (weights[at] * scale).max(least[at]));
     let mut drawn = rng.random::<f64>() * shares.iter().sum::<f64>();
     let at = shares.iter().position(|share| {
         drawn -= share;
         drawn < 0.0
     });
     at.unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_that_cannot_be_are_not_taken_over() {
+        let mut luck = Luck::default();
+        let begun = Begun { start: Some(News::Edges), moved: Some(Move::Hint), manner: Some(Manner::Near) };
+        for _ in 0..10_000 {
+            luck.tried(begun, luck.has_credit(), luck.has_credit(), 0.0);
+            luck.found(begun, News::Edges);
+            luck.found(begun, News::Shown);
+            luck.looked();
+            assert_eq!(Luck::from_bits(luck.to_bits()), Some(luck));
+        }
+        for at in 0..LUCKS {
+            for damaged in [f64::NAN, f64::INFINITY, -2.0, 1e9] {
+                let mut bits = luck.to_bits();
+                bits[at] = damaged.to_bits();
+                assert_eq!(Luck::from_bits(bits), None);
+            }
+        }
+    }
 }

@@ -7,25 +7,26 @@ use rand::{Rng, RngExt};
 use super::tokens::{Tokens, put};
 use crate::choice::{Value, printable};
 
-/// A changed copy of a value; a byte string may get parts of `other`, where that is one too. `scratch` is a buffer.
-pub(crate) fn mutated(
-    value: &Value,
-    other: &Value,
+/// A changed copy of a value; a byte string may get parts of `other`, which is asked for only then, where that is one too. `scratch` is
+/// a buffer.
+pub(crate) fn mutated<'o>(
+    value: &'o Value,
+    other: impl Fn() -> Option<&'o Value>,
     tokens: &Tokens,
     scratch: &mut Vec<u8>,
     rng: &mut impl Rng,
 ) -> Value {
-    match (value, other) {
-        (Value::Bytes(bytes), other) => {
-            let other = if let Value::Bytes(other) = other { other } else { bytes };
+    match value {
+        Value::Bytes(bytes) => {
+            let other = || if let Some(Value::Bytes(other)) = other() { &**other } else { &bytes[..] };
             mutate_bytes(bytes, other, tokens, scratch, rng);
             Value::Bytes(Arc::from(&scratch[..]))
         }
-        (Value::Boolean(v), _) => Value::Boolean(!v),
-        (Value::Index(v), _) => Value::Index(near(u64::from(*v), rng) as u32),
-        (Value::Integer(v), _) => Value::Integer(near(*v as u64, rng) as i64),
-        (Value::Unsigned(v), _) => Value::Unsigned(near(*v, rng)),
-        (Value::Float(v), _) => Value::Float(match rng.random_range(0..3u32) {
+        Value::Boolean(v) => Value::Boolean(!v),
+        Value::Index(v) => Value::Index(near(u64::from(*v), rng) as u32),
+        Value::Integer(v) => Value::Integer(near(*v as u64, rng) as i64),
+        Value::Unsigned(v) => Value::Unsigned(near(*v, rng)),
+        Value::Float(v) => Value::Float(match rng.random_range(0..3u32) {
             0 => -v,
             1 => v + f64::from(rng.random_range(-NEAR..=NEAR)),
             _ => v * 0.5,
@@ -41,7 +42,7 @@ pub(crate) fn renewed(
     rng: &mut impl Rng,
 ) -> Option<Value> {
     let bytes = value.filter(|value| matches!(value, Value::Bytes(_)));
-    bytes.map(|bytes| mutated(bytes, bytes, tokens, scratch, rng))
+    bytes.map(|bytes| mutated(bytes, || None, tokens, scratch, rng))
 }
 
 /// Numbers are changed by at most this much, if not by a bit.
@@ -50,6 +51,10 @@ const NEAR: i32 = 35;
 const CHANGES_BITS: u32 = 2;
 /// Bytes that are inserted, deleted or copied at once, at most.
 const PART_MAX: usize = 64;
+/// One in so many parts has more, which get a loop through many rounds, or is repeated more often than once.
+const LONG: u32 = 16;
+const LONG_MAX: usize = 1024;
+const TIMES_MAX: u32 = 64;
 /// Values at which programs often decide.
 const SPECIAL: [u32; 16] =
     [0, 1, 16, 32, 64, 100, 127, 128, 255, 256, 1000, 0x7fff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
@@ -64,7 +69,13 @@ fn near(number: u64, rng: &mut impl Rng) -> u64 {
 }
 
 /// Puts a changed copy of `bytes` into `out`: some of the changes that AFL makes in its havoc stage, stacked.
-fn mutate_bytes(bytes: &[u8], other: &[u8], tokens: &Tokens, out: &mut Vec<u8>, rng: &mut impl Rng) {
+fn mutate_bytes<'o>(
+    bytes: &'o [u8],
+    other: impl Fn() -> &'o [u8],
+    tokens: &Tokens,
+    out: &mut Vec<u8>,
+    rng: &mut impl Rng,
+) {
     out.clear();
     out.extend_from_slice(bytes);
     for _ in 0..1 << rng.random_range(0..=CHANGES_BITS) {
@@ -77,22 +88,18 @@ fn mutate_bytes(bytes: &[u8], other: &[u8], tokens: &Tokens, out: &mut Vec<u8>, 
         let at = rng.random_range(0..=out.len().saturating_sub(1));
         match change {
             0 => insert(out, rng),
-            1 => splice(other, out, rng),
+            1 => splice(other(), out, rng),
             2 | 3 => out[at] ^= 1 << rng.random_range(0..8u32),
             4 => out[at] = rng.random(),
             5 => out[at] = printable(rng.random()),
             6 => number(out, at, rng),
             7 => digit(out, at, rng),
             8 | 9 => {
-                let end = out.len().min(at + rng.random_range(1..=PART_MAX));
+                let end = out.len().min(at + part_len(rng));
                 out.drain(at..end);
             }
             10 => {
-                // A part is repeated, where it stands or elsewhere.
-                let end = out.len().min(at + rng.random_range(1..=PART_MAX));
-                let to = rng.random_range(0..=out.len());
-                out.extend_from_within(at..end);
-                out[to..].rotate_right(end - at);
+                repeat(at, out, rng);
             }
             _ => {
                 let to = rng.random_range(0..out.len());
@@ -102,10 +109,32 @@ fn mutate_bytes(bytes: &[u8], other: &[u8], tokens: &Tokens, out: &mut Vec<u8>, 
     }
 }
 
+/// Bytes of a part: mostly few.
+fn part_len(rng: &mut impl Rng) -> usize {
+    let max = if rng.random_range(0..LONG) == 0 { LONG_MAX } else { PART_MAX };
+    rng.random_range(1..=max)
+}
+
+/// Repeats a part, where it stands or elsewhere, mostly once.
+fn repeat(at: usize, out: &mut Vec<u8>, rng: &mut impl Rng) {
+    let end = out.len().min(at + part_len(rng));
+    let to = rng.random_range(0..=out.len());
+    let times = if rng.random_range(0..LONG) == 0 { rng.random_range(1..=TIMES_MAX) } else { 1 };
+    let before = out.len();
+    for _ in 0..times {
+        if out.len() - before < LONG_MAX {
+            out.extend_from_within(at..end);
+        }
+    }
+    let added = out.len() - before;
+    out[to..].rotate_right(added);
+}
+
 /// Inserts bytes: one and the same, or any.
 fn insert(out: &mut Vec<u8>, rng: &mut impl Rng) {
     let at = rng.random_range(0..=out.len());
-    let bits = rng.random_range(0..=PART_MAX.ilog2());
+    let max = part_len(rng);
+    let bits = rng.random_range(0..=max.ilog2());
     let len = rng.random_range(1..=1usize << bits);
     let (repeats, byte) = (rng.random::<bool>(), rng.random());
     let from = out.len();
@@ -122,7 +151,7 @@ fn splice(other: &[u8], out: &mut Vec<u8>, rng: &mut impl Rng) {
         return;
     }
     let from = rng.random_range(0..other.len());
-    let part = &other[from..other.len().min(from + rng.random_range(1..=PART_MAX))];
+    let part = &other[from..other.len().min(from + part_len(rng))];
     // Often what serves in one place serves there in another input.
     let at = if rng.random() { from.min(out.len()) } else { rng.random_range(0..=out.len()) };
     if rng.random() {
@@ -138,21 +167,27 @@ fn splice(other: &[u8], out: &mut Vec<u8>, rng: &mut impl Rng) {
 fn number(out: &mut [u8], at: usize, rng: &mut impl Rng) {
     let width = 1usize << rng.random_range(0..3u32);
     let Some(place) = out.get_mut(at..at + width) else { return };
-    let mut word = [0; 4];
-    word[..width].copy_from_slice(place);
     let is_big = rng.random();
+    change_number(place, is_big, |old| match rng.random() {
+        true => old.wrapping_add_signed(rng.random_range(-NEAR..=NEAR).into()),
+        false => SPECIAL[rng.random_range(0..SPECIAL.len())].into(),
+    });
+}
+
+/// Changes a number of up to 8 bytes, the most significant first or last.
+pub(super) fn change_number(place: &mut [u8], is_big: bool, change: impl FnOnce(u64) -> u64) {
+    let mut word = [0; 8];
+    let bytes = &mut word[..place.len()];
+    bytes.copy_from_slice(place);
     if is_big {
-        word[..width].reverse();
+        bytes.reverse();
     }
-    let number = match rng.random() {
-        true => u32::from_le_bytes(word).wrapping_add_signed(rng.random_range(-NEAR..=NEAR)),
-        false => SPECIAL[rng.random_range(0..SPECIAL.len())],
-    };
-    word = number.to_le_bytes();
+    word = change(u64::from_le_bytes(word)).to_le_bytes();
+    let bytes = &mut word[..place.len()];
     if is_big {
-        word[..width].reverse();
+        bytes.reverse();
     }
-    place.copy_from_slice(&word[..width]);
+    place.copy_from_slice(bytes);
 }
 
 /// Changes the first digit from a place on, where there is one.
@@ -175,16 +210,16 @@ mod tests {
         let (mut same, mut kept, mut spliced, mut longer, mut shorter) = (0, 0, 0, 0, 0);
         let mut out = Vec::new();
         for _ in 0..10_000 {
-            mutate_bytes(one, other, &Tokens::default(), &mut out, &mut rng);
+            mutate_bytes(one, || other, &Tokens::default(), &mut out, &mut rng);
             same += u32::from(out == one);
             kept += u32::from(out.windows(4).any(|part| one.windows(4).any(|known| known == part)));
             spliced += u32::from(out.contains(&b'<'));
             longer += u32::from(out.len() > one.len());
             shorter += u32::from(out.len() < one.len());
-            mutate_bytes(&[], &[], &Tokens::default(), &mut out, &mut rng);
+            mutate_bytes(&[], || &[], &Tokens::default(), &mut out, &mut rng);
         }
-        assert_eq!((same, kept, spliced), (105, 8996, 397));
-        assert_eq!((longer, shorter), (3177, 2914));
+        assert_eq!((same, kept, spliced), (107, 9005, 435));
+        assert_eq!((longer, shorter), (3217, 2844));
     }
 
     #[test]
@@ -194,10 +229,10 @@ mod tests {
         let tokens = Tokens { given: of(b"given"), gathered: of(b"gathered") };
         let (mut given, mut gathered, mut out) = (0, 0, Vec::new());
         for _ in 0..10_000 {
-            mutate_bytes(b"0123456789", b"", &tokens, &mut out, &mut rng);
+            mutate_bytes(b"0123456789", || b"", &tokens, &mut out, &mut rng);
             let has = |token: &[u8]| u32::from(out.windows(token.len()).any(|part| part == token));
             (given, gathered) = (given + has(b"given"), gathered + has(b"gathered"));
         }
-        assert_eq!((given, gathered), (1894, 773));
+        assert_eq!((given, gathered), (1916, 775));
     }
 }

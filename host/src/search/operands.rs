@@ -6,14 +6,14 @@
 
 use std::collections::BTreeSet;
 
-use rand::seq::IndexedRandom;
 use rand::{Rng, RngExt};
+use smallvec::SmallVec;
 
 use super::drawn::Drawn;
+use super::knowledge::{Values, bytes_of, values_of};
+use super::mutate::change_number;
 use super::parts::{Parts, is_at};
 use super::tokens::put;
-
-use super::knowledge::{Values, bytes_of};
 use crate::choice::{Choice, Kind, Value, printable};
 use crate::compare::{Compare, Place};
 use crate::trace::Action;
@@ -45,7 +45,7 @@ impl Probe {
     /// `None` where nothing was compared with what was given.
     pub(super) fn of(action: Action, compares: &[(Place, Compare)], choices: &[Choice]) -> Option<Probe> {
         let hints = Hints::of(compares, choices);
-        let values = choices.iter().map(|choice| choice.value.clone()).collect();
+        let values = values_of(choices);
         (!hints.is_empty()).then_some(Probe { action, values, hints })
     }
 }
@@ -54,10 +54,11 @@ impl Probe {
     /// Bytes that it holds, about.
     pub(super) fn bytes(&self) -> usize {
         let Hints { bytes, differences, unequal, tokens, values } = &self.hints;
-        let with = |with: &With| if let With::Bytes(bytes) = with { bytes.len() } else { 0 };
-        let held = bytes.iter().map(|(from, to)| from.len() + with(to)).sum::<usize>()
-            + unequal.iter().map(|(a, b)| a.len() + b.len()).sum::<usize>()
-            + tokens.iter().map(Vec::len).sum::<usize>();
+        let beside = |operand: &Operand| if operand.spilled() { operand.capacity() } else { 0 };
+        let with = |with: &With| if let With::Bytes(bytes) = with { beside(bytes) } else { 0 };
+        let held = bytes.iter().map(|(from, to)| beside(from) + with(to)).sum::<usize>()
+            + unequal.iter().map(|(a, b)| beside(a) + beside(b)).sum::<usize>()
+            + tokens.iter().map(beside).sum::<usize>();
         held + bytes_of(&self.values)
             + size_of_val(&**bytes)
             + size_of_val(&**differences)
@@ -72,13 +73,13 @@ impl Probe {
 #[derive(Debug, Default)]
 pub(super) struct Hints {
     /// Bytes that stand in one of its byte strings, and what they were compared with.
-    bytes: Vec<(Vec<u8>, With)>,
+    bytes: Vec<(Operand, With)>,
     /// Numbers that were compared and stand nowhere in it.
     pub(super) differences: Vec<Difference>,
     /// Bytes that were compared and stand nowhere in it.
-    unequal: Vec<(Vec<u8>, Vec<u8>)>,
+    unequal: Vec<(Operand, Operand)>,
     /// What was looked for or compared and is longer than a byte or two.
-    tokens: Vec<Vec<u8>>,
+    tokens: Vec<Operand>,
     /// Values of other choices, by the choice.
     values: Vec<(usize, Value)>,
 }
@@ -95,10 +96,13 @@ pub(super) struct Difference {
     pub(super) is_first: bool,
 }
 
+/// Bytes of an operand, most of which are those of a number: what stands in place is read faster.
+type Operand = SmallVec<[u8; 16]>;
+
 /// What takes the place of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum With {
-    Bytes(Vec<u8>),
+    Bytes(Operand),
     /// A number of so many bytes, the most significant first or last.
     Number(u64, u8, bool),
     /// The digits of a number.
@@ -138,7 +142,7 @@ impl Hints {
                     hints.replace(&inputs, b, a);
                     let is_there = inputs.have(a) || inputs.have(b);
                     if !is_there && a.len() == b.len() && a != b && hints.unequal.len() < KEPT_MAX {
-                        hints.unequal.push((a.clone(), b.clone()));
+                        hints.unequal.push((a[..].into(), b[..].into()));
                     }
                 }
                 Compare::Prefixes(a, b) => {
@@ -185,14 +189,14 @@ impl Hints {
 
     fn token(&mut self, bytes: &[u8]) {
         if bytes.len() >= TOKEN_MIN && self.tokens.len() < 2 * KEPT_MAX {
-            self.tokens.push(bytes.to_vec());
+            self.tokens.push(bytes.into());
         }
     }
 
     /// `from` is compared with `to`, and is replaced where it stands.
     fn replace(&mut self, inputs: &Parts<'_>, from: &[u8], to: &[u8]) {
         if from != to && self.bytes.len() < 16 * KEPT_MAX && inputs.have(from) {
-            self.bytes.push((from.to_vec(), With::Bytes(to.to_vec())));
+            self.bytes.push((from.into(), With::Bytes(to.into())));
         }
     }
 
@@ -234,13 +238,13 @@ impl Hints {
             let digits = format!("{from:x}");
             if digits.len() > 1 && inputs.have(digits.as_bytes()) {
                 is_there = true;
-                self.bytes.push((digits.into_bytes(), With::Hexadecimal(to)));
+                self.bytes.push((digits.as_bytes().into(), With::Hexadecimal(to)));
             }
             let [from, to] = [from, to].map(|number| signed(number, width));
             let digits = from.to_string();
             if inputs.have(digits.as_bytes()) {
                 is_there |= digits.len() > 1;
-                self.bytes.push((digits.into_bytes(), With::Digits(to)));
+                self.bytes.push((digits.as_bytes().into(), With::Digits(to)));
             }
             is_there
         });
@@ -359,9 +363,12 @@ impl Hints {
                 }
             }
         }
-        let inputs: Vec<usize> =
-            (0..values.len()).filter(|at| matches!(values[*at], Some(Value::Bytes(_)))).collect();
-        let Some(at) = inputs.choose(rng).copied().filter(|_| times_of_bytes > 0) else { return is_changed };
+        let inputs = (0..values.len()).filter(|at| matches!(values[*at], Some(Value::Bytes(_))));
+        let count = inputs.clone().count();
+        if count == 0 || times_of_bytes == 0 {
+            return is_changed;
+        }
+        let Some(at) = inputs.clone().nth(rng.random_range(0..count)) else { return is_changed };
         let Some(Value::Bytes(bytes)) = &values[at] else { return is_changed };
         scratch.clear();
         scratch.extend_from_slice(bytes);
@@ -428,33 +435,27 @@ impl Hints {
         }
         let at = rng.random_range(0..=bytes.len() - len);
         let is_big = rng.random();
-        let place = &mut bytes[at..at + len];
-        let mut word = [0; 8];
-        word[..len].copy_from_slice(place);
-        if is_big {
-            word[..len].reverse();
-        }
-        let old = u64::from_le_bytes(word);
         let bits = if rng.random_range(0..FIELDS) == 0 { rng.random_range(1..8u32) } else { 0 };
-        let new = match rng.random_range(0..4u32) {
+        change_number(&mut bytes[at..at + len], is_big, |old| match rng.random_range(0..4u32) {
             0 | 1 => old.wrapping_add(to.wrapping_sub(from) << bits),
             2 => old.wrapping_sub(to.wrapping_sub(from) << bits),
             _ => old ^ (to ^ from) << bits,
-        };
-        place.copy_from_slice(&number(new, len as u8, is_big));
+        });
         true
     }
 }
 
 impl With {
     /// The bytes, of a number now and then one beside it.
-    fn bytes(&self, rng: &mut impl Rng) -> Vec<u8> {
+    fn bytes(&self, rng: &mut impl Rng) -> Operand {
         let beside = if rng.random_range(0..4u32) == 0 { if rng.random() { 1 } else { -1 } } else { 0 };
         match self {
             With::Bytes(bytes) => bytes.clone(),
             With::Number(value, len, is_big) => number(value.wrapping_add_signed(beside), *len, *is_big),
-            With::Digits(value) => value.wrapping_add(beside).to_string().into_bytes(),
-            With::Hexadecimal(value) => format!("{:x}", value.wrapping_add_signed(beside)).into_bytes(),
+            With::Digits(value) => value.wrapping_add(beside).to_string().into_bytes().into(),
+            With::Hexadecimal(value) => {
+                format!("{:x}", value.wrapping_add_signed(beside)).into_bytes().into()
+            }
         }
     }
 }
@@ -487,8 +488,8 @@ fn float(width: u8, bits: u64) -> f64 {
 }
 
 /// The lowest bytes of a number.
-fn number(value: u64, len: u8, is_big: bool) -> Vec<u8> {
-    let mut bytes = value.to_le_bytes()[..usize::from(len)].to_vec();
+fn number(value: u64, len: u8, is_big: bool) -> Operand {
+    let mut bytes = Operand::from_slice(&value.to_le_bytes()[..usize::from(len)]);
     if is_big {
         bytes.reverse();
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Options;
 use super::energy::{Checkpoint, News};
 use super::history::History;
-use super::knowledge::Knowledge;
+use super::knowledge::{Knowledge, Values};
 use super::run::Runner;
 use crate::choice::Chooser;
 use crate::coverage::{FeatureSet, edges_in};
@@ -133,6 +133,7 @@ impl<T: Target> Runner<'_, T> {
             news: News::Edges,
             work: if is_function { self.target.work() } else { 0 },
             champion_of: 0,
+            given: Values::default(),
             closer: Arc::default(),
         };
         known.checkpoints.adopt(std::iter::once(checkpoint), 1);

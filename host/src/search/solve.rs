@@ -9,6 +9,7 @@ use rand::seq::IndexedRandom;
 
 use super::history::History;
 use super::looks::{Closer, compared_last};
+use super::mutate::change_number;
 use super::operands::{Difference, Hints};
 use super::run::Runner;
 use crate::choice::Value;
@@ -104,16 +105,7 @@ impl<T: Target> Runner<'_, T> {
             Some(place..place + len)
         };
         let Some(number) = range.and_then(|range| bytes.get_mut(range)) else { return false };
-        let mut word = [0; 8];
-        word[..len].copy_from_slice(number);
-        if is_big {
-            word[..len].reverse();
-        }
-        word = u64::from_le_bytes(word).wrapping_add(add).to_le_bytes();
-        if is_big {
-            word[..len].reverse();
-        }
-        number.copy_from_slice(&word[..len]);
+        change_number(number, is_big, |old| old.wrapping_add(add));
         true
     }
 }

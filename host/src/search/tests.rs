@@ -419,7 +419,7 @@ fn steps_to_checkpoints_hold_no_more_than_they_may() {
         (explorer.checkpoints().saved(), explorer.checkpoints().len())
     };
     assert_eq!(kept(64 << 20), (65, 65));
-    assert_eq!(kept(6 << 20), (224, 5));
+    assert_eq!(kept(6 << 20), (220, 3));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
 use wasmtime::{Caller, Linker};
 
 use crate::compare::{Compare, Place};
@@ -50,7 +51,7 @@ impl Reports {
 
     /// What was compared; not to be asked again.
     pub(crate) fn compared(&mut self) -> Vec<(Place, Compare)> {
-        let mut met = BTreeMap::<u32, u64>::new();
+        let mut met = FxHashMap::<u32, u64>::default();
         let place = |site| {
             let count = met.entry(site).or_default();
             *count += 1;

@@ -54,7 +54,8 @@ impl Shown<'_> {
                 let sites = mix(before.site.into(), stored.site.into());
                 self.show(FeatureKind::StoredPair, sites, mix(before.value as u64, stored.value as u64));
             }
-            if reports.held.len() < PLACES_MAX || reports.held.contains_key(&stored.address) {
+            let has_room = || reports.held.len() < PLACES_MAX || reports.held.contains_key(&stored.address);
+            if !self.is_function && has_room() {
                 reports.held.insert(stored.address, stored.value);
             }
             before = Some(*stored);
