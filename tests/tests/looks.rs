@@ -60,7 +60,7 @@ fn runs(text: &str, max: u64) -> [u64; 2] {
 fn they_lead_where_edges_do_not() {
     on_guest_stack(|| {
         assert_eq!(runs(LOCK, 20_000), [1_266, 20_000]);
-        assert!(runs(WORDS, 2_000_000)[0] < 2_000_000);
+        assert!(runs(WORDS, 8_000_000)[0] < 8_000_000);
     });
 }
 
@@ -139,7 +139,7 @@ fn many_comparisons_take_little() {
     }
     body += "(br_if $next (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 100))))";
     let [rule, target] = both(&body, "");
-    assert_eq!((shown(&rule, 300), shown(&target, 3_000)), (69_147, 76_865));
+    assert_eq!((shown(&rule, 300), shown(&target, 3_000)), (69_147, 76_743));
 }
 
 /// Functions with the names of those that compare, given what those never are, or of other types.
@@ -159,7 +159,7 @@ fn wild_pointers_are_not_followed() {
     body += "(drop (call $strstr (i32.const 131071) (i32.const -1)))";
     body += "(drop (call $strcmp (i64.const 1))) (call $strcoll)";
     let [rule, target] = both(&body, &rest);
-    assert_eq!((shown(&rule, 300), shown(&target, 3_000)), (0, 8));
+    assert_eq!((shown(&rule, 300), shown(&target, 3_000)), (0, 10));
 }
 
 /// A branch with as many cases as the compiler takes.

@@ -18,7 +18,7 @@ use crate::outcome::{Failure, Found};
 use crate::property::Counts;
 use crate::search::History;
 use crate::search::energy::{Checkpoint, Checkpoints};
-use crate::search::{Knowledge, LUCKS, Luck, Tally, Values, Ways};
+use crate::search::{Knowledge, Luck, Tally, Turn, Values, Ways};
 use crate::store::{Collected, Header, Loaded, Record, Saved, Store};
 use crate::trace::Trace;
 
@@ -67,10 +67,12 @@ struct Lists {
     merged: Vec<(Hex, Tally)>,
     /// The bits of [`Knowledge::luck`].
     #[serde(default)]
-    luck: Option<[u64; LUCKS]>,
+    luck: Vec<u64>,
     /// The checkpoint that is the best way to each edge.
     #[serde(default)]
     champions: Vec<u64>,
+    #[serde(default)]
+    turn: Option<Turn>,
 }
 
 /// A finding, as it is stored.
@@ -288,8 +290,9 @@ impl Campaign {
             scores: known.scores.iter().map(|(label, score)| (*label, score.to_bits())).collect(),
             counts,
             merged: known.merged.iter().map(|(name, tally)| (Hex(*name), tally.clone())).collect(),
-            luck: Some(known.luck.to_bits()),
+            luck: known.luck.to_bits().to_vec(),
             champions: known.checkpoints.champions().collect(),
+            turn: known.checkpoints.turn(),
         };
         let checkpoints = known.checkpoints.iter().map(|checkpoint| {
             let snapshot = checkpoint.snapshot.as_ref().filter(|_| kept.contains(&checkpoint.id));
@@ -422,6 +425,7 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     for (edge, id) in (0..).zip(lists.champions) {
         known.checkpoints.crown(id, [edge]);
     }
+    known.checkpoints.set_turn(lists.turn);
     if !lists.productive.is_empty() {
         ensure!(lists.productive.len() == rules, "there are other rules");
         known.productive =
@@ -435,7 +439,7 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     }
     findings.sort_by_key(|finding| finding.run);
     known.findings = findings;
-    known.luck = lists.luck.and_then(Luck::from_bits).unwrap_or_default();
+    known.luck = lists.luck.try_into().ok().and_then(Luck::from_bits).unwrap_or_default();
     known.merged = lists.merged.into_iter().map(|(name, tally)| (name.0, tally)).collect();
     if counters.runs > 0 {
         known.tally = tally(counters, lists.counts);

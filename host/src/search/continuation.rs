@@ -122,6 +122,12 @@ pub(crate) fn vary<'h>(
 ) {
     // Mostly the other one is not needed, and reading it takes long.
     let beside = |at: usize| other().get(at);
+    if let [value @ Value::Bytes(_)] = given
+        && rng.random_range(0..16u32) > 0
+    {
+        values.push(Some(mutated(value, || beside(0), tokens, scratch, rng)));
+        return;
+    }
     values.extend(given.iter().cloned().map(Some));
     if values.is_empty() {
         return;

@@ -12,6 +12,7 @@ use super::Options;
 use super::history::{History, held_bytes};
 use super::knowledge::{Values, values_of};
 use super::looks::Closer;
+use super::turns::{Selected, Turn};
 use super::weights::Weights;
 
 /// States that are kept where nothing else is said: with more, what leads on is selected too seldom.
@@ -117,7 +118,7 @@ pub struct Checkpoint<S> {
 /// The checkpoints of an exploration in the order in which they were saved.
 #[derive(Clone, Debug)]
 pub struct Checkpoints<S> {
-    list: Vec<Checkpoint<S>>,
+    pub(super) list: Vec<Checkpoint<S>>,
     /// How many of each kind are kept, and may be.
     counts: [usize; NEWS],
     max: [usize; NEWS],
@@ -129,11 +130,13 @@ pub struct Checkpoints<S> {
     /// How many were saved in all, the evicted ones too.
     saved: u64,
     /// Whether they are inputs of a function.
-    is_function: bool,
+    pub(super) is_function: bool,
     /// By edge, the input that gets there for the least, by its number, and what it costs.
     champions: Vec<(u64, u64)>,
     /// The weights of a selection by a strategy, once there was one of the kind; `None` again where the list changed.
     weights: [Option<(Strategy, Weights)>; NEWS],
+    /// The turn that is not over.
+    pub(super) turn: Option<Turn>,
 }
 
 impl<S> Checkpoints<S> {
@@ -155,6 +158,7 @@ impl<S> Checkpoints<S> {
             is_function,
             champions: Vec::new(),
             weights: [const { None }; NEWS],
+            turn: None,
         }
     }
 
@@ -298,6 +302,7 @@ impl<S> Checkpoints<S> {
 
     fn forget_weights(&mut self) {
         self.weights = [const { None }; NEWS];
+        self.turn = None;
     }
 
     /// Rewards or tires a checkpoint after a run that started from it.
@@ -309,18 +314,6 @@ impl<S> Checkpoints<S> {
         } else {
             (*energy * decay).max(floor)
         };
-        self.weigh(index);
-    }
-
-    /// Sets the energy of a checkpoint.
-    pub fn set_energy(&mut self, index: usize, energy: f64) {
-        self.list[index].energy = energy;
-        self.weigh(index);
-    }
-
-    /// Takes back that a checkpoint was selected.
-    pub fn unselect(&mut self, index: usize) {
-        self.list[index].selected -= 1;
         self.weigh(index);
     }
 
@@ -339,9 +332,9 @@ impl<S> Checkpoints<S> {
         lowest.is_some_and(|checkpoint| checkpoint.snapshot.take().is_some())
     }
 
-    /// Chooses a checkpoint of a kind to start from, and takes for granted that the run finds nothing; its index and the energy
-    /// that it had. There must be one.
-    pub fn select(&mut self, news: News, strategy: Strategy, rng: &mut impl Rng) -> (usize, f64) {
+    /// Chooses a checkpoint of a kind to start from, and takes for granted that the run finds nothing, or a turn of runs. There must
+    /// be one.
+    pub fn select(&mut self, news: News, strategy: Strategy, rng: &mut impl Rng) -> Selected {
         let weights = &mut self.weights[news as usize];
         if weights.as_ref().is_none_or(|(known, _)| *known != strategy) {
             let checkpoints = self.list.iter().enumerate();
@@ -355,15 +348,18 @@ impl<S> Checkpoints<S> {
         }
         let (_, weights) = weights.as_ref().expect("they were just made");
         // Rounding may point beyond the last.
-        let chosen = weights.find(rng.random::<f64>() * weights.sum()).min(self.list.len() - 1);
-        let energy = self.list[chosen].energy;
-        self.list[chosen].selected += 1;
-        self.ran(chosen, 0);
-        (chosen, energy)
+        let index = weights.find(rng.random::<f64>() * weights.sum()).min(self.list.len() - 1);
+        let (energy, turn) = (self.list[index].energy, self.turn);
+        let runs = self.begin_turn(index);
+        self.list[index].selected += u64::from(runs);
+        let Energies { decay, floor, .. } = self.energies;
+        self.list[index].energy = (0..runs).fold(energy, |energy, _| (energy * decay).max(floor));
+        self.weigh(index);
+        Selected { index, energy, runs, turn }
     }
 
     /// The weight of a checkpoint changed.
-    fn weigh(&mut self, index: usize) {
+    pub(super) fn weigh(&mut self, index: usize) {
         let news = self.list[index].news;
         if let Some((strategy, weights)) = &mut self.weights[news as usize] {
             let adapts = self.is_function && *strategy == Strategy::Novel;
@@ -464,7 +460,7 @@ mod tests {
         let mut counts = vec![0; energies.len()];
         for _ in 0..10_000 {
             let mut list = checkpoints(energies, 256);
-            counts[list.select(News::Edges, strategy, &mut rng).0] += 1;
+            counts[list.select(News::Edges, strategy, &mut rng).index] += 1;
         }
         counts
     }

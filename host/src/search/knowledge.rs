@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::energy::{Checkpoints, News, Strategy};
 use super::history::History;
 use super::luck::{Begun, Luck, Manner, Move};
+use super::turns::Selected;
 use super::ways::Ways;
 use super::{Options, Progress};
 use crate::choice::{Choice, Value, mix};
@@ -119,8 +120,8 @@ pub(super) struct Plan {
     /// The run's number, from 1.
     pub(super) number: u64,
     pub(super) rng: Xoshiro256PlusPlus,
-    /// The index of the checkpoint to start from.
-    pub(super) checkpoint: Option<usize>,
+    /// The checkpoint to start from.
+    pub(super) checkpoint: Option<Selected>,
     /// How often it was selected by then; by now later runs may be planned too.
     pub(super) selected: u64,
     /// What that checkpoint is kept for.
@@ -133,8 +134,6 @@ pub(super) struct Plan {
     pub(super) is_looked_at: bool,
     /// Whether it only tries what a closer look of the state suggests, and is then looked at.
     pub(super) is_trial: bool,
-    /// The energy that the checkpoint had.
-    energy: f64,
     /// What paid before.
     luck: Luck,
 }
@@ -232,10 +231,17 @@ impl<S> Knowledge<S> {
         let is_guided = options.strategy != Strategy::Random
             && !self.checkpoints.is_empty()
             && rng.random_bool(self.share_of_guided(options));
-        let start = is_guided.then(|| self.start_of(&mut rng));
-        let selected = start.map(|news| self.checkpoints.select(news, options.strategy, &mut rng));
-        let (checkpoint, energy) = selected.unzip();
-        let times = checkpoint.map_or(0, |index| self.checkpoints.get(index).selected);
+        let checkpoint = is_guided.then(|| match self.checkpoints.go_on() {
+            Some(selected) => selected,
+            None => self.checkpoints.select(self.start_of(&mut rng), options.strategy, &mut rng),
+        });
+        let started = checkpoint.map(|selected| self.checkpoints.get(selected.index));
+        let (start, times) = (started.map(|from| from.news), started.map_or(0, |from| from.selected));
+        if let Some((turn, from)) =
+            checkpoint.zip(started).filter(|(turn, _)| self.is_function && turn.runs > 0)
+        {
+            self.luck.begin_turn(turn.runs, times, from.work);
+        }
         let looks =
             options.strategy != Strategy::Random && self.looks_from.is_some_and(|from| number >= from);
         let of_start = start.map(|news| (news, times));
@@ -244,15 +250,12 @@ impl<S> Knowledge<S> {
         let may_try = looks && !self.is_function && start.is_some() && options.operand_rate > 0.0;
         let is_trial = may_try && luck.has_credit() && rng.random_bool(Luck::share_of_trials(times));
         let moves = looks && self.is_function && options.operand_rate > 0.0;
-        let moved = checkpoint.filter(|_| moves).map(|_| luck.draw_move(times, &mut rng));
+        let moved = checkpoint.filter(|_| moves).map(|_| self.luck.draw_move(&mut rng));
         let adapts = options.adapts && !self.is_function && options.strategy != Strategy::Random;
         let manner = adapts.then(|| luck.draw_manner(&mut rng));
-        let work = checkpoint.map(|index| self.checkpoints.get(index).work);
-        let credit = Luck::credit_of(self.is_function, work);
-        self.luck.tried(Begun { start, moved, manner }, is_looked_at, is_trial, credit);
-        let energy = energy.unwrap_or(0.0);
+        self.luck.tried(Begun { start, moved, manner }, (is_looked_at, is_trial), self.is_function);
         let selected = times;
-        Plan { number, rng, checkpoint, selected, start, moved, manner, is_looked_at, is_trial, energy, luck }
+        Plan { number, rng, checkpoint, selected, start, moved, manner, is_looked_at, is_trial, luck }
     }
 
     /// How often a run starts from a checkpoint: of a state machine, for which nothing finds anything, more seldom than usual.
@@ -275,9 +278,8 @@ impl<S> Knowledge<S> {
     /// Takes back plans, the last ones that were made.
     pub(super) fn take_back(&mut self, plans: &[Plan]) {
         for plan in plans.iter().rev() {
-            self.take_back_energy(plan);
-            if let Some(index) = plan.checkpoint {
-                self.checkpoints.unselect(index);
+            if let Some(selected) = &plan.checkpoint {
+                self.checkpoints.take_back(selected);
             }
             self.luck = plan.luck;
         }
@@ -285,8 +287,8 @@ impl<S> Knowledge<S> {
 
     /// Takes back that the run of the last plan finds nothing.
     pub(super) fn take_back_energy(&mut self, plan: &Plan) {
-        if let Some(index) = plan.checkpoint {
-            self.checkpoints.set_energy(index, plan.energy);
+        if let Some(selected) = &plan.checkpoint {
+            self.checkpoints.take_back_energy(selected);
         }
     }
 }

@@ -23,6 +23,7 @@ const LEAST: f64 = 1e-3;
 const SLOW_LEAST: f64 = 1e-5;
 /// The same of runs from what a closer look showed: where nothing is found, edges are more likely to come from other edges.
 const SHOWN_STARTS_LEAST: f64 = LEAST / 4.0;
+const LOWEST: f64 = 1e-12;
 /// Below, nothing was found for long.
 const BARREN: f64 = 1e-4;
 /// Closer looks take so many times as long as a run, about: of states, and of functions.
@@ -49,7 +50,7 @@ const LOOK_STEP_WORK: f64 = 100.0;
 const LOOK_WORK: f64 = 6000.0;
 
 /// How many estimates there are.
-pub const LUCKS: usize = NEWS + 3 + MOVES + MANNERS;
+pub const LUCKS: usize = NEWS + 3 + 2 * MOVES + MANNERS;
 
 /// The estimates, each between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,6 +65,8 @@ pub struct Luck {
     credit: f64,
     /// Of ways to change an input.
     moves: [f64; MOVES],
+    /// The shares of these and of those before them, of the runs whose turn it is.
+    shares: [f64; MOVES],
     /// Of ways to draw the steps of a run.
     manners: [f64; MANNERS],
 }
@@ -73,7 +76,15 @@ impl Default for Luck {
         // What leads to states that are new finds more than what starts anew, until it is known better.
         let manners = [1.0, 0.0, 0.0, 0.0, 0.0];
         let starts = [1.0; NEWS];
-        Luck { starts, fresh: 0.0, looks: 1.0, credit: CREDIT_MAX, moves: [1.0; MOVES], manners }
+        Luck {
+            starts,
+            fresh: 0.0,
+            looks: 1.0,
+            credit: CREDIT_MAX,
+            moves: [1.0; MOVES],
+            shares: [1.0; MOVES],
+            manners,
+        }
     }
 }
 
@@ -111,13 +122,15 @@ const ALL_MANNERS: [Manner; MANNERS] =
     [Manner::Near, Manner::Even, Manner::Long, Manner::Again, Manner::Phases];
 /// Steps that each takes, beside the others, and the least share of each.
 const STEPS: [f64; MANNERS] = [9.0, 25.0, 100.0, 25.0, 25.0];
+const PER_STEP: [f64; MANNERS] = [1.0 / 9.0, 1.0 / 25.0, 1.0 / 100.0, 1.0 / 25.0, 1.0 / 25.0];
 const MANNERS_LEAST: [f64; MANNERS] = [0.5, 0.02, 0.005, 0.02, 0.02];
 
 /// How many there are, and their order.
 const MOVES: usize = 4;
 const ALL: [Move; MOVES] = [Move::Vary, Move::Hint, Move::Mend, Move::Solve];
-/// What each takes, beside the first. Some run the second build, and are drawn so seldom that this does not take most of the time.
-const COSTS: [f64; MOVES] = [1.0, 3.0, 1024.0, 256.0];
+/// What each comes to for what it takes, where all find as much. Some run the second build, and are drawn so seldom that this does not
+/// take most of the time.
+const PER_COST: [f64; MOVES] = [1.0, 1.0 / 3.0, 1.0 / 1024.0, 1.0 / 256.0];
 /// The least share of each.
 const MOVES_LEAST: [f64; MOVES] = [0.125, 0.125, 1.0 / 4096.0, 1.0 / 4096.0];
 /// From an input that was selected seldom it is not known yet what is compared.
@@ -143,6 +156,7 @@ impl Luck {
             .iter()
             .chain([&self.fresh, &self.looks, &self.credit])
             .chain(&self.moves)
+            .chain(&self.shares)
             .chain(&self.manners);
         for (bits, luck) in bits.iter_mut().zip(all) {
             *bits = luck.to_bits();
@@ -154,19 +168,29 @@ impl Luck {
     pub fn from_bits(bits: [u64; LUCKS]) -> Option<Luck> {
         let [edges, shown, fresh, looks, credit, rest @ ..] = bits.map(f64::from_bits);
         let moves = std::array::from_fn(|at| rest[at]);
-        let manners = std::array::from_fn(|at| rest[MOVES + at]);
-        let luck = Luck { starts: [edges, shown], fresh, looks, credit, moves, manners };
-        let mut estimates = luck.starts.iter().chain([&fresh, &looks]).chain(&moves).chain(&manners);
+        let shares = std::array::from_fn(|at| rest[MOVES + at]);
+        let manners = std::array::from_fn(|at| rest[2 * MOVES + at]);
+        let luck = Luck { starts: [edges, shown], fresh, looks, credit, moves, shares, manners };
+        let estimates = luck.starts.iter().chain([&fresh, &looks]).chain(&moves).chain(&manners);
+        let mut estimates = estimates.chain(&shares);
         let is_possible = estimates.all(|luck| (0.0..=1.0).contains(luck));
         (is_possible && (-1.0..=CREDIT_MAX).contains(&credit)).then_some(luck)
     }
 
-    /// How an input that was selected so often is changed.
-    pub(super) fn draw_move(&self, selected: u64, rng: &mut impl Rng) -> Move {
-        if selected < MOVED_MIN {
-            return Move::Vary;
-        }
-        ALL[drawn(self.moves.map(|luck| luck.max(LEAST)), COSTS, MOVES_LEAST, rng)]
+    /// So many runs of a function follow that change one input, which was selected so often and takes so much work.
+    pub(super) fn begin_turn(&mut self, runs: u32, selected: u64, work: u64) {
+        let work = work as f64;
+        let looks = LOOKS_SHARE * (RUN_WORK + work) / (LOOK_WORK + LOOK_STEP_WORK * work);
+        self.credit += f64::from(runs) * looks;
+        self.shares = match selected < MOVED_MIN {
+            true => [1.0; MOVES],
+            false => shares(self.moves.map(|luck| luck.max(LEAST)), PER_COST, MOVES_LEAST),
+        };
+    }
+
+    /// How the input is changed whose turn it is.
+    pub(super) fn draw_move(&self, rng: &mut impl Rng) -> Move {
+        ALL[drawn(self.shares, rng)]
     }
 
     /// How the steps of a run are drawn: as long as short runs find something, it is those.
@@ -174,7 +198,8 @@ impl Luck {
         if !self.is_barren() {
             return Manner::Near;
         }
-        ALL_MANNERS[drawn(self.manners.map(|luck| luck.max(SLOW_LEAST)), STEPS, MANNERS_LEAST, rng)]
+        let luck = self.manners.map(|luck| luck.max(SLOW_LEAST));
+        ALL_MANNERS[drawn(shares(luck, PER_STEP, MANNERS_LEAST), rng)]
     }
 
     /// Whether short runs found nothing for long.
@@ -220,37 +245,27 @@ impl Luck {
         (TRIALS * TRIED / selected.max(1) as f64).clamp(TRIALS_LEAST, TRIALS)
     }
 
-    /// The closer looks that a run adds: of a function by the guest steps of the input that it starts from.
-    pub(super) fn credit_of(is_function: bool, work: Option<u64>) -> f64 {
-        match (is_function, work) {
-            (false, _) => CREDIT_RATE,
-            (true, None) => 0.0,
-            (true, Some(work)) => {
-                let work = work as f64;
-                LOOKS_SHARE * (RUN_WORK + work) / (LOOK_WORK + LOOK_STEP_WORK * work)
-            }
-        }
-    }
-
-    /// A run starts, from a checkpoint or not, and will be looked at or not; so far it found nothing. It adds so much credit.
-    pub(super) fn tried(&mut self, begun: Begun, is_looked_at: bool, is_trial: bool, credit: f64) {
+    /// A run starts, from a checkpoint or not, and will be looked at or not; so far it found nothing. Of a state machine it adds
+    /// credit.
+    pub(super) fn tried(&mut self, begun: Begun, (is_looked_at, is_trial): (bool, bool), is_function: bool) {
         let Begun { start, moved, manner } = begun;
         if let Some(manner) = manner {
-            self.manners[manner as usize] *= 1.0 - SLOW_RATE;
+            lower(&mut self.manners[manner as usize], SLOW_RATE);
         }
         if start.is_none() {
-            self.fresh *= 1.0 - SLOW_RATE;
+            lower(&mut self.fresh, SLOW_RATE);
         }
         if let Some(moved) = moved {
-            self.moves[moved as usize] *= 1.0 - RATE;
+            lower(&mut self.moves[moved as usize], RATE);
         }
         if let Some(news) = start {
-            self.starts[news as usize] *= 1.0 - RATE;
+            lower(&mut self.starts[news as usize], RATE);
         }
         if is_looked_at {
-            self.looks *= 1.0 - RATE;
+            lower(&mut self.looks, RATE);
         }
         let taken = if is_looked_at { 1.0 } else { 0.0 } + if is_trial { TRIAL_CREDIT } else { 0.0 };
+        let credit = if is_function { 0.0 } else { CREDIT_RATE };
         self.credit = (self.credit + credit - taken).min(CREDIT_MAX);
     }
 
@@ -276,22 +291,29 @@ impl Luck {
     }
 }
 
+/// Lowers an estimate, but not to where a processor multiplies slowly.
+fn lower(luck: &mut f64, rate: f64) {
+    *luck = (*luck * (1.0 - rate)).max(LOWEST);
+}
+
 /// Adds to an estimate.
 fn add(luck: &mut f64, worth: f64) {
     *luck = (*luck + worth).min(1.0);
 }
 
-/// One of several, by what each found and what it costs, none more seldom than its least share.
-fn drawn<const N: usize>(luck: [f64; N], costs: [f64; N], least: [f64; N], rng: &mut impl Rng) -> usize {
-    let weights: [f64; N] = std::array::from_fn(|at| luck[at] / costs[at]);
+/// The shares of several and of those before them, by what each found and what that is worth, none less than its least.
+fn shares<const N: usize>(luck: [f64; N], worth: [f64; N], least: [f64; N]) -> [f64; N] {
+    let weights: [f64; N] = std::array::from_fn(|at| luck[at] * worth[at]);
     let scale = 1.0 / weights.iter().sum::<f64>();
-    let shares: [f64; N] = std::array::from_fn(|at| (weights[at] * scale).max(least[at]));
-    let mut drawn = rng.random::<f64>() * shares.iter().sum::<f64>();
-    let at = shares.iter().position(|share| {
-        drawn -= share;
-        drawn < 0.0
-    });
-    at.unwrap_or(0)
+    let mut sums: [f64; N] = std::array::from_fn(|at| (weights[at] * scale).max(least[at]));
+    (1..N).for_each(|at| sums[at] += sums[at - 1]);
+    sums.map(|sum| sum / sums[N - 1])
+}
+
+/// One of several with such shares.
+fn drawn<const N: usize>(shares: [f64; N], rng: &mut impl Rng) -> usize {
+    let drawn: f64 = rng.random();
+    shares.iter().position(|share| drawn < *share).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -303,7 +325,8 @@ mod tests {
         let mut luck = Luck::default();
         let begun = Begun { start: Some(News::Edges), moved: Some(Move::Hint), manner: Some(Manner::Near) };
         for _ in 0..10_000 {
-            luck.tried(begun, luck.has_credit(), luck.has_credit(), 0.0);
+            luck.begin_turn(2, MOVED_MIN, 100);
+            luck.tried(begun, (luck.has_credit(), luck.has_credit()), true);
             luck.found(begun, News::Edges);
             luck.found(begun, News::Shown);
             luck.looked();

@@ -27,6 +27,7 @@ mod solve;
 mod tests;
 mod tokens;
 mod trim;
+mod turns;
 mod ways;
 mod weights;
 
@@ -48,6 +49,7 @@ pub use luck::{LUCKS, Luck};
 pub use merge::cover;
 pub use replant::{Planted, edges_of, features_of};
 pub use tokens::Tokens;
+pub use turns::Turn;
 pub use ways::{Way, Ways, Yield};
 
 /// A part of the search that can be left out, to compare.

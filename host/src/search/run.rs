@@ -191,7 +191,7 @@ impl<'t, T: Target> Runner<'t, T> {
         self.rng = known.plan.rng.clone();
         self.trace.clear();
         self.chooser.drawn_bytes = 0;
-        self.checkpoint = known.plan.checkpoint;
+        self.checkpoint = known.plan.checkpoint.map(|selected| selected.index);
         let is_guided = self.checkpoint.is_some();
         self.draw_continuation(&known);
         let is_function = self.target.is_function();

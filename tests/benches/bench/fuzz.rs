@@ -1,19 +1,19 @@
 //! What a run of a fuzz target costs: the whole loop, with going back, drawing, coverage and all.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
-use spelunk::choice::{Choice, Kind, Value};
-use spelunk::machine::{Limits, Machine, Program, Selection};
+use anyhow::{Context, Result, bail, ensure};
+use spelunk::campaign::Settings;
+use spelunk::machine::Limits;
+use spelunk::search::Options;
 use spelunk::search::energy::Strategy;
-use spelunk::search::{Explorer, Options};
-use spelunk::trace::{Action, Trace};
+use spelunk::session::{Config, Job, JobResult, Keep, Session};
 use wasmtime::{Engine, Module};
 
-use super::power::options;
+use super::power::left_out;
 use super::table::Table;
 use super::{fault, plain};
 
@@ -42,11 +42,14 @@ pub(crate) fn targets(table: &mut Table) -> Result<()> {
         ("json", guided, "serde_json on 62 bytes, whole loop"),
     ] {
         let wasm = guest(feature)?;
+        let folder = tempfile::tempdir()?;
+        std::fs::write(folder.path().join("target.wasm"), &wasm)?;
+        std::fs::write(folder.path().join("document"), DOCUMENT)?;
         let native = if table.is_full() && strategy == guided { Some(native(feature)?) } else { None };
         let (mut ours, mut theirs, mut call) = (0f64, 0f64, f64::MAX);
         // Taken in turns, so that all see the same machine; the best of each.
         for seed in 1..=3 {
-            ours = ours.max(explored(&wasm, seed, runs, strategy)?);
+            ours = ours.max(explored(folder.path(), seed, runs, strategy)?);
             call = call.min(called(&wasm)?);
             if let Some(native) = &native {
                 theirs = theirs.max(fuzzed(native, seed)?);
@@ -89,23 +92,28 @@ fn guest(feature: &str) -> Result<Vec<u8>> {
     )
 }
 
-/// Runs a second of ours.
-fn explored(wasm: &[u8], seed: u64, runs: u64, strategy: Strategy) -> Result<f64> {
-    let limits = Limits { input_bytes_max: INPUT_MAX, ..Limits::default() };
-    let program = Program::load(wasm, limits, Selection::default())?;
-    let mut machine = Machine::new(Arc::new(program))?;
-    let options = Options { strategy, ..options(seed)? };
-    let mut explorer = Explorer::new(&mut machine, options);
-    let mut document = Trace::default();
-    document.push(Action::Rule(0), 0);
-    let (kind, value) = (Kind::Bytes { min: 0, max: INPUT_MAX }, Value::Bytes(DOCUMENT.into()));
-    document.chose(&mut vec![Choice { kind, value }], &mut Vec::new());
-    explorer.plant(&document, 1.0);
-    // The second build is made once.
-    explorer.explore(|progress| progress.runs < FIRST_RUNS);
-    let start = Instant::now();
-    explorer.explore(|progress| progress.runs < FIRST_RUNS + runs);
-    Ok(runs as f64 / start.elapsed().as_secs_f64())
+/// Runs a second of ours, as the command line has them: by one worker, once the second build was made.
+fn explored(folder: &Path, seed: u64, runs: u64, strategy: Strategy) -> Result<f64> {
+    let seconds = |runs| -> Result<f64> {
+        let limits = Limits { input_bytes_max: INPUT_MAX, ..Limits::default() };
+        let settings = Settings { seed, strategy, without: left_out()?, ..Settings::default() };
+        let session = Session::open(folder.join("target.wasm"))?.config(Config {
+            job: Job::Explore(settings),
+            limits,
+            runs: Some(runs),
+            workers: NonZero::new(1),
+            keep: Keep::Findings,
+            out: folder.join("out"),
+            seeds: vec![folder.join("document")],
+            ..Config::explore()
+        });
+        match session.run(&mut ())?.result {
+            JobResult::Explored(explored) => Ok(explored.seconds),
+            _ => bail!("it was not explored"),
+        }
+    };
+    let first = seconds(FIRST_RUNS)?;
+    Ok(runs as f64 / (seconds(FIRST_RUNS + runs)? - first))
 }
 
 /// Builds the target for this machine.

@@ -1,6 +1,6 @@
 //! What is found: fuzz targets that are hard to get through, in a time of this machine's.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use spelunk::file::Names;
 use spelunk::load::Build;
 use spelunk::machine::{Limits, Machine, Program, Selection};
 use spelunk::search::energy::Strategy;
-use spelunk::search::{Explorer, Options};
+use spelunk::search::{Explorer, Options, Part};
 use spelunk_tests::tools::compiled;
 use walrus::{ExportItem, Module};
 
@@ -35,15 +35,19 @@ pub(crate) fn power(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// The default options but for the parts of the search that `WITHOUT` names, as the flag of the command line does.
+/// The default options but for the parts of the search that are left out.
 pub(crate) fn options(seed: u64) -> Result<Options> {
     let mut options = Options { seed, ..Options::default() };
-    let without = std::env::var("WITHOUT").unwrap_or_default();
-    for part in without.split(',').filter(|part| !part.is_empty()) {
-        let part = serde_json::from_value(part.into()).context("WITHOUT names parts of the search")?;
-        options.leave_out(part);
-    }
+    left_out()?.into_iter().for_each(|part| options.leave_out(part));
     Ok(options)
+}
+
+/// The parts of the search that `WITHOUT` names, as the flag of the command line does.
+pub(crate) fn left_out() -> Result<BTreeSet<Part>> {
+    let without = std::env::var("WITHOUT").unwrap_or_default();
+    let named = without.split(',').filter(|part| !part.is_empty());
+    let parts = named.map(|part| serde_json::from_value(part.into()));
+    parts.collect::<Result<_, _>>().context("WITHOUT names parts of the search")
 }
 
 /// Tries each roadblock of a module by itself.
