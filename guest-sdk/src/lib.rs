@@ -172,16 +172,18 @@ pub use outcome::assume;
 pub use pool::{Pool, Produced};
 pub use recursive::{Recursive, recursive};
 pub use sample::{Permutation, SampledFrom, Samples, permutation, sampled_from};
-pub use spelunk_guest_macros::{Arbitrary, check, harness};
+pub use spelunk_guest_macros::{Arbitrary, State, check, harness};
+pub use state::State;
 pub use strategy::{Boxed, Composite, Filter, FlatMap, Map, Strategy, composite, draw};
 pub use text::{Text, text};
 
 /// Everything a harness needs: `use spelunk_guest::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Arbitrary, Bag, Boxed, Fault, Pool, Strategy, any, assume, boolean, bytes, choose, choose_from,
-        composite, draw, flip, floats, just, map, matching, observe, one_of, option, permutation, recursive,
-        result, roll, sampled_from, set, target, target_label, text, vec, weighted, weighted_one_of,
+        Arbitrary, Bag, Boxed, Fault, Pool, State, Strategy, any, assume, boolean, bytes, choose,
+        choose_from, composite, draw, flip, floats, just, map, matching, observe, one_of, option,
+        permutation, recursive, result, roll, sampled_from, set, target, target_label, text, vec, weighted,
+        weighted_one_of,
     };
     #[cfg(feature = "allocator")]
     pub use crate::{alloc_can_fail, alloc_cannot_fail};
@@ -199,6 +201,6 @@ pub mod __private {
     pub use crate::outcome::{fail_with, note};
     pub use crate::pool::{produce, taken};
     pub use crate::property::declaration;
-    pub use crate::state::state;
+    pub use crate::state::{ByHash, ByMemory, ByState, NotHash, NotState, Tell, Told, state};
     pub use crate::strategy::spanned;
 }

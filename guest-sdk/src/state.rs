@@ -1,18 +1,357 @@
-//! The state that a harness declares, for a check to compare in place of the memory.
+//! The state of a harness, for a check to compare in place of the memory.
 
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
 use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+use std::num::{NonZero, Wrapping};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16, AtomicU32,
+    AtomicU64, AtomicUsize, Ordering,
+};
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
-use crate::abi;
+use crate::{Bag, Pool, abi, task};
 
 /// Bytes that go to the host at once.
 const BUFFER: usize = 128;
 
+/// A type whose values are told apart by what they hold, and not by where or how.
+///
+/// `spelunk check` compares states of a harness that is `State`, or `Hash`, by this in place of the memory. It is there for the types
+/// of the standard library that are not `Hash` too: hash tables in any order, floats by their bits, and what is behind cells, locks and
+/// pointers.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use spelunk_guest::prelude::*;
+///
+/// #[derive(Default, State)]
+/// struct Cache {
+///     entries: HashMap<String, f64>,
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "values of `{Self}` cannot be told apart by what they hold",
+    note = "write `#[derive(State)]` on it, or `#[derive(Hash)]`"
+)]
+pub trait State {
+    /// Gives all that tells values apart to a hasher.
+    fn state<H: Hasher>(&self, hasher: &mut H);
+}
+
+/// As [`Hash`] does it.
+macro_rules! as_hash {
+    ($($ty:ty,)*) => {
+        $(impl State for $ty {
+            fn state<H: Hasher>(&self, hasher: &mut H) {
+                self.hash(hasher);
+            }
+        })*
+    };
+}
+
+as_hash! {
+    u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, bool, char, str, String, (), Duration,
+    std::cmp::Ordering, NonZero<u8>, NonZero<u16>, NonZero<u32>, NonZero<u64>, NonZero<u128>, NonZero<usize>, NonZero<i8>,
+    NonZero<i16>, NonZero<i32>, NonZero<i64>, NonZero<i128>, NonZero<isize>,
+}
+
+/// As the value that a method gives.
+macro_rules! as_given {
+    ($($ty:ty, $value:ident => $given:expr;)*) => {
+        $(impl State for $ty {
+            fn state<H: Hasher>(&self, hasher: &mut H) {
+                let $value = self;
+                $given.state(hasher);
+            }
+        })*
+    };
+}
+
+as_given! {
+    f32, float => float.to_bits();
+    f64, float => float.to_bits();
+    AtomicBool, atomic => atomic.load(Ordering::Relaxed);
+    AtomicU8, atomic => atomic.load(Ordering::Relaxed);
+    AtomicU16, atomic => atomic.load(Ordering::Relaxed);
+    AtomicU32, atomic => atomic.load(Ordering::Relaxed);
+    AtomicU64, atomic => atomic.load(Ordering::Relaxed);
+    AtomicUsize, atomic => atomic.load(Ordering::Relaxed);
+    AtomicI8, atomic => atomic.load(Ordering::Relaxed);
+    AtomicI16, atomic => atomic.load(Ordering::Relaxed);
+    AtomicI32, atomic => atomic.load(Ordering::Relaxed);
+    AtomicI64, atomic => atomic.load(Ordering::Relaxed);
+    AtomicIsize, atomic => atomic.load(Ordering::Relaxed);
+}
+
+/// As what is behind it.
+macro_rules! as_behind {
+    ($($ty:ty, $value:ident => $behind:expr;)*) => {
+        $(impl<T: State + ?Sized> State for $ty {
+            fn state<H: Hasher>(&self, hasher: &mut H) {
+                let $value = self;
+                $behind.state(hasher);
+            }
+        })*
+    };
+}
+
+as_behind! {
+    &T, value => **value;
+    &mut T, value => **value;
+    Box<T>, value => **value;
+    Rc<T>, value => **value;
+    Arc<T>, value => **value;
+    RefCell<T>, cell => *cell.borrow();
+    Mutex<T>, mutex => *mutex.lock().unwrap_or_else(PoisonError::into_inner);
+    RwLock<T>, lock => *lock.read().unwrap_or_else(PoisonError::into_inner);
+}
+
+impl<T: State + Copy> State for Cell<T> {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        self.get().state(hasher);
+    }
+}
+
+impl<T: State> State for Wrapping<T> {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        self.0.state(hasher);
+    }
+}
+
+impl<T: State> State for Reverse<T> {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        self.0.state(hasher);
+    }
+}
+
+impl<T: ?Sized> State for PhantomData<T> {
+    fn state<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl<T: State> State for Option<T> {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u8(self.is_some().into());
+        if let Some(value) = self {
+            value.state(hasher);
+        }
+    }
+}
+
+impl<T: State, E: State> State for Result<T, E> {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u8(self.is_ok().into());
+        match self {
+            Ok(value) => value.state(hasher),
+            Err(error) => error.state(hasher),
+        }
+    }
+}
+
+impl<T: State, const N: usize> State for [T; N] {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        self.iter().for_each(|value| value.state(hasher));
+    }
+}
+
+/// How many there are, and each in its order.
+fn in_order<T: State, H: Hasher>(values: impl ExactSizeIterator<Item = T>, hasher: &mut H) {
+    hasher.write_usize(values.len());
+    values.for_each(|value| value.state(hasher));
+}
+
+/// How many there are, and each in the order of what tells them apart.
+fn in_any_order<T: State, H: Hasher>(values: impl Iterator<Item = T>, hasher: &mut H) {
+    let mut all: Vec<Vec<u8>> = values
+        .map(|value| {
+            let mut bytes = Bytes::default();
+            value.state(&mut bytes);
+            bytes.0
+        })
+        .collect();
+    all.sort_unstable();
+    hasher.write_usize(all.len());
+    for bytes in all {
+        hasher.write_usize(bytes.len());
+        hasher.write(&bytes);
+    }
+}
+
+macro_rules! collections {
+    ($($how:ident($($ty:ty),*);)*) => {
+        $($(impl<T: State> State for $ty {
+            fn state<H: Hasher>(&self, hasher: &mut H) {
+                $how(self.iter(), hasher);
+            }
+        })*)*
+    };
+}
+
+collections! {
+    in_order([T], Vec<T>, VecDeque<T>, LinkedList<T>, BTreeSet<T>);
+    in_any_order(BinaryHeap<T>);
+}
+
+impl<T: State> State for Pool<T> {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        in_order(self.iter(), hasher);
+    }
+}
+
+impl<T: State> State for Bag<T> {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        in_order(self.iter(), hasher);
+    }
+}
+
+impl<K: State, V: State> State for BTreeMap<K, V> {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        in_order(self.iter(), hasher);
+    }
+}
+
+impl<T: State, S> State for HashSet<T, S> {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        in_any_order(self.iter(), hasher);
+    }
+}
+
+impl<K: State, V: State, S> State for HashMap<K, V, S> {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        in_any_order(self.iter(), hasher);
+    }
+}
+
+macro_rules! tuples {
+    ($(($($part:ident)*))*) => {
+        $(impl<$($part: State),*> State for ($($part,)*) {
+            fn state<HASHER: Hasher>(&self, hasher: &mut HASHER) {
+                #[allow(non_snake_case)]
+                let ($($part,)*) = self;
+                $($part.state(hasher);)*
+            }
+        })*
+    };
+}
+
+tuples! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) (A B C D E F G) (A B C D E F G H) }
+
+/// What is known of how values of a type are told apart.
+pub struct Told<T: ?Sized>(PhantomData<T>);
+
+/// That they are not `Hash`.
+pub trait NotHash {
+    #[doc(hidden)]
+    const BY_HASH: bool = false;
+}
+
+impl<T: ?Sized> NotHash for Told<T> {}
+
+/// That they are not `State`.
+pub trait NotState {
+    #[doc(hidden)]
+    const BY_STATE: bool = false;
+}
+
+impl<T: ?Sized> NotState for Told<T> {}
+
+/// That they are `State`: an inherent constant is taken before that of a trait.
+impl<T: State + ?Sized> Told<T> {
+    #[doc(hidden)]
+    pub const BY_STATE: bool = true;
+}
+
+/// That they are `Hash`.
+impl<T: Hash + ?Sized> Told<T> {
+    #[doc(hidden)]
+    pub const BY_HASH: bool = true;
+}
+
+/// A value that gives what tells it apart in the best way that there is: by the method of the trait for which fewest references are taken
+/// off.
+pub struct Tell<'v, T: ?Sized>(pub &'v T);
+
+/// By [`State`].
+pub trait ByState {
+    #[doc(hidden)]
+    fn tell<H: Hasher>(&self, hasher: &mut H);
+    /// Hands it to the host; whether that is all that there is.
+    #[doc(hidden)]
+    fn send(&self) -> bool {
+        content(|stream| self.tell(stream))
+    }
+}
+
+/// By [`Hash`].
+pub trait ByHash {
+    #[doc(hidden)]
+    fn tell<H: Hasher>(&self, hasher: &mut H);
+    #[doc(hidden)]
+    fn send(&self) -> bool {
+        content(|stream| self.tell(stream))
+    }
+}
+
+/// By nothing: the memory is compared.
+pub trait ByMemory {
+    #[doc(hidden)]
+    fn send(&self) -> bool {
+        false
+    }
+}
+
+impl<T: State + ?Sized> ByState for &&Tell<'_, T> {
+    fn tell<H: Hasher>(&self, hasher: &mut H) {
+        self.0.state(hasher);
+    }
+}
+
+impl<T: Hash + ?Sized> ByHash for &Tell<'_, T> {
+    fn tell<H: Hasher>(&self, hasher: &mut H) {
+        self.0.hash(hasher);
+    }
+}
+
+impl<T: ?Sized> ByMemory for Tell<'_, T> {}
+
+/// Hands what is given to a hasher to the host, but where there are tasks, of which only the memory tells; whether it did.
+fn content(give: impl FnOnce(&mut Stream)) -> bool {
+    let is_all = !task::is_any();
+    if is_all {
+        send(give);
+    }
+    is_all
+}
+
+fn send(give: impl FnOnce(&mut Stream)) {
+    let mut stream = Stream { bytes: [0; BUFFER], len: 0 };
+    give(&mut stream);
+    stream.send();
+}
+
 /// Hands what a value hashes to the host.
 #[doc(hidden)]
 pub fn state(value: impl Hash) {
-    let mut stream = Stream { bytes: [0; BUFFER], len: 0 };
-    value.hash(&mut stream);
-    stream.send();
+    send(|stream| value.hash(stream));
+}
+
+/// A hasher that keeps the bytes.
+#[derive(Default)]
+struct Bytes(Vec<u8>);
+
+impl Hasher for Bytes {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn finish(&self) -> u64 {
+        unimplemented!("the bytes are kept: `State` only writes")
+    }
 }
 
 /// A hasher that hashes nothing, and sends the bytes to the host.
@@ -52,6 +391,64 @@ impl Hasher for Stream {
 mod tests {
     use super::*;
     use crate::abi::play;
+
+    fn told(value: &impl State) -> Vec<u8> {
+        let mut bytes = Bytes::default();
+        value.state(&mut bytes);
+        bytes.0
+    }
+
+    #[test]
+    fn content_tells_values_apart_and_not_how_they_came_about() {
+        let (mut one, mut other) = (HashMap::new(), HashMap::with_capacity(1000));
+        for at in 0..50u8 {
+            one.insert(at, f64::from(at));
+            other.insert(49 - at, f64::from(49 - at));
+        }
+        assert_eq!(told(&one), told(&other));
+        other.insert(3, -0.0);
+        assert_ne!(told(&one), told(&other));
+        let mut deque = VecDeque::from([9u8, 1, 2]);
+        deque.rotate_left(1);
+        assert_eq!(told(&deque), told(&vec![1u8, 2, 9]));
+        assert_eq!(told(&BinaryHeap::from([1u8, 5, 3])), told(&BinaryHeap::from([5u8, 3, 1])));
+        assert_ne!(told(&(vec![1u8], vec![2u8, 3])), told(&(vec![1u8, 2], vec![3u8])));
+        assert_ne!(told(&(Some(1u8), None::<u8>)), told(&(None::<u8>, Some(1u8))));
+        let shared = Rc::new(RefCell::new([1u8]));
+        assert_eq!(told(&shared.clone()), told(&[1u8]));
+        shared.borrow_mut()[0] = 2;
+        assert_eq!(told(&shared), told(&[2u8]));
+    }
+
+    #[derive(spelunk_guest_macros::State)]
+    enum Shape<T> {
+        Point,
+        Circle { radius: f32, of: T },
+        Hashed(std::net::Ipv4Addr),
+    }
+
+    #[test]
+    fn a_derived_state_has_the_variant_and_each_field_as_state_or_hash() {
+        assert_eq!(told(&Shape::<u8>::Point), [0, 0, 0, 0]);
+        assert_eq!(told(&Shape::Circle { radius: 1.0, of: 7u8 }), [1, 0, 0, 0, 0, 0, 0x80, 0x3f, 7]);
+        let hashed = told(&Shape::<u8>::Hashed([1, 2, 3, 4].into()));
+        assert_eq!(hashed[..4], [2, 0, 0, 0]);
+        assert!(hashed.ends_with(&[1, 2, 3, 4]));
+    }
+
+    #[test]
+    fn a_type_is_told_by_state_or_else_by_hash_or_else_by_memory() {
+        #[derive(Hash)]
+        struct Hashed(u8);
+        struct Neither;
+        assert!(Told::<HashMap<u8, f32>>::BY_STATE && !Told::<HashMap<u8, f32>>::BY_HASH);
+        assert!(Told::<Hashed>::BY_HASH && !Told::<Hashed>::BY_STATE);
+        assert!(!Told::<Neither>::BY_STATE && !Told::<Neither>::BY_HASH);
+        let (sent, log) =
+            play(&[], || [(&&&Tell(&7u8)).send(), (&&&Tell(&Hashed(8))).send(), (&&&Tell(&Neither)).send()]);
+        assert_eq!(sent, [true, true, false]);
+        assert_eq!(log, ["state [7]", "state [8]"]);
+    }
 
     #[test]
     fn bytes_are_sent_in_order_and_many_at_once() {

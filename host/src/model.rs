@@ -22,6 +22,8 @@ pub(crate) struct Model<S> {
     /// Which rules may be called.
     pub(crate) guard: fn(&S, u16) -> bool,
     step: fn(&mut S, Action, &mut Chooser, &mut dyn FnMut(u32)) -> Outcome,
+    /// What it says that its state is.
+    pub(crate) says: Option<fn(&S) -> Vec<u32>>,
     /// See [`Target::stack_bytes`].
     pub(crate) stack_bytes: Option<usize>,
     /// Steps performed, replayed ones too.
@@ -52,6 +54,7 @@ impl<S: Clone + std::fmt::Debug> Model<S> {
             independent: Vec::new(),
             guard: |_, _| true,
             step,
+            says: None,
             stack_bytes: None,
             steps: 0,
             drift: None,
@@ -125,6 +128,18 @@ impl<S: Clone + std::fmt::Debug> Target for Model<S> {
 
     fn is_independent(&self, a: u16, b: u16) -> bool {
         self.independent.contains(&(a, b)) || self.independent.contains(&(b, a))
+    }
+
+    fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
+        let of = |said: Vec<u32>| xxhash_rust::xxh3::xxh3_128(format!("{said:?}").as_bytes());
+        Ok(Some(match self.says {
+            Some(says) => of(says(&self.state)),
+            None => self.state(),
+        }))
+    }
+
+    fn says_state(&self) -> bool {
+        self.says.is_some()
     }
 
     fn state(&mut self) -> u128 {

@@ -126,6 +126,10 @@ pub trait Target {
     fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
         Ok(self.live_state())
     }
+    /// Whether that is what the guest says, which may leave something out.
+    fn says_state(&self) -> bool {
+        false
+    }
     /// Whether the guest declares that two rules are independent: in every state in which both may be called,
     /// either order leads to the same state, and neither forbids the other.
     fn is_independent(&self, a: u16, b: u16) -> bool {

@@ -209,9 +209,10 @@ fn exports(harness: &Harness) -> TokenStream {
     let invariants = harness.invariants.iter().map(|invariant| invariant_export(self_type, invariant));
     let teardowns = harness.teardowns.iter().map(|teardown| teardown_export(self_type, teardown));
     let states = harness.states.iter().map(|state| state_export(self_type, state));
+    let content = harness.states.is_empty().then(|| content_export(self_type));
     let independences = harness.independences.iter().map(independence);
     quote! {
-        #[allow(dead_code, clippy::all, clippy::pedantic)]
+        #[allow(dead_code, unused_imports, clippy::all, clippy::pedantic)]
         const _: () = {
             static STATE: ::spelunk_guest::__private::Slot<#self_type> = ::spelunk_guest::__private::Slot::new();
             #setup
@@ -219,6 +220,7 @@ fn exports(harness: &Harness) -> TokenStream {
             #(#invariants)*
             #(#teardowns)*
             #(#states)*
+            #content
             #(#independences)*
         };
     }
@@ -260,6 +262,28 @@ fn teardown_export(self_type: &syn::Type, teardown: &Teardown) -> TokenStream {
 fn state_export(self_type: &syn::Type, Method { ident, cfgs }: &Method) -> TokenStream {
     let body = quote!(STATE.with(|state| ::spelunk_guest::__private::state(<#self_type>::#ident(state))));
     export("state", "state", cfgs, None, body)
+}
+
+/// Where no method says what the state is, it is what the harness holds, if its type tells that; a section says whether.
+fn content_export(self_type: &syn::Type) -> TokenStream {
+    let name = quote!(#self_type).to_string().replace(' ', "");
+    let (content, memory) = (format!("content {name}\n"), "memory\n");
+    let body = quote!({
+        use ::spelunk_guest::__private::{ByHash, ByMemory, ByState, Tell};
+        STATE.with(|state| (&&&Tell(&*state)).send()) as i32
+    });
+    let export = export("state", "state", &[], Some(quote!(i32)), body);
+    quote! {
+        #export
+        const _: () = {
+            use ::spelunk_guest::__private::{NotHash, NotState, Told, declaration};
+            const LINE: &str =
+                if Told::<#self_type>::BY_STATE || Told::<#self_type>::BY_HASH { #content } else { #memory };
+            #[used]
+            #[cfg_attr(target_family = "wasm", unsafe(link_section = "spelunk:state"))]
+            static DECLARATION: [u8; LINE.len()] = declaration(LINE);
+        };
+    }
 }
 
 /// A line in the custom section of the declarations. A rule that is not there needs none.
@@ -319,7 +343,7 @@ mod tests {
 
     #[test]
     fn one_export_for_each_marked_method() {
-        exports_of("impl B { #[rule] fn r(&self) {} fn other(&self) {} }", &["setup", "rule:r"]);
+        exports_of("impl B { #[rule] fn r(&self) {} fn other(&self) {} }", &["setup", "rule:r", "state"]);
         exports_of(
             "impl B {
                 #[teardown] fn end(&mut self) {}
@@ -327,7 +351,7 @@ mod tests {
                 #[rule] #[precondition(self.a)] fn r#move(&mut self, a: u8) {}
                 #[setup] fn new() -> Self { B }
             }",
-            &["setup", "rule:move", "precondition:move", "invariant:i", "teardown"],
+            &["setup", "rule:move", "precondition:move", "invariant:i", "teardown", "state"],
         );
     }
 
@@ -346,7 +370,7 @@ mod tests {
             #[rule(into = p)] fn make(&mut self) -> u8 { 0 }
             #[rule] #[precondition(self.a)] fn use_up(&mut self, #[take(p)] x: u8, #[from(p)] y: u8) {}
         }";
-        exports_of(block, &["setup", "rule:make", "rule:use_up", "precondition:use_up"]);
+        exports_of(block, &["setup", "rule:make", "rule:use_up", "precondition:use_up", "state"]);
         let text = expanded(block);
         for expected in [
             "produce (\"p\" , & mut self . p , produced)",
@@ -364,7 +388,7 @@ mod tests {
             #[steps] fn steps(&self) -> S { S }
             #[execute] fn execute(&mut self, step: Step) {}
         }";
-        exports_of(block, &["setup", "rule:step"]);
+        exports_of(block, &["setup", "rule:step", "state"]);
         assert!(expanded(block).contains("argument (\"step\" , self . steps ())"));
     }
 
@@ -395,7 +419,7 @@ mod tests {
             #[teardown] #[cfg(a)] fn end(self) {}
             #[teardown] #[cfg(not(a))] fn end(self) {}
         }";
-        exports_of(block, &["setup", "rule:r", "rule:r", "teardown", "teardown"]);
+        exports_of(block, &["setup", "rule:r", "rule:r", "teardown", "teardown", "state"]);
         let text = expanded(block);
         let other =
             "# [cfg (not (any (all (a , b) , all (not (a)))))] fn __spelunk_setup () -> Self { < Self as";

@@ -12,6 +12,7 @@ mod expand;
 mod harness;
 mod marks;
 mod parse;
+mod state;
 
 use proc_macro::TokenStream;
 
@@ -39,10 +40,13 @@ use proc_macro::TokenStream;
 ///
 /// # What a check needs to know
 ///
-/// `spelunk check` explores equal states once. Equal are those with equal memories, or, with a method marked
-/// `#[state]`, those of which it returns the same: return all that can still matter to a rule, an invariant or the
-/// teardown, in an order that does not depend on how it came about. To sort clients that are alike makes one
-/// of states that differ only in who is who. The faults that are on are always compared too.
+/// `spelunk check` explores equal states once. Where the type of the harness is `State` or `Hash`, equal are those that hold
+/// the same: derive it where all that can still matter to a rule, an invariant or the teardown is in the harness, and not in a `static`.
+/// Otherwise equal are those with equal memories.
+///
+/// With a method marked `#[state]`, equal are those of which it returns the same: all that can still matter, in an order that does
+/// not depend on how it came about. To sort clients that are alike makes one of states that differ only in who is who. The faults that
+/// are on are always compared too.
 ///
 /// `#[rule(independent_of = other)]` promises that in every state this rule and the other, each with any
 /// arguments, lead to the same state in either order, and that neither makes the other possible or
@@ -79,4 +83,12 @@ pub fn check(arguments: TokenStream, function: TokenStream) -> TokenStream {
 #[proc_macro_derive(Arbitrary, attributes(strategy))]
 pub fn arbitrary(item: TokenStream) -> TokenStream {
     derive::arbitrary(item.into()).into()
+}
+
+/// Implements `State` for a struct or an enum, so that a check tells values of it apart by what they hold.
+///
+/// Each field must be `State`, or else `Hash`, and the type parameters `State` where the type is to be.
+#[proc_macro_derive(State)]
+pub fn derive_state(item: TokenStream) -> TokenStream {
+    state::state(item.into()).into()
 }

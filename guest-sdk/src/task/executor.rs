@@ -314,6 +314,13 @@ impl Executor {
     }
 }
 
+/// Whether anything is left of tasks.
+pub(crate) fn is_any() -> bool {
+    EXECUTOR.with(|executor| {
+        !executor.slots.borrow().is_empty() || !executor.timers.borrow().is_empty() || executor.now.get() > 0
+    })
+}
+
 /// Runs `main` and all that it spawns until they are done, and returns what `main` returned.
 ///
 /// Where none of them can go on the run ends as a finding, a deadlock. Tasks that were spawned before run

@@ -109,8 +109,8 @@ pub use channel::{
 };
 #[cfg(test)]
 pub(crate) use executor::reset;
-pub(crate) use executor::wake;
 pub use executor::{all_are_done, run, step};
+pub(crate) use executor::{is_any, wake};
 pub use join::{JoinHandle, spawn, spawn_background};
 pub use mutex::{Lock, Mutex, MutexGuard};
 pub use time::{Elapsed, Sleep, now, sleep, timeout};

@@ -9,6 +9,7 @@
 mod breadth;
 mod commute;
 mod depth;
+mod equal;
 mod path;
 mod sleep;
 #[cfg(test)]
@@ -28,7 +29,7 @@ use crate::choice::Kind;
 use crate::outcome::{Failure, Found, Halt};
 use crate::target::Target;
 use crate::threads;
-use crate::trace::Trace;
+use crate::trace::{Action, Trace};
 
 /// What to walk first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,6 +240,18 @@ pub enum TroubleKind {
         /// What shows it.
         why: &'static str,
     },
+    /// The guest says that the state after the last step is that after the steps of `other`, and they behave differently: after `steps`
+    /// from both of them, `last` does.
+    Unequal {
+        /// Steps to the other state.
+        other: Box<Trace>,
+        /// What follows in both.
+        steps: Vec<Action>,
+        /// What then differs.
+        last: Action,
+        /// How.
+        why: &'static str,
+    },
     /// The host stopped the guest; it is no trouble of the guest's, and never reported as one.
     Stopped,
 }
@@ -256,11 +269,11 @@ impl From<Halt> for TroubleKind {
 /// Asked now and then by every worker: whether to stop, and why.
 pub type GoesOn<'a> = &'a (dyn Fn(&Progress) -> Option<Limit> + Sync);
 
-/// Is handed each path that ended.
+/// Is handed each path that ended, where all are wanted, and else each that failed as none before it of its worker.
 pub type Told<'a> = &'a mut (dyn FnMut(&Trace, &End) + Send);
 
 /// Checks a target on as many workers as there are copies of it. Each path that ended is handed to `told`, in the
-/// order of the check, where `options.lists` says so.
+/// order of the check, where `options.lists` says so, and else those with new failures, when they are found.
 ///
 /// # Errors
 /// A choice with too many alternatives, or a guest that is not deterministic.

@@ -306,3 +306,54 @@ fn where_no_thread_can_be_started_one_worker_checks_alone() {
         assert_eq!(checked.census.states, 8);
     }
 }
+
+/// Two counters up to 3, of which the model says only the first; the second matters `far` steps later.
+fn forgetful(far: u32) -> Model<([u32; 2], u32)> {
+    let mut model = Model::new(([0, 0], far), &["one", "other", "use"], &[], |(at, far), action, _, _| {
+        match action {
+            Action::Rule(0) => at[0] = (at[0] + 1).min(3 + *far),
+            Action::Rule(1) => at[1] = (at[1] + 1).min(3),
+            // What nothing but this rule sees.
+            _ if at[0] == 3 + *far && at[1] == 2 => return fail("both"),
+            _ => {}
+        }
+        Outcome::Pass
+    });
+    model.says = Some(|(at, _)| vec![at[0]]);
+    model
+}
+
+#[test]
+fn states_that_are_said_to_be_equal_and_are_not_are_shown() {
+    for order in ORDERS {
+        for far in [0, 1, 4] {
+            let options = Options { order, ..Options::default() };
+            let trouble = check(&mut [forgetful(far)], &options, &endless, &mut |_, _| ()).unwrap_err();
+            let TroubleKind::Unequal { other, last, why, .. } = &trouble.kind else { panic!("{trouble:?}") };
+            assert_eq!((*last, *why), (Action::Rule(2), "fails"));
+            assert_ne!(trouble.trace, **other);
+            // All of it said, it fails.
+            let mut whole = forgetful(far);
+            whole.says = Some(|(at, _)| at.to_vec());
+            assert_eq!(run(whole, &options).findings.len(), 1);
+        }
+    }
+}
+
+#[test]
+fn states_that_differ_in_who_is_who_are_equal() {
+    for order in ORDERS {
+        let mut model = Model::new([0u32; 3], &["step"], &[], |at, _, chooser, _| {
+            let who = index(chooser, 3) as usize;
+            at[who] = (at[who] + 1).min(2);
+            Outcome::Pass
+        });
+        model.says = Some(|at| {
+            let mut sorted = at.to_vec();
+            sorted.sort_unstable();
+            sorted
+        });
+        let checked = run(model, &Options { order, ..Options::default() });
+        assert_eq!((checked.census.states, checked.limit), (10, None));
+    }
+}

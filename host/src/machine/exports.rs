@@ -10,6 +10,7 @@ use super::component::Component;
 use super::emscripten::names;
 use super::imports::MODULE;
 use super::link::drawn_kind;
+use super::sections::StateSays;
 use super::signed::Plans;
 use super::spelling::{INITIALIZE, INPUT, START, classify, is_numeric, params_of};
 use crate::choice::Kind;
@@ -61,12 +62,14 @@ pub(crate) struct Called<'a> {
     pub(crate) has_memory: bool,
     /// The code looks at how large its memory is, as allocators do.
     pub(crate) sizes_memory: bool,
+    pub(crate) state: StateSays,
 }
 
 /// What is known while exports are sorted.
 #[derive(Default)]
 struct Sorting<'a> {
     hands_over_state: bool,
+    has_no_state: bool,
     input_bytes_max: u32,
     /// The names of each kind, and the exports that spell them.
     spelled: BTreeMap<(&'static str, &'a str), &'a String>,
@@ -99,6 +102,11 @@ impl<'a> Sorting<'a> {
     }
 }
 
+/// Whether the guest hands its state over, part by part.
+fn imports_state(module: &Module) -> bool {
+    module.imports().any(|import| (import.module(), import.name()) == (MODULE, "state"))
+}
+
 impl Exports {
     /// Sorts the exports of `module`.
     ///
@@ -106,7 +114,7 @@ impl Exports {
     /// Two spellings of one name, a function `check` beside rules, an export with a type that its name does not allow, a precondition of a
     /// rule that does not exist, no rule at all; an `entry` that is no function to call; signatures that do not fit.
     pub(crate) fn of(module: &Module, input_bytes_max: u32, called: &Called<'_>) -> Result<Exports> {
-        let Called { entry, signatures, has_memory, sizes_memory } = *called;
+        let Called { entry, signatures, has_memory, sizes_memory, ref state } = *called;
         let functions: Vec<(String, FuncType)> = module
             .exports()
             .filter_map(|export| match export.ty() {
@@ -114,13 +122,13 @@ impl Exports {
                 _ => None,
             })
             .collect();
-        let plans =
-            signatures.map(|signatures| Plans::of(signatures, &functions, (has_memory, sizes_memory)));
+        let plans = signatures.map(|of| Plans::of(of, &functions, (has_memory, sizes_memory)));
         let mut exports =
             Exports { plans: Arc::new(plans.transpose()?.unwrap_or_default()), ..Exports::default() };
         let mut sorting = Sorting {
             is_emscripten: names::is_emscripten(module),
-            hands_over_state: module.imports().any(|i| (i.module(), i.name()) == (MODULE, "state")),
+            hands_over_state: *state != StateSays::All || imports_state(module),
+            has_no_state: *state == StateSays::Nothing,
             input_bytes_max,
             ..Sorting::default()
         };
@@ -185,6 +193,7 @@ impl Exports {
             }
             "teardown" => self.teardown.push(export.clone()),
             "recover" => self.recover = Some(export.clone()),
+            "state" if sorting.has_no_state => {}
             "state" => self.state = Some(export.clone()),
             "start" => sorting.start = Some(export),
             "check" => sorting.alone.push((export, Vec::new())),

@@ -70,10 +70,13 @@ use fresh::Fresh;
 use host::Host;
 use lens::Lens;
 use pages::Hashing;
+use sections::StateSays;
 use state::State;
 use tally::Tally;
 use thread::{STACK_BYTES, STACK_MARGIN, THREAD_STACK_BYTES};
 use watchdog::Watched;
+
+pub use sections::Compares;
 
 pub use crate::file::{Edges, Limits, Sanitizer, Selection, StubImports};
 pub(crate) use against::leaves_of;
@@ -223,8 +226,9 @@ impl Machine {
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// The hash of what the guest says its state is, of the faults and of whether it ran; the state stays as it is.
-    fn guest_state(&mut self) -> Result<u128, Halt> {
+    /// The hash of what the guest says its state is, of the faults and of whether it ran; the state stays as it is. `None` where the
+    /// memory is to be compared after all.
+    fn guest_state(&mut self) -> Result<Option<u128>, Halt> {
         let before = self.state.save(&mut self.store);
         self.state.begin(&self.program.limits);
         let step = &mut self.store.data_mut().step;
@@ -240,10 +244,14 @@ impl Machine {
         host.guest.pools.push_to(&mut pools);
         host.guest.handles.push_to(&mut pools);
         hasher.update(&pools);
+        if let (Some(system), StateSays::Content(_)) = (&host.system, &self.program.state_says) {
+            hasher.update(&system.hash(Hashing::Keyed).to_le_bytes());
+        }
         self.state.load(&mut self.store, &before);
         match called {
             Ok(_) if self.program.budget.is_exhausted() => Err(Halt::Stopped),
-            Ok(_) => Ok(hasher.finish()),
+            Ok(Some(0)) => Ok(None),
+            Ok(_) => Ok(Some(hasher.finish())),
             Err(Outcome::Fail(failure)) => Err(Halt::Fail(failure)),
             Err(Outcome::Stopped) => Err(Halt::Stopped),
             Err(_) => Err(Halt::Fail(Box::new(Failure {
@@ -463,12 +471,13 @@ impl Target for Machine {
 
     fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
         // What the guest does while it says what its state is must be undone.
-        let hash = if self.calls.state.is_none() || !self.program.obstacles().is_empty() {
-            self.live_hash(Hashing::Keyed)
-        } else {
-            Some(self.enter(Err, Machine::guest_state)?)
-        };
+        let said = if self.says_state() { self.enter(Err, Machine::guest_state)? } else { None };
+        let hash = said.or_else(|| self.live_hash(Hashing::Keyed));
         self.hash_of_both(hash, Hashing::Keyed, Machine::compared_state)
+    }
+
+    fn says_state(&self) -> bool {
+        self.calls.state.is_some() && self.program.obstacles().is_empty()
     }
 
     fn is_independent(&self, a: u16, b: u16) -> bool {

@@ -22,7 +22,7 @@ use super::exports::{Called, Exports};
 use super::imports::MODULE;
 use super::lens::{self, Lens};
 use super::memory::Memories;
-use super::sections::{custom_section, independent_of, sizes_memory};
+use super::sections::{Compares, StateSays, custom_section, independent_of, sizes_memory};
 use super::stack::ShadowStack;
 use super::system::System;
 use super::texts::texts_of;
@@ -52,6 +52,7 @@ pub struct Program {
     pub(super) dynamic: Option<Dynamic>,
     /// Pairs of rules that are declared independent, the lower index first.
     pub(super) independent: BTreeSet<(u16, u16)>,
+    pub(super) state_says: StateSays,
     /// What the module as it came says of its source.
     pub(super) symbols: Symbols,
     /// The counters that each mark of functions that were entered stands for; none in a module that is not large.
@@ -168,6 +169,23 @@ fn linked<'w>(
     Ok((wasm.into(), Some(FromComponent { interface: Arc::new(interface), origins, modules })))
 }
 
+/// What is called, of a module or of the component that it was linked from.
+fn exports_of(
+    module: &Module,
+    interface: Option<&Arc<Interface>>,
+    given: &Given,
+    called: &Called<'_>,
+    conditions: &Conditions,
+) -> Result<Exports> {
+    match interface {
+        Some(interface) => Exports::of_component(interface, &conditions.environment, given),
+        None => {
+            ensure!(given.0.is_empty(), "values are given to a component, and this is a module");
+            Exports::of(module, conditions.limits.input_bytes_max, called)
+        }
+    }
+}
+
 /// The slots of the functions that each mark stands for, so many together; none where there are no marks.
 fn marked_slots(map: &EdgeMap, together: u32) -> Vec<Range<u32>> {
     if together == 0 {
@@ -254,20 +272,15 @@ impl Program {
         let (instrumented, module) =
             compiled((wasm, interface), of_code, (limits, selection), &engine, cache, budget)?;
         let environment = &conditions.environment;
-        let entry = environment.entry.as_deref();
-        let mut exports = match interface {
-            Some(interface) => Exports::of_component(interface, environment, &given)?,
-            None => {
-                ensure!(given.0.is_empty(), "values are given to a component, and this is a module");
-                let called = Called {
-                    entry,
-                    signatures: signatures.as_ref(),
-                    has_memory: !instrumented.layout.memories.is_empty(),
-                    sizes_memory: signatures.is_some() && sizes_memory(wasm),
-                };
-                Exports::of(&module, limits.input_bytes_max, &called)?
-            }
+        let state_says = StateSays::of(&custom_section(wasm, "spelunk:state"))?;
+        let called = Called {
+            entry: environment.entry.as_deref(),
+            signatures: signatures.as_ref(),
+            has_memory: !instrumented.layout.memories.is_empty(),
+            sizes_memory: signatures.is_some() && sizes_memory(wasm),
+            state: state_says.clone(),
         };
+        let mut exports = exports_of(&module, interface, &given, &called, conditions)?;
         both.map_or(Ok(()), |(shared, _)| exports.share(shared))?;
         check(environment, &exports)?;
         let world = World::of(&module, environment, image, &exports)?;
@@ -286,6 +299,7 @@ impl Program {
             data: Data::of(wasm),
             dynamic: Dynamic::of(wasm),
             independent,
+            state_says,
             symbols: symbols(wasm, parts, component),
             limits,
             conditions: conditions.clone(),
@@ -393,9 +407,13 @@ impl Program {
             || self.exports.is_command && self.world.system.as_ref().is_some_and(is_drawn)
     }
 
-    /// Whether the guest says itself what its state is, for a check to compare.
-    pub fn has_state(&self) -> bool {
-        self.exports.state.is_some()
+    /// What a check compares of two states.
+    pub fn compares(&self) -> Compares<'_> {
+        match &self.state_says {
+            _ if self.exports.state.is_none() => Compares::Memory,
+            StateSays::Content(name) => Compares::Content(name),
+            _ => Compares::Declared,
+        }
     }
 
     /// Whether the guest declares rules that are independent of one another.

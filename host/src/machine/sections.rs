@@ -20,6 +20,50 @@ pub(super) fn custom_section(wasm: &[u8], name: &str) -> Vec<u8> {
     held
 }
 
+/// Bytes of the name of a harness, at most.
+const NAME_MAX: usize = 1000;
+
+/// What a check compares of two states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compares<'p> {
+    /// All that can still matter of memory, globals, tables and the virtual system.
+    Memory,
+    /// What the harness of this name holds, unless there are tasks.
+    Content(&'p str),
+    /// What the guest says that they are.
+    Declared,
+}
+
+/// What the export `state` hands over.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum StateSays {
+    /// What it is, no section says: all that counts.
+    #[default]
+    All,
+    /// What a harness of this name holds. What is beside it in the virtual system counts too.
+    Content(String),
+    /// Nothing: the memory is compared.
+    Nothing,
+}
+
+impl StateSays {
+    /// What a section `spelunk:state` says.
+    pub(super) fn of(section: &[u8]) -> Result<StateSays> {
+        let text = String::from_utf8_lossy(section);
+        let mut says = StateSays::All;
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            says = match line.trim().split_once(' ') {
+                Some(("content", name)) if name.len() <= NAME_MAX => StateSays::Content(name.to_string()),
+                None if line.trim() == "memory" => StateSays::Nothing,
+                _ => bail!(
+                    "the section `spelunk:state` has a line `{line}`; it must be `content NAME`, with a name of up to 1,000 bytes, or `memory`"
+                ),
+            };
+        }
+        Ok(says)
+    }
+}
+
 /// The pairs of rules that a `spelunk:reduction` section declares independent: a line each, `independent A B`.
 pub(super) fn independent_of(section: &[u8], rules: &[Rule]) -> Result<BTreeSet<(u16, u16)>> {
     let mut pairs = BTreeSet::new();
@@ -97,4 +141,20 @@ pub(in crate::machine) fn sizes_memory(wasm: &[u8]) -> bool {
     });
     let is_one = |operator| matches!(operator, MemoryGrow { .. } | MemorySize { .. });
     bodies.any(|operators| operators.into_iter().map_while(Result::ok).any(is_one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_says_what_the_state_is() {
+        let says = |text: &str| StateSays::of(text.as_bytes());
+        assert_eq!(says("").unwrap(), StateSays::All);
+        assert_eq!(says("memory\n").unwrap(), StateSays::Nothing);
+        assert_eq!(says("content Net<u8>\n").unwrap(), StateSays::Content("Net<u8>".to_string()));
+        for wrong in ["content", "memory of", "what", &format!("content {}", "a".repeat(1001))] {
+            assert!(says(wrong).unwrap_err().to_string().contains("it must be `content NAME`"), "{wrong}");
+        }
+    }
 }

@@ -66,7 +66,9 @@ pub(super) fn classify<'a>(
         }
         INPUT => return Ok(Some(("input", ""))),
         INITIALIZE => return Ok(Some(("setup", ""))),
-        "state" if nullary && hands_over_state => return Ok(Some(("state", ""))),
+        "state" if hands_over_state && (nullary || has_type_of("precondition", ty)) => {
+            return Ok(Some(("state", "")));
+        }
         _ => {}
     }
     for kind in KINDS {

@@ -174,7 +174,7 @@ mod tests {
             warning: None,
             findings: 0,
             unmet: Vec::new(),
-            compared: Some("128-bit hash"),
+            compared: Some("128-bit hash".to_string()),
             seconds: 0.0,
         };
         let counts =

@@ -1,24 +1,27 @@
 //! A check: every answer is tried, and the verdict told.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 
 use super::error::{Error, ErrorKind};
+use super::finding::{steps_of, write_trace};
 use super::pace::Pace;
-use super::{Begin, Event, JobResult, Saved, Summary, Verdict, Work};
+use super::{Begin, Event, JobResult, Saved, Summary, Told, Verdict, Work};
 use crate::budget::Over;
-use crate::check::{self, Census, Checked, Limit, Options, Order, Trouble, TroubleKind};
+use crate::check::{self, Census, Checked, End, Limit, Options, Order, Trouble, TroubleKind};
 use crate::choice::Kind;
-use crate::file::name_of;
-use crate::machine::Machine;
+use crate::file::{Shrinking, name_of};
+use crate::machine::{Compares, Machine};
+use crate::outcome::Failure;
 use crate::property::{Property, PropertyKind};
+use crate::report;
 use crate::story;
 use crate::target::Target;
-use crate::trace::Action;
+use crate::trace::{Action, Trace};
 
 /// What a check came to.
 #[derive(Clone, Debug)]
@@ -34,10 +37,13 @@ pub struct CheckedTarget {
     /// What was to be seen and was not.
     pub unmet: Vec<Property>,
     /// How states were compared, where they were.
-    pub compared: Option<&'static str>,
+    pub compared: Option<String>,
     /// Seconds of checking.
     pub seconds: f64,
 }
+
+/// What was found is told while a check goes on for so long.
+const SOON: Duration = Duration::from_secs(2);
 
 impl Work<'_> {
     pub(super) fn check(&self, mut machines: Vec<Machine>, options: &Options) -> Result<Summary> {
@@ -92,7 +98,11 @@ impl Work<'_> {
     fn walk(&self, machines: &mut [Machine], options: &Options) -> Result<Result<Checked, Box<Trouble>>> {
         let (teller, machines) = machines.split_last_mut().expect("there is one to tell paths");
         let (pace, is_unheard, order) = (Pace::new(), AtomicBool::new(false), options.order);
+        let (early, soon) = (Early::default(), Pace::every(SOON));
         let goes_on = |progress: &check::Progress| {
+            if soon.is_due() {
+                early.tell(self.observer);
+            }
             if pace.is_due() {
                 self.observer.try_on(Event::Checking { progress, order });
             }
@@ -104,6 +114,12 @@ impl Work<'_> {
         };
         let heard = Mutex::new(Ok(()));
         let checked = check::check(machines, options, &goes_on, &mut |trace, end| {
+            if let (End::Failed(failure), false) = (end, options.lists) {
+                early.found(self, teller, trace, failure);
+            }
+            if !options.lists {
+                return;
+            }
             let mut heard = heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if heard.is_ok() {
                 let notes = story::notes(teller, trace);
@@ -154,9 +170,10 @@ impl Work<'_> {
             None => Verdict::Passed,
             Some(_) => Verdict::Unknown,
         };
-        let compared = match machine.program().has_state() {
-            true => "128-bit hash of what the guest says they are",
-            false => "128-bit hash",
+        let compared = match machine.program().compares() {
+            Compares::Memory => "128-bit hash".to_string(),
+            Compares::Content(name) => format!("128-bit hash of what `{name}` holds"),
+            Compares::Declared => "128-bit hash of what the guest says they are".to_string(),
         };
         let result = JobResult::Checked(Box::new(CheckedTarget {
             census: checked.census,
@@ -187,6 +204,7 @@ impl Work<'_> {
             TroubleKind::State(failure) => {
                 cannot(format!("the export `state` failed after step {} ({name}): {failure}", trace.len()))
             }
+            TroubleKind::Unequal { .. } => cannot(unequal(machine, trace, kind)),
             TroubleKind::Stopped => unreachable!("a check that is stopped has a limit, not trouble"),
             TroubleKind::Dependent { rules, why } => {
                 let [a, b] = rules.map(|rule| &machine.rules()[usize::from(rule)].name);
@@ -208,6 +226,69 @@ impl Work<'_> {
             }
         }
     }
+}
+
+/// How two states differ that the guest says are one.
+fn unequal(machine: &Machine, trace: &Trace, kind: &TroubleKind) -> String {
+    let TroubleKind::Unequal { other, steps, last, why } = kind else { return String::new() };
+    let names = |actions: &[Action]| match actions {
+        [] => "the start".to_string(),
+        actions => actions.iter().map(|action| name_of(machine, *action)).collect::<Vec<_>>().join(", "),
+    };
+    let path = |trace: &Trace| names(&trace.steps().iter().map(|step| step.action).collect::<Vec<_>>());
+    let (who, what) = match machine.program().compares() {
+        Compares::Content(harness) => (
+            format!("`{harness}` holds the same"),
+            "keep it in the harness, or derive neither `State` nor `Hash` for that",
+        ),
+        _ => ("the export `state` says the same".to_string(), "hand it over too"),
+    };
+    let then = if steps.is_empty() { String::new() } else { format!("after {} more, ", names(steps)) };
+    format!(
+        "{who} in two states that are not equal, after {} and after {}: {then}`{}` {why} in one of them only. What can still matter is left \
+         out: {what}",
+        path(other),
+        path(trace),
+        name_of(machine, *last)
+    )
+}
+
+/// What was found by a check that goes on. It is saved at once, so that it is not lost whatever happens, and told in one line where the
+/// check goes on for long.
+#[derive(Default)]
+struct Early {
+    known: Mutex<Vec<Failure>>,
+    untold: Mutex<Vec<String>>,
+}
+
+impl Early {
+    fn found(&self, work: &Work<'_>, machine: &Machine, trace: &Trace, failure: &Failure) {
+        let mut known = lock(&self.known);
+        if known.iter().any(|known| known.is_same(failure)) {
+            return;
+        }
+        known.push(failure.clone());
+        let path = work.guest.place.trace(failure);
+        let pending = (Some(failure), Some(Shrinking::Pending));
+        let saved = work.guest.place.make().and_then(|()| write_trace(machine, trace, pending, &path));
+        let steps = report::counted(steps_of(trace) as u64, "step");
+        let text = match saved {
+            Ok(()) => format!("{failure} after {steps}, saved in {}; the check goes on", path.display()),
+            // What cannot be saved is an error once it is told.
+            Err(_) => format!("{failure} after {steps}; the check goes on"),
+        };
+        lock(&self.untold).push(text);
+    }
+
+    fn tell(&self, observer: &Told<'_>) {
+        for text in lock(&self.untold).drain(..) {
+            observer.status("Found", &text);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn limit_text(limit: Limit, options: &Options) -> String {

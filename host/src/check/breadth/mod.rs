@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::equal::Equals;
 use super::path;
 use super::sleep::{self, Independence};
 use super::{
@@ -55,8 +56,9 @@ where
         limit: Mutex::new(None),
         progress: Mutex::new(Progress::default()),
     };
+    let equals = Equals::new();
     let mut workers: Vec<Worker<'_, '_, T>> =
-        targets.iter_mut().map(|target| Worker::new(target, &shared, root.clone())).collect();
+        targets.iter_mut().map(|target| Worker::new(target, &shared, &equals, root.clone())).collect();
     let mut check = Check {
         shared: &shared,
         told,
@@ -266,9 +268,7 @@ impl<S: Clone> Check<'_, S> {
         if let Some((action, script)) = &run.step {
             path::push(&mut trace, *action, script);
         }
-        if self.shared.options.lists {
-            (self.told)(&trace, &run.end);
-        }
+        (self.told)(&trace, &run.end);
         if let End::Failed(failure) = &run.end
             && is_new
             && !self.findings.is_full(self.shared.options)

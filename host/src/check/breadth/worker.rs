@@ -4,6 +4,7 @@ use super::grown::{Child, Grown, GrownNode, Led};
 use super::nodes::{NONE, Nodes, index_of};
 use super::{CHUNK, POLL, Shared};
 use crate::check::commute::{self, Trial};
+use crate::check::equal::Equals;
 use crate::check::path::{self, is_step};
 use crate::check::sleep::{self, Rules};
 use crate::check::visit::{Here, Visit, Visitor, follows_preconditions};
@@ -34,6 +35,8 @@ struct Prefix {
 pub(super) struct Worker<'t, 's, T: Target> {
     pub(super) visitor: Visitor<'t, T>,
     shared: &'s Shared<'s>,
+    /// Where states are compared by what the guest says.
+    equals: Option<&'s Equals<T::Snapshot>>,
     on: Vec<bool>,
     actions: Vec<Action>,
     script: Vec<Scripted>,
@@ -55,9 +58,11 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     pub(super) fn new(
         target: &'t mut T,
         shared: &'s Shared<'s>,
+        equals: &'s Equals<T::Snapshot>,
         root: Option<T::Snapshot>,
     ) -> Worker<'t, 's, T> {
         Worker {
+            equals: (shared.options.prunes && target.says_state()).then_some(equals),
             on: vec![false; target.faults().len()],
             visitor: Visitor::new(target, shared.options, root),
             shared,
@@ -434,6 +439,16 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             _ => sleep::NONE,
         };
         if let Some(state) = state {
+            if let Some(equals) = self.equals {
+                let has_room = self.shared.met.has_room(self.visitor.target, self.shared.options);
+                let trace = || {
+                    let mut trace = job.nodes.trace(start.node);
+                    path::push(&mut trace, action, &self.script);
+                    trace
+                };
+                let met = equals.met(&mut self.visitor, (state, has_room), trace);
+                met.map_err(|kind| self.trouble(job.nodes, start.node, action, kind))?;
+            }
             let is_known = match self.shared.options.reduces {
                 // What sleeps there differs from one arrival to the next, which merging puts together.
                 true => {

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
+use super::equal::Equals;
 use super::sleep::Independence;
 use super::{
     Census, Checked, Findings, GoesOn, Limit, Met, Options, Progress, Stop, Told, Trouble, in_parallel, lock,
@@ -67,6 +68,8 @@ struct Shared<'a, S> {
     cut: Mutex<Option<Place>>,
     has_cut: AtomicBool,
     progress: Mutex<Progress>,
+    /// Where states are compared by what the guest says.
+    equals: Option<Equals<S>>,
 }
 
 /// Parts of the tree that nobody has begun, and how many workers wait for one.
@@ -108,6 +111,7 @@ where
         cut: Mutex::new(None),
         has_cut: AtomicBool::new(false),
         progress: Mutex::new(Progress::default()),
+        equals: (options.prunes && targets[0].says_state()).then(Equals::new),
     };
     let stack_bytes = targets[0].stack_bytes();
     in_parallel(targets, stack_bytes, |target| work(target, &shared));

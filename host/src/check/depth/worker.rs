@@ -322,6 +322,13 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
             self.task.census.states += 1;
             return Ok((None, Part::All(sleep)));
         };
+        if let Some(equals) = &self.shared.equals {
+            let has_room = self.shared.met.has_room(self.visitor.target, options);
+            let (levels, top) = (&self.levels, self.top);
+            equals
+                .met(&mut self.visitor, (hash, has_room), || trace_of(&levels[..top]))
+                .map_err(|kind| (kind, top))?;
+        }
         let Some(known) = self.visited.get(hash) else {
             self.task.census.states += 1;
             self.shared.met.add(VISITED_BYTES);
@@ -371,9 +378,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
         }
         let mut trace = self.trace(self.top);
         trace_further(&mut trace, further);
-        if is_told {
-            (lock(&self.shared.told))(&trace, &end);
-        }
+        (lock(&self.shared.told))(&trace, &end);
         if let End::Failed(failure) = end
             && is_new
         {
@@ -387,11 +392,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
 
     /// The path up to a level.
     fn trace(&self, levels: usize) -> Trace {
-        let mut trace = Trace::default();
-        for level in &self.levels[..levels] {
-            path::push(&mut trace, level.action(), &level.script);
-        }
-        trace
+        trace_of(&self.levels[..levels])
     }
 
     /// Gives away the shallowest alternatives that were not begun.
@@ -471,4 +472,12 @@ fn trace_further(trace: &mut Trace, further: Option<Action>) {
     if let Some(action) = further {
         trace.push(action, 0);
     }
+}
+
+fn trace_of<S>(levels: &[Level<S>]) -> Trace {
+    let mut trace = Trace::default();
+    for level in levels {
+        path::push(&mut trace, level.action(), &level.script);
+    }
+    trace
 }

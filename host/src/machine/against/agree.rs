@@ -133,7 +133,7 @@ impl Outside {
         }
         let module = Module::from_binary(engine, &skeleton(&code)?).ok()?;
         let entry = conditions.environment.entry.as_deref();
-        let called = Called { entry, signatures: signatures.as_ref(), has_memory: true, sizes_memory: false };
+        let called = Called { entry, signatures: signatures.as_ref(), has_memory: true, ..Called::default() };
         let exports = Exports::of(&module, conditions.limits.input_bytes_max, &called).ok()?;
         let types = exports.rule_exports.iter().map(|export| Some(shown(module.get_export(export)?.func()?)));
         let types: Vec<String> = types.collect::<Option<_>>()?;

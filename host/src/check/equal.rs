@@ -1,0 +1,236 @@
+//! Whether states that a check takes for one behave alike. Where the guest says what its state is, the check believes it, and would find
+//! nothing behind a difference that the guest leaves out. So some pairs of such states are compared: what each of their steps leads
+//! to, and again in states that both lead to, some steps far.
+//!
+//! Only what steps lead to is compared, as a set, and not which step or which answer leads where: states that differ in who is who are
+//! alike.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::visit::{Visit, Visitor};
+use super::{TroubleKind, lock, path};
+use crate::choice::{Past, mix};
+use crate::outcome::Halt;
+use crate::target::Target;
+use crate::trace::{Action, Trace};
+
+/// The first so many states are kept to compare others with; of those that follow one in [`EVERY`], up to a maximum.
+const FIRST: usize = 1024;
+const EVERY: u128 = 64;
+const KEPT_MAX: usize = 4096;
+/// States that each is compared with, and how many steps far.
+const PAIRS_MAX: u64 = 4;
+const STEPS_MAX: u64 = 12;
+/// Ways to answer the choices of one step, at most: where one has more, what is missing is not told.
+const SCRIPTS_MAX: usize = 256;
+/// Steps that comparing may take: so many, and one for so many steps of the check that led to a state.
+const GRACE: u64 = 100_000;
+const SHARE: u64 = 16;
+
+/// States that were met, and how much comparing them took.
+pub(super) struct Equals<S> {
+    kept: Mutex<BTreeMap<u128, Kept<S>>>,
+    arrived: AtomicU64,
+    taken: AtomicU64,
+}
+
+struct Kept<S> {
+    state: S,
+    /// The hash of all of it.
+    whole: Option<u128>,
+    trace: Trace,
+    pairs: u64,
+}
+
+/// Where a step leads: what kind of step it is, how it goes, and the hash of the state.
+type Way = (u8, How, Option<u128>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum How {
+    Passed,
+    Ended,
+    Failed,
+}
+
+/// Where the steps from a state lead: of each way the first step that goes there, and the state.
+struct Onward<S> {
+    ways: BTreeMap<Way, (Action, S)>,
+    /// Whether that is all.
+    is_whole: bool,
+}
+
+/// Two states that are taken for one and behave differently: steps that lead from both to a difference, and what it is.
+pub(super) struct Difference {
+    pub(super) steps: Vec<Action>,
+    pub(super) last: Action,
+    pub(super) why: &'static str,
+}
+
+impl<S: Clone> Equals<S> {
+    pub(super) fn new() -> Equals<S> {
+        Equals { kept: Mutex::default(), arrived: AtomicU64::new(0), taken: AtomicU64::new(0) }
+    }
+
+    /// The target is in a state with this hash, which the guest said. The target stays there.
+    ///
+    /// # Errors
+    /// An earlier state with this hash behaves differently.
+    pub(super) fn met<T: Target<Snapshot = S>>(
+        &self,
+        visitor: &mut Visitor<'_, T>,
+        (state, has_room): (u128, bool),
+        trace: impl FnOnce() -> Trace,
+    ) -> Result<(), TroubleKind> {
+        let arrived = self.arrived.fetch_add(1, Ordering::Relaxed);
+        if arrived >= GRACE && !state.is_multiple_of(EVERY) {
+            return Ok(());
+        }
+        let is_spent = self.taken.load(Ordering::Relaxed) > GRACE + arrived / SHARE;
+        let mut kept = lock(&self.kept);
+        let len = kept.len();
+        let Some(known) = kept.get_mut(&state) else {
+            let is_kept = len < FIRST || len < KEPT_MAX && state.is_multiple_of(EVERY);
+            if is_kept
+                && has_room
+                && !is_spent
+                && let Some(snapshot) = visitor.target.snapshot()
+            {
+                let whole = visitor.target.live_state();
+                kept.insert(state, Kept { state: snapshot, whole, trace: trace(), pairs: 0 });
+            }
+            return Ok(());
+        };
+        let is_same = known.whole.is_some() && visitor.target.live_state() == known.whole;
+        if is_spent || is_same || known.pairs == PAIRS_MAX {
+            return Ok(());
+        }
+        known.pairs += 1;
+        let (one, pairs, other) = (known.state.clone(), known.pairs, known.trace.clone());
+        drop(kept);
+        let Some(here) = visitor.target.snapshot() else { return Ok(()) };
+        visitor.target.set_counts(false);
+        let mut taken = 0;
+        let difference = differ(visitor, [one, here.clone()], pairs, &mut taken);
+        self.taken.fetch_add(taken, Ordering::Relaxed);
+        visitor.target.restore(&here);
+        visitor.target.set_counts(true);
+        match difference? {
+            Some(difference) => Err(TroubleKind::Unequal {
+                other: Box::new(other),
+                steps: difference.steps,
+                last: difference.last,
+                why: difference.why,
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// How two states behave differently, where some steps show that they do.
+fn differ<T: Target>(
+    visitor: &mut Visitor<'_, T>,
+    mut pair: [T::Snapshot; 2],
+    seed: u64,
+    taken: &mut u64,
+) -> Result<Option<Difference>, TroubleKind> {
+    let mut steps = Vec::new();
+    for depth in 0..STEPS_MAX {
+        let one = onward(visitor, &pair[0], taken)?;
+        let mut other = onward(visitor, &pair[1], taken)?;
+        if let Some((last, why)) = lacks(&one, &other).or_else(|| lacks(&other, &one)) {
+            return Ok(Some(Difference { steps, last, why }));
+        }
+        let is_both = |way: &Way| way.1 == How::Passed && other.ways.contains_key(way);
+        let mut both: Vec<_> = one.ways.into_iter().filter(|(way, _)| is_both(way)).collect();
+        if both.is_empty() {
+            break;
+        }
+        let (way, (step, state)) = both.swap_remove(mix(seed, depth) as usize % both.len());
+        let (_, beside) = other.ways.remove(&way).expect("both lead there");
+        steps.push(step);
+        pair = [state, beside];
+    }
+    Ok(None)
+}
+
+/// A step from one that leads where none from the other does, and how.
+fn lacks<S>(one: &Onward<S>, other: &Onward<S>) -> Option<(Action, &'static str)> {
+    if !other.is_whole {
+        return None;
+    }
+    let (way, (step, _)) = one.ways.iter().find(|(way, _)| !other.ways.contains_key(way))?;
+    let why = match way.1 {
+        How::Passed => "leads to another state",
+        How::Ended => "ends the run",
+        How::Failed => "fails",
+    };
+    Some((*step, why))
+}
+
+/// Where each step from a state leads, with each way to answer its choices. What is rejected leads nowhere.
+fn onward<T: Target>(
+    visitor: &mut Visitor<'_, T>,
+    from: &T::Snapshot,
+    taken: &mut u64,
+) -> Result<Onward<T::Snapshot>, TroubleKind> {
+    let mut onward = Onward { ways: BTreeMap::new(), is_whole: true };
+    visitor.target.restore(from);
+    match visitor.target.enabled(&mut visitor.enabled) {
+        Ok(()) => {}
+        Err(Halt::Stopped) => return Err(TroubleKind::Stopped),
+        Err(Halt::Fail(_)) => {
+            onward.ways.insert((0, How::Failed, None), (Action::Rule(0), from.clone()));
+            return Ok(onward);
+        }
+    }
+    let Some(ready) = visitor.target.snapshot() else { return Ok(Onward { is_whole: false, ..onward }) };
+    let rules = visitor.enabled.clone().into_iter().map(|rule| (0, Action::Rule(rule)));
+    let faults = (0..visitor.target.faults().len() as u16)
+        .flat_map(|fault| [(1, Action::Fault(fault, false)), (2, Action::Fault(fault, true))]);
+    let teardown = visitor.target.has_teardown().then_some((3, Action::Teardown));
+    for (kind, action) in rules.chain(faults).chain(teardown).collect::<Vec<_>>() {
+        let from = if matches!(action, Action::Fault(..)) { from } else { &ready };
+        follow(visitor, (from, kind, action), &mut onward, taken)?;
+    }
+    Ok(onward)
+}
+
+/// Adds the ways in which a step may go.
+fn follow<T: Target>(
+    visitor: &mut Visitor<'_, T>,
+    (from, kind, action): (&T::Snapshot, u8, Action),
+    onward: &mut Onward<T::Snapshot>,
+    taken: &mut u64,
+) -> Result<(), TroubleKind> {
+    let mut script = Vec::new();
+    for _ in 0..SCRIPTS_MAX {
+        *taken += 1;
+        visitor.target.restore(from);
+        let how = match visitor.visit(action, &mut script, Past::First) {
+            Ok((Visit::Passed, _)) if action == Action::Teardown => Some(How::Ended),
+            Ok((Visit::Passed, _)) => Some(How::Passed),
+            Ok((Visit::Exited, _)) => Some(How::Ended),
+            Ok((Visit::Rejected, _)) => None,
+            Ok((Visit::Failed(_), _)) => Some(How::Failed),
+            Ok((Visit::Asks(_), _)) => unreachable!("it was performed to its end"),
+            Err(TroubleKind::Unbounded(..)) => break,
+            Err(kind) => return Err(kind),
+        };
+        if let Some(how) = how {
+            let is_state = how == How::Passed;
+            let state = if is_state { visitor.target.compared_state()? } else { None };
+            if let Entry::Vacant(way) = onward.ways.entry((kind, how, state)) {
+                let there = if is_state { visitor.target.snapshot() } else { None };
+                way.insert((action, there.unwrap_or_else(|| from.clone())));
+            }
+        }
+        if !path::advance(&mut script, 0) {
+            return Ok(());
+        }
+    }
+    onward.is_whole = false;
+    Ok(())
+}
