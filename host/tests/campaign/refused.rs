@@ -38,7 +38,7 @@ fn one_process_has_a_campaign() {
     // How far it is, can be seen all the same.
     let running = place.run("status deep.wat --json").passed().event("status");
     assert_eq!(running["process"], first.id());
-    let interrupted = Command::new("kill").args(["-INT", &first.id().to_string()]).status().unwrap();
+    let interrupted = Command::new("kill").args(["-TERM", &first.id().to_string()]).status().unwrap();
     assert!(interrupted.success());
     let ended = first.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));

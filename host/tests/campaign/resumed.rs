@@ -192,3 +192,33 @@ fn a_trace_that_was_not_written_is_written_later() {
     place.run(explore).exits(1);
     place.run(&format!("replay account.wat {trace}")).exits(1);
 }
+
+/// A check saves what it finds when it finds it, and the next begins with that.
+#[test]
+fn a_check_that_is_killed_loses_no_finding() {
+    let place = Place::new("killed-check");
+    let guest = r#"(module (memory (export "memory") 1)
+        (func $add (param i32) (i32.store (local.get 0) (i32.add (i32.load (local.get 0)) (i32.const 1))))
+        (func (export "rule:other") (call $add (i32.const 4096)))
+        (func (export "rule:next")
+            (call $add (i32.const 4100))
+            (if (i32.eq (i32.load (i32.const 4100)) (i32.const 3)) (then unreachable))))"#;
+    std::fs::write(place.path("endless.wat"), guest).unwrap();
+    let out = place.path("out");
+    let mut check = place.start("check endless.wat --max-findings 0 --time 600s", &out);
+    let findings = place.path(".spelunk/endless.wat/findings");
+    let saved = || {
+        let entries = std::fs::read_dir(&findings).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| entry.path().extension().is_some_and(|extension| extension == "json"))
+    };
+    while !saved() {
+        assert!(check.try_wait().unwrap().is_none(), "it goes on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    check.kill().unwrap();
+    check.wait().unwrap();
+    let findings =
+        place.run("check endless.wat --max-findings 0 --steps 2 --json").exits(1).events("finding");
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0]["steps"].as_array().map_or(0, Vec::len), 3);
+}
