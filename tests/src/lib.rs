@@ -1,5 +1,6 @@
 //! What tests of the explorer share: guests as machines, explorations, and stories as text.
 
+pub mod checks;
 pub mod components;
 pub mod modules;
 pub mod ratios;

@@ -1,69 +1,12 @@
 //! Exhaustive checks of the examples: exact verdicts, exact counts, whatever the way.
 
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::sync::Arc;
 
-use spelunk::check::{self, Census, Checked, Limit, Options, Order};
-use spelunk::load::{Build, load};
-use spelunk::machine::{Edges, Limits, Machine, Program, Selection, on_guest_stack};
+use spelunk::check::{self, Limit, Options, Order};
+use spelunk::machine::{Machine, on_guest_stack};
 use spelunk::property::PropertyKind;
 use spelunk::story;
-use spelunk_tests::check_replays;
-
-/// A target below the root of the workspace, as a check loads it.
-fn program(path: &str, features: &[&str]) -> Arc<Program> {
-    let features: Vec<String> = features.iter().map(|feature| feature.to_string()).collect();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let wasm = load(&root.join(path), &Build { features: &features, ..Build::default() }, &mut |_, _| {});
-    let wasm = wasm.unwrap_or_else(|error| panic!("{path}: {error:#}"));
-    let selection = Selection { edges: Edges::None, ..Selection::default() };
-    Arc::new(Program::load(&wasm, Limits::default(), selection).unwrap())
-}
-
-fn machines(program: &Arc<Program>, count: usize) -> Vec<Machine> {
-    (0..count).map(|_| Machine::new(program.clone()).unwrap()).collect()
-}
-
-fn run(program: &Arc<Program>, workers: usize, options: &Options) -> Checked {
-    check::check(&mut machines(program, workers), options, &|_| None, &mut |_, _| ()).unwrap()
-}
-
-/// The order and the comparison of states that the command line takes by itself.
-fn default_options(program: &Program) -> Options {
-    let order = if program.is_function() { Order::Depth } else { Order::Breadth };
-    Options { order, prunes: !program.is_function(), findings_max: 0, ..Options::default() }
-}
-
-/// Checks to the end with one worker and with three; every finding must replay.
-fn check_all(path: &str, features: &[&str]) -> Checked {
-    on_guest_stack(|| {
-        let program = program(path, features);
-        let options = default_options(&program);
-        let checked = run(&program, 1, &options);
-        assert_eq!(run(&program, 3, &options), checked, "{path} {features:?}");
-        assert_eq!(checked.limit, None);
-        for finding in &checked.findings {
-            check_replays(&program, &finding.trace, &finding.failure);
-        }
-        checked
-    })
-}
-
-/// It holds; what was counted.
-fn holds(path: &str, features: &[&str]) -> Census {
-    let checked = check_all(path, features);
-    assert_eq!(checked.findings, [], "{path} {features:?}");
-    checked.census
-}
-
-/// It fails in one way; the message, the steps of the shortest trace, and what was counted.
-fn fails(path: &str, features: &[&str]) -> (String, u32, Census) {
-    let checked = check_all(path, features);
-    let [finding] = &checked.findings[..] else { panic!("{path} {features:?}: {:?}", checked.findings) };
-    let steps = spelunk_tests::steps_of(&finding.trace) as u32;
-    (finding.failure.message.clone(), steps, checked.census)
-}
+use spelunk_tests::checks::{default_options, fails, holds, machines, program, run};
 
 /// What each run notes, in the order in which they are visited.
 fn listed(path: &str, features: &[&str], order: Order) -> Vec<String> {
