@@ -3,7 +3,7 @@
 use crate::choice::Chooser;
 use crate::outcome::{Failure, Outcome, Reject};
 use crate::target::{Target, attempt};
-use crate::trace::Trace;
+use crate::trace::{Action, Trace};
 
 /// What a replay established.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +40,11 @@ pub fn replay<T: Target>(target: &mut T, trace: &Trace, compares_states: bool) -
         let state = target.state();
         let diverged = |why: String| Replayed::Diverged { step: index, why };
         if outcome == Outcome::Reject(Reject::Precondition) {
-            return (diverged("its precondition does not hold here".to_string()), again);
+            let why = match step.action {
+                Action::Deadlock => "a rule may be called here",
+                _ => "its precondition does not hold here",
+            };
+            return (diverged(why.to_string()), again);
         }
         again.set_state(state);
         let is_last = index + 1 == trace.len();

@@ -6,7 +6,7 @@ use crate::file::name_of;
 use crate::machine::{Machine, Told};
 use crate::outcome::{Failure, FailureKind, Outcome};
 use crate::replay::replay;
-use crate::target::{Target, attempt};
+use crate::target::{Target, attempt, follows_preconditions};
 use crate::trace::{Action, Trace};
 
 /// One step of a story.
@@ -107,7 +107,7 @@ fn each_told(machine: &mut Machine, trace: &Trace, mut f: impl FnMut(&Machine, A
     machine.reset();
     for (index, step) in trace.steps().iter().enumerate() {
         let state = machine.snapshot();
-        if matches!(step.action, Action::Rule(_) | Action::Teardown) {
+        if follows_preconditions(step.action) {
             // A precondition that fails is the failure, and tells nothing.
             let _ = machine.enabled(&mut enabled);
         }

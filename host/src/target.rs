@@ -164,9 +164,14 @@ pub fn perform<T: Target>(
     outcome
 }
 
+/// Whether the preconditions are evaluated before such a step.
+pub(crate) fn follows_preconditions(action: Action) -> bool {
+    matches!(action, Action::Rule(_) | Action::Teardown | Action::Deadlock)
+}
+
 /// Performs one step of a trace. The preconditions are evaluated first, as exploration does before it
 /// chooses a rule or ends the run, so that what they do to the state is the same in every execution; a rule that may not be
-/// called is rejected and leaves no step.
+/// called is rejected and leaves no step, and so is a deadlock that is none.
 pub fn attempt<T: Target>(
     target: &mut T,
     chooser: &mut Chooser,
@@ -175,14 +180,16 @@ pub fn attempt<T: Target>(
     recorded: impl IntoIterator<Item = Option<Value>>,
     trace: &mut Trace,
 ) -> Outcome {
-    if matches!(action, Action::Rule(_) | Action::Teardown) {
+    if follows_preconditions(action) {
         if let Err(halt) = target.enabled(enabled) {
             trace.push(action, seed);
             return halt.into();
         }
-        if let Action::Rule(rule) = action
-            && !enabled.contains(&rule)
-        {
+        let is_possible = match action {
+            Action::Rule(rule) => enabled.contains(&rule),
+            action => action != Action::Deadlock,
+        };
+        if !is_possible {
             return Outcome::Reject(Reject::Precondition);
         }
     }

@@ -13,6 +13,8 @@ pub enum Action {
     Fault(u16, bool),
     /// The last step of a run, where the target has a teardown.
     Teardown,
+    /// The end of a run in which no rule may be called, and should. Nothing is called.
+    Deadlock,
 }
 
 /// One step of a [`Trace`].

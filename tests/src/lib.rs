@@ -113,9 +113,9 @@ pub fn story(machine: &mut Machine, trace: &Trace) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Steps of a trace without setup and teardown.
+/// Rules called and faults toggled.
 pub fn steps_of(trace: &Trace) -> usize {
-    trace.steps().iter().filter(|step| !matches!(step.action, Action::Setup | Action::Teardown)).count()
+    trace.steps().iter().filter(|step| matches!(step.action, Action::Rule(_) | Action::Fault(..))).count()
 }
 
 /// The rule of this name.

@@ -51,6 +51,11 @@ impl Dinner {
         task::step();
     }
 
+    #[terminal]
+    fn is_over(&self) -> bool {
+        task::all_are_done()
+    }
+
     #[teardown]
     fn end(self) {
         if task::all_are_done() {

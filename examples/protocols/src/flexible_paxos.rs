@@ -183,6 +183,12 @@ mod harness {
             sometimes!(!self.0.chosen().is_empty(), "a value is chosen");
         }
 
+        /// Only the bound on ballots ends a run.
+        #[terminal]
+        fn all_ballots_have_begun(&self) -> bool {
+            self.0.can_prepare().is_empty()
+        }
+
         #[invariant]
         fn agreement(&self) {
             assert!(self.0.agrees(), "{:?}", self.0.chosen());

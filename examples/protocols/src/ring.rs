@@ -127,6 +127,11 @@ mod harness {
             sometimes!(self.0.is_over(), "all know the leader");
         }
 
+        #[terminal]
+        fn all_know_the_leader(&self) -> bool {
+            self.0.is_over()
+        }
+
         #[invariant]
         fn led_by_the_highest(&self) {
             assert!(self.0.is_led_by_the_highest(), "{:?}", self.0);

@@ -95,6 +95,11 @@ impl<const HAS_TAGS: bool> Treiber<HAS_TAGS> {
         (0..PROGRAMS.len()).filter(|thread| self.operation(*thread).is_some()).collect()
     }
 
+    /// All threads did all that they were to do.
+    pub fn is_over(&self) -> bool {
+        self.threads.iter().zip(PROGRAMS).all(|(thread, program)| thread.done == program.len())
+    }
+
     /// A step of this thread.
     pub fn step(&mut self, thread: usize) {
         let at = match self.threads[thread].at.clone() {
@@ -174,6 +179,12 @@ mod harness {
         #[precondition(!self.0.can_step().is_empty())]
         fn step(&mut self, #[draw(sampled_from(self.0.can_step()))] thread: usize) {
             self.0.step(thread);
+        }
+
+        /// A thread waits for no other: where none can take a step, all are at their ends.
+        #[terminal]
+        fn all_are_done(&self) -> bool {
+            self.0.is_over()
         }
 
         #[invariant]

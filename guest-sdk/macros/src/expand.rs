@@ -209,6 +209,7 @@ fn exports(harness: &Harness) -> TokenStream {
     let invariants = harness.invariants.iter().map(|invariant| invariant_export(self_type, invariant));
     let teardowns = harness.teardowns.iter().map(|teardown| teardown_export(self_type, teardown));
     let states = harness.states.iter().map(|state| state_export(self_type, state));
+    let terminals = harness.terminals.iter().map(|terminal| terminal_export(self_type, terminal));
     let content = harness.states.is_empty().then(|| content_export(self_type));
     let independences = harness.independences.iter().map(independence);
     quote! {
@@ -220,6 +221,7 @@ fn exports(harness: &Harness) -> TokenStream {
             #(#invariants)*
             #(#teardowns)*
             #(#states)*
+            #(#terminals)*
             #content
             #(#independences)*
         };
@@ -262,6 +264,11 @@ fn teardown_export(self_type: &syn::Type, teardown: &Teardown) -> TokenStream {
 fn state_export(self_type: &syn::Type, Method { ident, cfgs }: &Method) -> TokenStream {
     let body = quote!(STATE.with(|state| ::spelunk_guest::__private::state(<#self_type>::#ident(state))));
     export("state", "state", cfgs, None, body)
+}
+
+fn terminal_export(self_type: &syn::Type, Method { ident, cfgs }: &Method) -> TokenStream {
+    let body = quote!(STATE.with(|state| <#self_type>::#ident(state)) as i32);
+    export("terminal", "terminal", cfgs, Some(quote!(i32)), body)
 }
 
 /// Where no method says what the state is, it is what the harness holds, if its type tells that; a section says whether.
@@ -398,8 +405,9 @@ mod tests {
             #[rule] fn a(&mut self) {}
             #[rule(independent_of = a)] #[cfg(feature = \"x\")] fn b(&mut self) {}
             #[state] fn clients(&self) -> impl Hash { 0 }
+            #[terminal] fn is_over(&self) -> bool { true }
         }";
-        exports_of(block, &["setup", "rule:a", "rule:b", "state"]);
+        exports_of(block, &["setup", "rule:a", "rule:b", "state", "terminal"]);
         let text = expanded(block);
         assert!(text.contains("declaration (\"independent b a\\n\")"), "{text}");
         assert_eq!(

@@ -16,6 +16,7 @@ pub(crate) struct Harness {
     pub(crate) invariants: Vec<Invariant>,
     pub(crate) teardowns: Vec<Teardown>,
     pub(crate) states: Vec<Method>,
+    pub(crate) terminals: Vec<Method>,
     pub(crate) independences: Vec<Independence>,
 }
 
@@ -23,8 +24,8 @@ impl Harness {
     /// One of which nothing is read yet.
     pub(crate) fn new(self_type: Type) -> Harness {
         let (setups, rules, invariants) = (Vec::new(), Vec::new(), Vec::new());
-        let (teardowns, states, independences) = (Vec::new(), Vec::new(), Vec::new());
-        Harness { self_type, setups, rules, invariants, teardowns, states, independences }
+        let (teardowns, states, terminals, independences) = Default::default();
+        Harness { self_type, setups, rules, invariants, teardowns, states, terminals, independences }
     }
 }
 

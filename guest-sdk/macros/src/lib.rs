@@ -31,6 +31,7 @@ use proc_macro::TokenStream;
 /// | `#[execute]` | `fn(&mut self, step: Step)`, may return a `Result<(), E>` | does one of them; both together are a rule `step` |
 /// | `#[invariant]` | `fn(&self)` or `fn(&self) -> bool` | runs after every step; a panic or `false` is a failure |
 /// | `#[state]` | `fn(&self) -> impl Hash` | what a check compares, see below |
+/// | `#[terminal]` | `fn(&self) -> bool` | whether a state in which no rule may be chosen is an end, and no deadlock |
 /// | `#[teardown]` | `fn(self)` or `fn(&mut self)` | runs after the last step of a run that did not fail |
 ///
 /// Each argument of a rule or of `#[setup]` is drawn: by the strategy in its `#[draw(strategy)]`, or else by
@@ -51,6 +52,9 @@ use proc_macro::TokenStream;
 /// `#[rule(independent_of = other)]` promises that in every state this rule and the other, each with any
 /// arguments, lead to the same state in either order, and that neither makes the other possible or
 /// impossible. With `--reduce` one of the two orders is explored. The checker believes it.
+///
+/// Where no rule may be chosen, a run is in a deadlock, which is a failure. `#[terminal]` says in which of these states a run may end.
+/// `#[steps]` are not asked for in a state that it says is terminal.
 ///
 /// A method may have alternatives: several of one name, of which `#[cfg]`s take one. Macros are expanded after the block is read,
 /// so none may be called in it: helpers that a macro writes stand in another `impl` block.

@@ -17,17 +17,19 @@ pub(crate) enum RoleKind {
     Execute,
     Invariant,
     State,
+    Terminal,
     Teardown,
 }
 
 impl RoleKind {
-    const ALL: [RoleKind; 7] = [
+    const ALL: [RoleKind; 8] = [
         RoleKind::Setup,
         RoleKind::Rule,
         RoleKind::Steps,
         RoleKind::Execute,
         RoleKind::Invariant,
         RoleKind::State,
+        RoleKind::Terminal,
         RoleKind::Teardown,
     ];
 
@@ -39,6 +41,7 @@ impl RoleKind {
             RoleKind::Execute => "execute",
             RoleKind::Invariant => "invariant",
             RoleKind::State => "state",
+            RoleKind::Terminal => "terminal",
             RoleKind::Teardown => "teardown",
         }
     }
@@ -91,8 +94,8 @@ pub(crate) fn take_marks(attributes: &mut Vec<Attribute>) -> Result<Marks, Error
         if marks.role.replace(Role { kind, span: attribute.span(), options }).is_some() {
             errors.push(
                 attribute,
-                "a method is one of `#[setup]`, `#[rule]`, `#[steps]`, `#[execute]`, `#[invariant]`, `#[state]` and \
-                 `#[teardown]`",
+                "a method is one of `#[setup]`, `#[rule]`, `#[steps]`, `#[execute]`, `#[invariant]`, `#[state]`, \
+                 `#[terminal]` and `#[teardown]`",
             );
         }
         false

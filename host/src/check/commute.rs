@@ -5,7 +5,7 @@ use super::TroubleKind;
 use super::sleep::Independence;
 use super::visit::Visitor;
 use crate::choice::{Choice, mix};
-use crate::outcome::{Halt, Outcome};
+use crate::outcome::{FailureKind, Halt, Outcome};
 use crate::target::Target;
 use crate::trace::Action;
 
@@ -165,6 +165,7 @@ impl<T: Target> Visitor<'_, T> {
         match self.target.enabled(&mut self.enabled) {
             Ok(()) if self.enabled.contains(&rule) => Ok(Went::Passed),
             Ok(()) => Ok(Went::Forbidden),
+            Err(Halt::Fail(failure)) if failure.kind == FailureKind::Deadlock => Ok(Went::Forbidden),
             Err(Halt::Fail(_)) => Ok(Went::Failed),
             Err(Halt::Stopped) => Err(TroubleKind::Stopped),
         }

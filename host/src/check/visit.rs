@@ -2,8 +2,8 @@
 
 use super::{End, Options, TroubleKind};
 use crate::choice::{Chooser, Kind, Past, Scripted, Stopped};
-use crate::outcome::{Failure, Halt, Outcome};
-use crate::target::Target;
+use crate::outcome::{Failure, FailureKind, Halt, Outcome};
+use crate::target::{Target, follows_preconditions};
 use crate::trace::Action;
 
 /// How a step under a script went.
@@ -179,15 +179,15 @@ pub(super) struct Here {
 }
 
 impl Here {
-    /// The step that is to follow in a trace that ends here: a precondition fails as a rule is to be called.
+    /// The step that is to follow in a trace that ends here: a precondition fails as a rule is to be called, and where none may be, that
+    /// is a step.
     pub(super) fn further(end: &End) -> Option<Action> {
-        matches!(end, End::Failed(_)).then_some(Action::Rule(0))
+        match end {
+            End::Failed(failure) if failure.kind == FailureKind::Deadlock => Some(Action::Deadlock),
+            End::Failed(_) => Some(Action::Rule(0)),
+            _ => None,
+        }
     }
-}
-
-/// Whether the preconditions are evaluated before such a step, see [`crate::target::attempt`].
-pub(super) fn follows_preconditions(action: Action) -> bool {
-    matches!(action, Action::Rule(_) | Action::Teardown)
 }
 
 fn nondeterminism(why: &str) -> TroubleKind {

@@ -33,6 +33,9 @@ pub(super) struct System {
     /// Whether it is a failure that the guest exits with a code other than 0. [default: false for a program, and else true]
     #[arg(long, value_name = "BOOL", help_heading = "System")]
     fail_on_exit: Option<bool>,
+    /// A state in which no rule may be called is no failure. Where only some are final, the export terminal says which
+    #[arg(long, help_heading = "System")]
+    allow_deadlock: bool,
     /// A function of a component, of which it is a failure that it returns an error.
     #[arg(long, value_name = "NAME", help_heading = "System")]
     error_is_failure: Vec<String>,
@@ -74,6 +77,7 @@ impl System {
                 .collect(),
             entry: self.entry.clone(),
             fails_on_exit: self.fail_on_exit,
+            allows_deadlock: self.allow_deadlock,
             errors_that_fail: self
                 .error_is_failure
                 .iter()

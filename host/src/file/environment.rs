@@ -36,6 +36,9 @@ pub struct Environment {
     /// is called by `_start`, which may say so that its input is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fails_on_exit: Option<bool>,
+    /// Whether a state in which no rule may be called is no failure.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allows_deadlock: bool,
     /// Functions of a component, of which an error that they return is a failure.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors_that_fail: Vec<String>,
@@ -63,6 +66,7 @@ impl Default for Environment {
             faults: Vec::new(),
             entry: None,
             fails_on_exit: None,
+            allows_deadlock: false,
             errors_that_fail: Vec::new(),
         }
     }

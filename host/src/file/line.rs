@@ -186,6 +186,7 @@ pub fn name_of<N: Names>(target: &N, action: Action) -> String {
     match action {
         Action::Setup => "setup".to_string(),
         Action::Teardown => "teardown".to_string(),
+        Action::Deadlock => "deadlock".to_string(),
         Action::Rule(rule) => format!("rule {}", target.rules()[usize::from(rule)].name),
         Action::Fault(fault, on) => {
             format!("fault {} {}", target.faults()[usize::from(fault)], if on { "on" } else { "off" })
@@ -217,9 +218,10 @@ fn action_of<N: Names>(target: &N, name: &str) -> Result<Action> {
     match name {
         "setup" if target.has_setup() => Ok(Action::Setup),
         "teardown" if target.has_teardown() => Ok(Action::Teardown),
+        "deadlock" => Ok(Action::Deadlock),
         "setup" | "teardown" => bail!("the target has no {name}"),
         _ => bail!(
-            "`{name}` is no step; there are `setup`, `teardown`, `rule NAME`, `fault NAME on` and `… off`"
+            "`{name}` is no step; there are `setup`, `teardown`, `deadlock`, `rule NAME`, `fault NAME on` and `… off`"
         ),
     }
 }
@@ -262,7 +264,8 @@ pub(crate) fn part_of<N: Names>(target: &N, lines: &[StepLine]) -> Result<Trace>
             at()
         );
         let is_last = index + 1 == lines.len();
-        ensure!(action != Action::Teardown || is_last, "{}: teardown is the last step of a run", at());
+        let ends = matches!(action, Action::Teardown | Action::Deadlock);
+        ensure!(!ends || is_last, "{}: it is the last step of a run", at());
         let choices: Result<Vec<Choice>> = line.choices.iter().map(ChoiceEntry::to_choice).collect();
         trace.push(action, line.seed);
         trace.chose(&mut choices.with_context(at)?, &mut Vec::new());

@@ -118,6 +118,7 @@ pub(super) struct Calls {
     /// What readies the guest after a crash.
     pub(super) recovery: Vec<Call>,
     pub(super) state: Option<Call>,
+    pub(super) terminal: Option<Call>,
     pub(super) rules: Vec<Call>,
     pub(super) faults: Vec<TypedFunc<i32, ()>>,
     pub(super) preconditions: Vec<(u16, Call)>,
@@ -157,6 +158,7 @@ impl Calls {
             recovery: exports.recovery().map(&mut call).collect::<Result<_>>()?,
             teardown: exports.teardown.iter().map(&mut call).collect::<Result<_>>()?,
             state: exports.state.iter().map(&mut call).next().transpose()?,
+            terminal: exports.terminal.iter().map(&mut call).next().transpose()?,
             rules: exports.rule_exports.iter().map(&mut call).collect::<Result<_>>()?,
             faults,
             preconditions: guards,

@@ -37,6 +37,8 @@ pub(crate) struct Exports {
     pub(crate) recover: Option<String>,
     /// Says what the state is that a check compares.
     pub(crate) state: Option<String>,
+    /// Says whether a state in which no rule may be called is final.
+    pub(crate) terminal: Option<String>,
     /// The guest is one function: its only rule is called once.
     pub(crate) is_function: bool,
     /// That function is [`INPUT`].
@@ -195,6 +197,7 @@ impl Exports {
             "recover" => self.recover = Some(export.clone()),
             "state" if sorting.has_no_state => {}
             "state" => self.state = Some(export.clone()),
+            "terminal" => self.terminal = Some(export.clone()),
             "start" => sorting.start = Some(export),
             "check" => sorting.alone.push((export, Vec::new())),
             "input" => {

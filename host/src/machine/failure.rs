@@ -20,6 +20,8 @@ pub(super) enum Phase {
     Precondition(u16),
     /// By index.
     Invariant(usize),
+    /// Whether the state is final.
+    Terminal,
     /// What the state is.
     State,
 }
@@ -234,10 +236,12 @@ fn entry(program: &Program, phase: Phase) -> Option<String> {
     Some(match phase {
         Phase::Step(Action::Setup) => "setup".to_string(),
         Phase::Step(Action::Teardown) => "teardown".to_string(),
+        Phase::Step(Action::Deadlock) => "deadlock".to_string(),
         Phase::Step(Action::Rule(rule)) => exports.rules[usize::from(rule)].name.clone(),
         Phase::Step(Action::Fault(fault, _)) => exports.faults[usize::from(fault)].clone(),
         Phase::Precondition(rule) => format!("precondition {}", exports.rules[usize::from(rule)].name),
         Phase::Invariant(index) => format!("invariant {}", exports.invariants[index].0),
+        Phase::Terminal => "terminal".to_string(),
         Phase::State => "state".to_string(),
     })
 }

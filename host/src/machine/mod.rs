@@ -13,6 +13,7 @@ mod compile;
 mod component;
 mod data;
 mod emscripten;
+mod enabled;
 mod exports;
 mod failure;
 mod faults;
@@ -267,40 +268,6 @@ impl Machine {
         // What no snapshot holds may differ where all else is equal.
         let is_whole = self.program.obstacles().is_empty();
         is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack, hashing))
-    }
-
-    /// As [`Target::enabled`], of this guest alone.
-    fn enabled_alone(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
-        rules.clear();
-        if !self.store.data().guest.has_run {
-            rules.extend(0..self.calls.rules.len() as u16);
-        }
-        if self.program.exports.pools() > 0 {
-            let pools = &self.store.data().guest.pools;
-            rules.retain(|rule| self.calls.rules[usize::from(*rule)].is_enabled(pools));
-        }
-        if self.calls.preconditions.is_empty() {
-            return Ok(());
-        }
-        self.enter(Err, |machine| {
-            machine.store.data_mut().step.may_choose = false;
-            for index in 0..machine.calls.preconditions.len() {
-                machine.state.begin(&machine.program.limits);
-                let (rule, call) = &mut machine.calls.preconditions[index];
-                let rule = *rule;
-                match call.call(&mut machine.store) {
-                    Ok(Some(0)) => rules.retain(|enabled| *enabled != rule),
-                    Ok(_) => {}
-                    Err(error) => match machine.failed(error, Phase::Precondition(rule)) {
-                        Outcome::Fail(failure) => return Err(Halt::Fail(failure)),
-                        Outcome::Stopped => return Err(Halt::Stopped),
-                        // `assume` in a precondition: it does not hold.
-                        _ => rules.retain(|enabled| *enabled != rule),
-                    },
-                }
-            }
-            if machine.program.budget.is_exhausted() { Err(Halt::Stopped) } else { Ok(()) }
-        })
     }
 
     /// Runs `f`, which calls the guest, where that has all the stack it may use, and where the watchdog sees it. Where the

@@ -426,6 +426,11 @@ impl Program {
         self.world.environment.fails_on_exit.unwrap_or(!self.exports.is_command)
     }
 
+    /// Whether it is a failure that no rule may be called, where the guest does not say that the state is terminal.
+    pub(super) fn fails_in_deadlock(&self) -> bool {
+        !(self.exports.is_function || self.compared.is_some() || self.world.environment.allows_deadlock)
+    }
+
     /// What it was loaded with.
     pub fn conditions(&self) -> &Conditions {
         &self.conditions

@@ -31,7 +31,8 @@ pub(crate) fn is_rule(export: &str) -> bool {
 
 /// Whether an export of this name may mean anything, whatever its type.
 pub(crate) fn has_meaning(export: &str) -> bool {
-    const NAMES: [&str; 7] = ["setup", "teardown", "recover", "state", "_initialize", START, INITIALIZE];
+    const NAMES: [&str; 8] =
+        ["setup", "teardown", "recover", "state", "terminal", "_initialize", START, INITIALIZE];
     is_rule(export) || spells(export).is_some() || NAMES.contains(&export) || is_program(export)
 }
 
@@ -56,6 +57,7 @@ pub(super) fn classify<'a>(
             bail!("the export `{export}` has the type {}; it must take and return nothing", shown(ty))
         }
         "recover" if nullary => return Ok(Some(("recover", ""))),
+        "terminal" if has_type_of("precondition", ty) => return Ok(Some(("terminal", ""))),
         "setup" => return Ok(Some(("setup", ""))),
         "teardown" => return Ok(Some(("teardown", ""))),
         "_initialize" => return Ok(Some(("initialize", ""))),

@@ -44,11 +44,12 @@ fn sanitizers(cause: &Cause) -> String {
     names.join(",")
 }
 
-/// Setup and teardown are part of every run; they are shown where they have something to show, or fail.
+/// Setup and teardown are part of every run; they are shown where they have something to show, or fail. In a deadlock nothing is called.
 fn is_told(story: &[Line], index: usize) -> bool {
     let Line { action, told, .. } = &story[index];
     let is_frame = matches!(action, Action::Setup | Action::Teardown);
-    !is_frame || index + 1 == story.len() || !told.args.is_empty() || !told.notes.is_empty()
+    let shows = index + 1 == story.len() || !told.args.is_empty() || !told.notes.is_empty();
+    *action != Action::Deadlock && (!is_frame || shows)
 }
 
 fn told(story: &[Line]) -> impl Iterator<Item = &Line> {

@@ -14,7 +14,7 @@ use super::luck::{Begun, Manner};
 use super::ways::Way;
 use crate::choice::{Chooser, Value, small_seed};
 use crate::coverage::FeatureSet;
-use crate::outcome::{Halt, Outcome};
+use crate::outcome::{FailureKind, Halt, Outcome};
 use crate::target::{Scores, Target, attempt, perform};
 use crate::trace::{Action, Trace};
 
@@ -386,7 +386,8 @@ impl<'t, T: Target> Runner<'t, T> {
         match halt {
             Halt::Stopped => self.is_stopped = true,
             Halt::Fail(failure) => {
-                self.trace.push(action, 0);
+                let is_deadlock = failure.kind == FailureKind::Deadlock;
+                self.trace.push(if is_deadlock { Action::Deadlock } else { action }, 0);
                 self.found(known, *failure);
             }
         }
@@ -414,7 +415,7 @@ impl<'t, T: Target> Runner<'t, T> {
         match action {
             Action::Fault(fault, on) => self.faults[usize::from(fault)] = on,
             Action::Rule(_) => self.rules += 1,
-            Action::Setup | Action::Teardown => {}
+            Action::Setup | Action::Teardown | Action::Deadlock => {}
         }
         if outcome == Outcome::Stopped {
             self.is_stopped = true;
@@ -460,7 +461,7 @@ impl<'t, T: Target> Runner<'t, T> {
         }
         // Of a function an input is kept, which setup has none of.
         let is_start = match action {
-            Action::Teardown => false,
+            Action::Teardown | Action::Deadlock => false,
             Action::Setup => !is_function,
             // Nothing can follow, but of a function its input is kept.
             Action::Rule(_) | Action::Fault(..) => !has_ended || is_function,

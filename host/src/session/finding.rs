@@ -22,7 +22,7 @@ use crate::story::{self, Line};
 use crate::symbols::{Frame, excerpt};
 use crate::target::Target as _;
 use crate::text;
-use crate::trace::{Action, Trace};
+use crate::trace::{Action, Step, Trace};
 
 /// A failure with the simplest trace that is known to cause it, and where it was saved.
 #[derive(Clone, Debug)]
@@ -181,7 +181,8 @@ fn argument(path: &Path) -> String {
 
 /// Rules called and faults toggled.
 pub fn steps_of(trace: &Trace) -> usize {
-    trace.steps().iter().filter(|step| !matches!(step.action, Action::Setup | Action::Teardown)).count()
+    let is_one = |step: &&Step| matches!(step.action, Action::Rule(_) | Action::Fault(..));
+    trace.steps().iter().filter(is_one).count()
 }
 
 /// What a replay came to, for a reader.

@@ -173,6 +173,7 @@ fn enter(path: Path, action: Action) -> Path {
         Action::Rule(rule) => (1, rule),
         Action::Fault(fault, on) => (2 + u64::from(on), fault),
         Action::Teardown => (4, 0),
+        Action::Deadlock => (5, 0),
     };
     mix(path, kind << 16 | u64::from(number))
 }

@@ -41,9 +41,9 @@ impl<T: Target> Gate<'_, T> {
         helped
     }
 
-    /// Whether the trace without these steps became the best. Setup and teardown stay.
+    /// Whether the trace without these steps became the best. Setup, teardown and a deadlock stay.
     fn deleted_steps(&mut self, range: Range<usize>) -> bool {
-        let fixed = |draft: &&Draft| matches!(draft.action, Action::Setup | Action::Teardown);
+        let fixed = |draft: &&Draft| !matches!(draft.action, Action::Rule(_) | Action::Fault(..));
         let drafts: Vec<Draft> = self.drafts[range.clone()].iter().filter(fixed).cloned().collect();
         if drafts.len() == range.len() {
             return false;

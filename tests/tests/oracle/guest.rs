@@ -27,6 +27,9 @@ pub(super) fn module(model: &Model) -> String {
             functions += &format!("(func (export \"{name}\") {})\n", guest.body(body));
         }
     }
+    if let Some(terminal) = &model.terminal {
+        functions += &format!("(func (export \"terminal\") (result i32) {})\n", guest.cond(terminal));
+    }
     let pairs = model.independent.iter().map(|(a, b)| format!("independent r{a} r{b}\\n"));
     let pairs: String = pairs.collect();
     let second_max = if model.has_size() { 3 } else { 1 };

@@ -30,7 +30,8 @@ fn key(failure: &Failure) -> String {
     let place = || failure.place.as_deref().and_then(|place| place.split('+').next());
     match failure.kind {
         FailureKind::Fail | FailureKind::Panic => failure.message.clone(),
-        FailureKind::Trap | FailureKind::Deadlock => place().unwrap_or_default().to_string(),
+        FailureKind::Deadlock => place().unwrap_or("deadlock").to_string(),
+        FailureKind::Trap => place().unwrap_or_default().to_string(),
         _ => failure.subject.clone().unwrap_or_default(),
     }
 }

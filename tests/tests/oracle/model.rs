@@ -98,6 +98,8 @@ pub(super) struct Model {
     pub(super) invariants: Vec<Invariant>,
     pub(super) setup: Option<Vec<Stmt>>,
     pub(super) teardown: Option<Vec<Stmt>>,
+    /// Where a run may end although no rule may be called.
+    pub(super) terminal: Option<Cond>,
     /// Sites that were given out.
     pub(super) sites: usize,
     pub(super) properties: usize,
@@ -120,12 +122,18 @@ impl Model {
             invariants: Vec::new(),
             setup: None,
             teardown: None,
+            terminal: None,
             sites: 0,
             properties: 0,
             independent: Vec::new(),
         };
         let mut drawing = Drawing { rng: Xoshiro256PlusPlus::seed_from_u64(seed), model };
         drawing.draw();
+        drawing.model.terminal = match seed % 3 {
+            0 => None,
+            1 => Some(drawing.pure()),
+            _ => Some(Cond::Below(0, u32::MAX)),
+        };
         drawing.model
     }
 

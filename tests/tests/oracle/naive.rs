@@ -204,6 +204,14 @@ impl Naive<'_> {
         Ok((rules, run.state))
     }
 
+    /// Whether a run may end here although no rule may be called.
+    fn is_terminal(&self, state: &State) -> bool {
+        let mut met = BTreeSet::new();
+        let mut run =
+            Run { model: self.model, state: state.clone(), given: &[], asked: Vec::new(), met: &mut met };
+        self.model.terminal.as_ref().is_some_and(|cond| run.cond(cond))
+    }
+
     fn has_setup(&self) -> bool {
         self.model.setup.is_some() || !self.model.invariants.is_empty()
     }
@@ -230,6 +238,11 @@ impl Naive<'_> {
                 Err(key) => {
                     found.runs += 1;
                     found.failures.insert(key);
+                    has_faults
+                }
+                Ok((rules, ready)) if rules.is_empty() && !self.is_terminal(&ready) => {
+                    found.runs += 1;
+                    found.failures.insert("deadlock".to_string());
                     has_faults
                 }
                 Ok((rules, ready)) => {

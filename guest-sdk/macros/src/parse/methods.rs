@@ -82,6 +82,15 @@ pub(super) fn refuse_state(method: &ImplItemFn) -> Result<(), Error> {
     refuse_look(method, "state", "it says what the state is", "what is compared: `impl Hash`")
 }
 
+pub(super) fn refuse_terminal(method: &ImplItemFn) -> Result<(), Error> {
+    const WHAT: &str = "`bool`";
+    refuse_look(method, "terminal", "it says whether a run may end here", WHAT)?;
+    match returned(method) {
+        Some(Type::Path(path)) if path.path.is_ident("bool") => Ok(()),
+        ty => fail(ty, &format!("`#[terminal]` returns {WHAT}")),
+    }
+}
+
 /// Refuses a method that does more than look and return what it is there for.
 fn refuse_look(method: &ImplItemFn, attribute: &str, why: &str, what: &str) -> Result<(), Error> {
     refuse_arguments(method, &format!("`#[{attribute}]` takes only `&self`: {why}"))?;

@@ -12,7 +12,7 @@ use crate::harness::{Harness, Independence, Method, Rule, Source};
 use crate::marks::{Mark, Marks, Role, RoleKind, take_marks, take_sources};
 use methods::{
     read_execute, read_invariant, read_rule, read_setup, read_teardown, refuse_signature, refuse_state,
-    refuse_steps,
+    refuse_steps, refuse_terminal,
 };
 
 /// What `#[steps]` and `#[execute]` make together.
@@ -96,6 +96,11 @@ impl Reader {
                 is_alternative(self.harness.states.iter(), &common, &role, "return all of it from one")?;
                 self.harness.states.push(common);
             }
+            RoleKind::Terminal => {
+                refuse_terminal(method)?;
+                is_alternative(self.harness.terminals.iter(), &common, &role, "say it all in one")?;
+                self.harness.terminals.push(common);
+            }
             RoleKind::Teardown => {
                 let teardown = read_teardown(method, common)?;
                 let others = self.harness.teardowns.iter().map(|other| &other.method);
@@ -135,8 +140,14 @@ impl Reader {
                     );
                 }
                 let steps = &steps.ident;
+                let terminals = &self.harness.terminals;
+                let always = terminals.first().filter(|first| first.cfgs.is_empty() || terminals.len() > 1);
+                let terminal = always.map(|terminal| terminal.ident.clone());
                 for mut rule in self.executes.drain(..) {
                     let this = &rule.receiver.self_token;
+                    if let Some(terminal) = &terminal {
+                        rule.preconditions.push(syn::parse_quote!(!#this.#terminal()));
+                    }
                     rule.arguments[0].source = Source::Strategy(syn::parse_quote!(#this.#steps()));
                     self.harness.rules.push(rule);
                 }

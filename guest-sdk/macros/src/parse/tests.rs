@@ -215,6 +215,8 @@ fn states_and_independence_that_cannot_be() {
     refused("#[state] fn t(&mut self) -> u8 { 0 }", "takes `&self`");
     refused("#[state] fn t(&self, a: u8) -> u8 { 0 }", "takes only `&self`");
     refused("#[state] fn t(&self) {}", "returns what is compared");
+    refused("#[terminal] fn t(&self) -> u8 { 0 }", "returns `bool`");
+    refused("#[terminal] fn t(&mut self) -> bool { true }", "takes `&self`");
     refused("#[state] fn t(&self) -> u8 { 0 } #[state] fn u(&self) -> u8 { 0 }", "second `#[state]`");
 }
 

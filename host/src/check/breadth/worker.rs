@@ -7,10 +7,10 @@ use crate::check::commute::{self, Trial};
 use crate::check::equal::Equals;
 use crate::check::path::{self, is_step};
 use crate::check::sleep::{self, Rules};
-use crate::check::visit::{Here, Visit, Visitor, follows_preconditions};
+use crate::check::visit::{Here, Visit, Visitor};
 use crate::check::{Census, End, Trouble, TroubleKind, lock};
 use crate::choice::{Kind, Past, Scripted};
-use crate::target::Target;
+use crate::target::{Target, follows_preconditions};
 use crate::trace::Action;
 
 /// A round: states of one level.

@@ -2,8 +2,8 @@
 
 use crate::check::path::advance;
 use crate::check::sleep::{self, Rules};
-use crate::check::visit::follows_preconditions;
 use crate::choice::Scripted;
+use crate::target::follows_preconditions;
 use crate::trace::Action;
 
 /// A state on the path, and which of its alternatives the path takes.

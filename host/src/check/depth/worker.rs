@@ -7,11 +7,11 @@ use super::{Failed, POLL, Shared, Task};
 use crate::check::commute::{self, Trial};
 use crate::check::path::{self, is_step};
 use crate::check::sleep::{self, Rules};
-use crate::check::visit::{Here, Visit, Visitor, follows_preconditions};
+use crate::check::visit::{Here, Visit, Visitor};
 use crate::check::visited::Visited;
 use crate::check::{Census, End, Limit, Trouble, TroubleKind, VISITED_BYTES, lock};
 use crate::choice::{Past, mix};
-use crate::target::Target;
+use crate::target::{Target, follows_preconditions};
 use crate::trace::{Action, Trace};
 
 /// What is known of a state that was met, where states are compared.
