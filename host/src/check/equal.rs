@@ -5,8 +5,7 @@
 //! Only what steps lead to is compared, as a set, and not which step or which answer leads where: states that differ in who is who are
 //! alike.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,11 +20,16 @@ use crate::trace::{Action, Trace};
 const FIRST: usize = 1024;
 const EVERY: u128 = 64;
 const KEPT_MAX: usize = 4096;
-/// States that each is compared with, and how many steps far.
-const PAIRS_MAX: u64 = 4;
-const STEPS_MAX: u64 = 12;
+/// States that each is compared with: at first, and once half of [`GRACE`] is taken.
+const PAIRS_MAX: usize = 64;
+const PAIRS: usize = 4;
+/// How many steps far, and so many steps with all that follow.
+const STEPS_MAX: usize = 12;
+const WIDE: u64 = 256;
 /// Ways to answer the choices of one step, at most: where one has more, what is missing is not told.
 const SCRIPTS_MAX: usize = 256;
+/// States that are told apart of those that steps lead to and that are taken for one.
+const STATES_MAX: usize = 8;
 /// Steps that comparing may take: so many, and one for so many steps of the check that led to a state.
 const GRACE: u64 = 100_000;
 const SHARE: u64 = 16;
@@ -42,7 +46,8 @@ struct Kept<S> {
     /// The hash of all of it.
     whole: Option<u128>,
     trace: Trace,
-    pairs: u64,
+    /// The hashes of those that it was compared with.
+    beside: BTreeSet<u128>,
 }
 
 /// Where a step leads: what kind of step it is, how it goes, and the hash of the state.
@@ -55,9 +60,15 @@ enum How {
     Failed,
 }
 
-/// Where the steps from a state lead: of each way the first step that goes there, and the state.
+/// The first step that goes a way, and the states that it leads to, each with the hash of all of it.
+struct There<S> {
+    step: Action,
+    states: Vec<(u128, S)>,
+}
+
+/// Where the steps from a state lead.
 struct Onward<S> {
-    ways: BTreeMap<Way, (Action, S)>,
+    ways: BTreeMap<Way, There<S>>,
     /// Whether that is all.
     is_whole: bool,
 }
@@ -99,21 +110,27 @@ impl<S: Clone> Equals<S> {
                 && let Some(snapshot) = visitor.target.snapshot()
             {
                 let whole = visitor.target.live_state();
-                kept.insert(state, Kept { state: snapshot, whole, trace: trace(), pairs: 0 });
+                kept.insert(state, Kept { state: snapshot, whole, trace: trace(), beside: BTreeSet::new() });
             }
             return Ok(());
         };
-        let is_same = known.whole.is_some() && visitor.target.live_state() == known.whole;
-        if is_spent || is_same || known.pairs == PAIRS_MAX {
+        let pairs_max = if self.taken.load(Ordering::Relaxed) < GRACE / 2 { PAIRS_MAX } else { PAIRS };
+        if is_spent || known.beside.len() >= pairs_max {
             return Ok(());
         }
-        known.pairs += 1;
-        let (one, pairs, other) = (known.state.clone(), known.pairs, known.trace.clone());
+        let (Some(whole), Some(known_whole)) = (visitor.target.live_state(), known.whole) else {
+            return Ok(());
+        };
+        if whole == known_whole || !known.beside.insert(whole) {
+            return Ok(());
+        }
+        let (one, seed, other) = (known.state.clone(), known.beside.len() as u64, known.trace.clone());
         drop(kept);
         let Some(here) = visitor.target.snapshot() else { return Ok(()) };
         visitor.target.set_counts(false);
         let mut taken = 0;
-        let difference = differ(visitor, [one, here.clone()], pairs, &mut taken);
+        let before: Vec<Action> = other.steps().iter().map(|step| step.action).collect();
+        let difference = differ(visitor, ([one, here.clone()], &before), seed, &mut taken);
         self.taken.fetch_add(taken, Ordering::Relaxed);
         visitor.target.restore(&here);
         visitor.target.set_counts(true);
@@ -129,29 +146,42 @@ impl<S: Clone> Equals<S> {
     }
 }
 
-/// How two states behave differently, where some steps show that they do.
+/// How two states behave differently, where some steps show that they do, the steps `before` having led to one of them: all that follow, and after [`WIDE`] steps one path.
 fn differ<T: Target>(
     visitor: &mut Visitor<'_, T>,
-    mut pair: [T::Snapshot; 2],
+    (pair, before): ([T::Snapshot; 2], &[Action]),
     seed: u64,
     taken: &mut u64,
 ) -> Result<Option<Difference>, TroubleKind> {
-    let mut steps = Vec::new();
-    for depth in 0..STEPS_MAX {
-        let one = onward(visitor, &pair[0], taken)?;
-        let mut other = onward(visitor, &pair[1], taken)?;
+    let mut seen = BTreeSet::new();
+    let mut queue = VecDeque::from([(pair, Vec::new())]);
+    while let Some((pair, steps)) = queue.pop_front() {
+        let on = faults_after(visitor.target.faults().len(), before.iter().chain(&steps).copied());
+        let one = onward(visitor, (&pair[0], &on), taken)?;
+        let mut other = onward(visitor, (&pair[1], &on), taken)?;
         if let Some((last, why)) = lacks(&one, &other).or_else(|| lacks(&other, &one)) {
             return Ok(Some(Difference { steps, last, why }));
         }
-        let is_both = |way: &Way| way.1 == How::Passed && other.ways.contains_key(way);
-        let mut both: Vec<_> = one.ways.into_iter().filter(|(way, _)| is_both(way)).collect();
-        if both.is_empty() {
-            break;
+        if steps.len() == STEPS_MAX {
+            continue;
         }
-        let (way, (step, state)) = both.swap_remove(mix(seed, depth) as usize % both.len());
-        let (_, beside) = other.ways.remove(&way).expect("both lead there");
-        steps.push(step);
-        pair = [state, beside];
+        for (way, one) in one.ways {
+            let other = other.ways.remove(&way).into_iter().flat_map(|there| there.states);
+            // They are all taken for one.
+            let mut all = one.states.into_iter().chain(other);
+            let Some((first, state)) = all.next() else { continue };
+            for (beside, other) in all {
+                if first != beside && seen.insert((first, beside)) {
+                    let steps = steps.iter().copied().chain([one.step]).collect();
+                    queue.push_back(([state.clone(), other], steps));
+                }
+            }
+        }
+        if *taken > WIDE && queue.len() > 1 {
+            let chosen = mix(seed, *taken) as usize % queue.len();
+            queue.swap(0, chosen);
+            queue.truncate(1);
+        }
     }
     Ok(None)
 }
@@ -161,19 +191,30 @@ fn lacks<S>(one: &Onward<S>, other: &Onward<S>) -> Option<(Action, &'static str)
     if !other.is_whole {
         return None;
     }
-    let (way, (step, _)) = one.ways.iter().find(|(way, _)| !other.ways.contains_key(way))?;
+    let (way, there) = one.ways.iter().find(|(way, _)| !other.ways.contains_key(way))?;
     let why = match way.1 {
         How::Passed => "leads to another state",
         How::Ended => "ends the run",
         How::Failed => "fails",
     };
-    Some((*step, why))
+    Some((there.step, why))
+}
+
+/// The faults that are on after these steps.
+fn faults_after(count: usize, steps: impl IntoIterator<Item = Action>) -> Vec<bool> {
+    let mut on = vec![false; count];
+    for step in steps {
+        if let Action::Fault(fault, is_on) = step {
+            on[usize::from(fault)] = is_on;
+        }
+    }
+    on
 }
 
 /// Where each step from a state leads, with each way to answer its choices. What is rejected leads nowhere.
 fn onward<T: Target>(
     visitor: &mut Visitor<'_, T>,
-    from: &T::Snapshot,
+    (from, on): (&T::Snapshot, &[bool]),
     taken: &mut u64,
 ) -> Result<Onward<T::Snapshot>, TroubleKind> {
     let mut onward = Onward { ways: BTreeMap::new(), is_whole: true };
@@ -182,16 +223,17 @@ fn onward<T: Target>(
         Ok(()) => {}
         Err(Halt::Stopped) => return Err(TroubleKind::Stopped),
         Err(Halt::Fail(_)) => {
-            onward.ways.insert((0, How::Failed, None), (Action::Rule(0), from.clone()));
-            return Ok(onward);
+            let there = There { step: Action::Rule(0), states: Vec::new() };
+            onward.ways.insert((0, How::Failed, None), there);
+            visitor.enabled.clear();
         }
     }
     let Some(ready) = visitor.target.snapshot() else { return Ok(Onward { is_whole: false, ..onward }) };
+    let has_teardown = visitor.target.has_teardown() && onward.ways.is_empty();
     let rules = visitor.enabled.clone().into_iter().map(|rule| (0, Action::Rule(rule)));
-    let faults = (0..visitor.target.faults().len() as u16)
-        .flat_map(|fault| [(1, Action::Fault(fault, false)), (2, Action::Fault(fault, true))]);
-    let teardown = visitor.target.has_teardown().then_some((3, Action::Teardown));
-    for (kind, action) in rules.chain(faults).chain(teardown).collect::<Vec<_>>() {
+    let faults = (0..).zip(on).map(|(fault, on)| (1 + u8::from(!on), Action::Fault(fault, !on)));
+    let teardown = has_teardown.then_some((3, Action::Teardown));
+    for (kind, action) in rules.chain(faults).chain(teardown) {
         let from = if matches!(action, Action::Fault(..)) { from } else { &ready };
         follow(visitor, (from, kind, action), &mut onward, taken)?;
     }
@@ -222,9 +264,15 @@ fn follow<T: Target>(
         if let Some(how) = how {
             let is_state = how == How::Passed;
             let state = if is_state { visitor.target.compared_state()? } else { None };
-            if let Entry::Vacant(way) = onward.ways.entry((kind, how, state)) {
-                let there = if is_state { visitor.target.snapshot() } else { None };
-                way.insert((action, there.unwrap_or_else(|| from.clone())));
+            let way = onward.ways.entry((kind, how, state));
+            let states = &mut way.or_insert_with(|| There { step: action, states: Vec::new() }).states;
+            if is_state
+                && states.len() < STATES_MAX
+                && let Some(whole) = visitor.target.live_state()
+                && states.iter().all(|(known, _)| *known != whole)
+                && let Some(state) = visitor.target.snapshot()
+            {
+                states.push((whole, state));
             }
         }
         if !path::advance(&mut script, 0) {

@@ -136,7 +136,10 @@ fn replayed(machine: &mut Machine, path: PathBuf) -> Saved {
         Err(error) => return stale(path, format!("{error:#}")),
     };
     if file.environment != program.conditions().environment {
-        return stale(path, "it was found with other arguments, standard input or faults".to_string());
+        return stale(
+            path,
+            "it was found with other arguments, standard input, faults or --allow-deadlock".to_string(),
+        );
     }
     if file.selection.sanitize != program.conditions().selection.sanitize {
         return stale(path, "it was found with other sanitizers (--sanitize)".to_string());

@@ -30,6 +30,8 @@ pub(super) fn module(model: &Model) -> String {
     if let Some(terminal) = &model.terminal {
         functions += &format!("(func (export \"terminal\") (result i32) {})\n", guest.cond(terminal));
     }
+    let (import, state) = model.forgets.map(|cell| guest.state_but(cell)).unwrap_or_default();
+    functions += &state;
     let pairs = model.independent.iter().map(|(a, b)| format!("independent r{a} r{b}\\n"));
     let pairs: String = pairs.collect();
     let second_max = if model.has_size() { 3 } else { 1 };
@@ -45,6 +47,7 @@ pub(super) fn module(model: &Model) -> String {
   (import "spelunk" "always" (func $always (param i32 i32 i32)))
   (import "spelunk" "sometimes" (func $sometimes (param i32 i32 i32)))
   (import "spelunk" "unreachable" (func $never (param i32 i32)))
+  {import}
   (memory $first 2) (memory $second 1 {second_max})
   (type $value (func (result i32)))
   (table $slots 8 funcref)
@@ -64,6 +67,17 @@ struct Guest<'a> {
 }
 
 impl Guest<'_> {
+    /// An export that says what the cells hold, without this one, and what it imports.
+    fn state_but(&self, forgotten: usize) -> (&'static str, String) {
+        let import = r#"(import "spelunk" "state" (func $state (param i32 i32)))"#;
+        let told = (0..self.model.cells.len()).filter(|cell| *cell != forgotten);
+        let told =
+            told.map(|cell| format!("(i32.store (i32.const {}) (call $get{cell}))", 130_000 + 4 * cell));
+        let told: String = told.collect();
+        let call = "(call $state (i32.const 130000) (i32.const 400))";
+        (import, format!("(func (export \"state\") {told} {call})\n"))
+    }
+
     /// The rules and their preconditions.
     fn rules(&self) -> String {
         let mut functions = String::new();

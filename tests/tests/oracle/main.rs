@@ -211,6 +211,57 @@ fn check_wrong(
     }
 }
 
+/// What leaving cells out of the state came to.
+#[derive(Default, Debug)]
+struct Forgotten {
+    needless: u64,
+    needed: u64,
+    told: u64,
+    /// Not told, and something is not found.
+    lost: u64,
+}
+
+/// Leaves each cell of a model out of what it says that its state is.
+fn forget(seed: u64, forgotten: &mut Forgotten) {
+    let mut model = Model::random(seed);
+    let mut naive = Naive { model: &model, met: BTreeSet::new() };
+    let Some(found) = naive.search(None, true, STATES_MAX) else { return };
+    let needless: Vec<bool> = (0..model.cells.len()).map(|cell| naive.is_needless(cell)).collect();
+    for (cell, is_needless) in needless.into_iter().enumerate() {
+        model.forgets = Some(cell);
+        let mut subject = Subject::new(seed, &model);
+        for order in ORDERS {
+            let options = Options { order, findings_max: 0, ..Options::default() };
+            let told = match Subject::check(&mut subject.machines[..1], &options) {
+                Ok(checked) => {
+                    let is_lost = found.failures.iter().any(|key| !keys(&checked).contains(key));
+                    forgotten.lost += u64::from(is_lost && !is_needless);
+                    false
+                }
+                Err(trouble) => {
+                    assert!(matches!(trouble.kind, TroubleKind::Unequal { .. }), "{trouble:?}");
+                    true
+                }
+            };
+            assert!(!(told && is_needless), "model {seed}: nothing depends on cell {cell}");
+            forgotten.needless += u64::from(is_needless);
+            forgotten.needed += u64::from(!is_needless);
+            forgotten.told += u64::from(told);
+        }
+    }
+}
+
+#[test]
+fn what_a_state_leaves_out_is_told() {
+    on_guest_stack(|| {
+        let mut forgotten = Forgotten::default();
+        (0..400).for_each(|seed| forget(seed, &mut forgotten));
+        println!("{forgotten:?}");
+        assert!(forgotten.needed > 300 && forgotten.needless > 300, "{forgotten:?}");
+        assert_eq!((forgotten.told, forgotten.lost), (forgotten.needed, 0));
+    });
+}
+
 #[test]
 fn checks_come_to_what_a_naive_interpreter_says() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse().expect("it is a number"));

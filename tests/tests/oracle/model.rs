@@ -103,6 +103,8 @@ pub(super) struct Model {
     /// Sites that were given out.
     pub(super) sites: usize,
     pub(super) properties: usize,
+    /// It says what its state is, and leaves this cell out.
+    pub(super) forgets: Option<usize>,
     /// Pairs of rules that are declared independent.
     pub(super) independent: Vec<(usize, usize)>,
 }
@@ -125,6 +127,7 @@ impl Model {
             terminal: None,
             sites: 0,
             properties: 0,
+            forgets: None,
             independent: Vec::new(),
         };
         let mut drawing = Drawing { rng: Xoshiro256PlusPlus::seed_from_u64(seed), model };

@@ -335,6 +335,47 @@ impl Naive<'_> {
         [yes, no]
     }
 
+    /// Whether states that differ in one cell only go on alike: what each step leads to is the same, but for that cell.
+    pub(super) fn is_needless(&mut self, cell: usize) -> bool {
+        let forget = |mut state: State| {
+            state.cells[cell] = 0;
+            state
+        };
+        let mut onward: BTreeMap<State, BTreeSet<(u8, Option<State>)>> = BTreeMap::new();
+        for state in self.reachable() {
+            let mut ways = BTreeSet::new();
+            let faults = (0..self.model.faults.len()).map(|fault| (1, state.clone(), Act::Fault(fault)));
+            let mut acts: Vec<(u8, State, Act)> = faults.collect();
+            match self.enabled(&state) {
+                Ok((rules, ready)) if rules.is_empty() && !self.is_terminal(&ready) => {
+                    ways.insert((0, None));
+                }
+                Ok((rules, ready)) => {
+                    acts.extend(rules.into_iter().map(|rule| (0, ready.clone(), Act::Rule(rule))));
+                    let teardown = self.model.teardown.as_ref().map(|_| (2, ready, Act::Teardown));
+                    acts.extend(teardown);
+                }
+                Err(_) => {
+                    ways.insert((0, None));
+                }
+            }
+            for (kind, from, act) in acts {
+                for (_, out) in self.results(&from, act) {
+                    match out {
+                        Out::Pass(_) if act == Act::Teardown => drop(ways.insert((3, None))),
+                        Out::Pass(state) => drop(ways.insert((kind, Some(forget(state))))),
+                        Out::Reject => {}
+                        Out::Fail(_) => drop(ways.insert((kind, None))),
+                    }
+                }
+            }
+            if *onward.entry(forget(state)).or_insert_with(|| ways.clone()) != ways {
+                return false;
+            }
+        }
+        true
+    }
+
     fn reachable(&mut self) -> Vec<State> {
         let mut found = Found::default();
         let (mut known, mut queue) = (BTreeMap::new(), VecDeque::new());

@@ -159,8 +159,10 @@ impl<S: Clone> Check<'_, S> {
         }
         if !worker.visitor.target.has_setup() {
             worker.visitor.restart();
-            let state = worker.state().map_err(|kind| Box::new(Trouble { trace: Trace::default(), kind }))?;
+            let trouble = |kind| Box::new(Trouble { trace: Trace::default(), kind });
+            let state = worker.state().map_err(trouble)?;
             if let Some(state) = state {
+                worker.met(state, Trace::default).map_err(trouble)?;
                 self.nodes.visited.insert(state, 0);
                 self.shared.claims.claim(state, 0);
             }

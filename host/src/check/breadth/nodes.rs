@@ -145,6 +145,13 @@ impl<S> Nodes<S> {
         trace
     }
 
+    /// The steps to a node, and one more.
+    pub(super) fn trace_with(&self, node: u32, action: Action, script: &[Scripted]) -> Trace {
+        let mut trace = self.trace(node);
+        path::push(&mut trace, action, script);
+        trace
+    }
+
     pub(super) fn asleep(&self, node: u32) -> Asleep {
         self.asleep.get(node as usize).copied().unwrap_or(Asleep::but(sleep::NONE))
     }

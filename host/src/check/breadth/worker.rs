@@ -11,7 +11,7 @@ use crate::check::visit::{Here, Visit, Visitor};
 use crate::check::{Census, End, Trouble, TroubleKind, lock};
 use crate::choice::{Kind, Past, Scripted};
 use crate::target::{Target, follows_preconditions};
-use crate::trace::Action;
+use crate::trace::{Action, Trace};
 
 /// A round: states of one level.
 pub(super) struct Job<'a, S> {
@@ -85,6 +85,13 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             true => self.visitor.target.compared_state().map_err(TroubleKind::from),
             false => Ok(None),
         }
+    }
+
+    /// Compares the state, which has this hash, with others that have it.
+    pub(super) fn met(&mut self, state: u128, trace: impl FnOnce() -> Trace) -> Result<(), TroubleKind> {
+        let Some(equals) = self.equals else { return Ok(()) };
+        let has_room = self.shared.met.has_room(self.visitor.target, self.shared.options);
+        equals.met(&mut self.visitor, (state, has_room), trace)
     }
 
     /// Looks at some states of a round.
@@ -397,8 +404,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         action: Action,
         kind: TroubleKind,
     ) -> Box<Trouble> {
-        let mut trace = nodes.trace(node);
-        path::push(&mut trace, action, &self.script);
+        let trace = nodes.trace_with(node, action, &self.script);
         Box::new(Trouble { trace, kind })
     }
 
@@ -439,16 +445,10 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             _ => sleep::NONE,
         };
         if let Some(state) = state {
-            if let Some(equals) = self.equals {
-                let has_room = self.shared.met.has_room(self.visitor.target, self.shared.options);
-                let trace = || {
-                    let mut trace = job.nodes.trace(start.node);
-                    path::push(&mut trace, action, &self.script);
-                    trace
-                };
-                let met = equals.met(&mut self.visitor, (state, has_room), trace);
-                met.map_err(|kind| self.trouble(job.nodes, start.node, action, kind))?;
-            }
+            let script = std::mem::take(&mut self.script);
+            let met = self.met(state, || job.nodes.trace_with(start.node, action, &script));
+            self.script = script;
+            met.map_err(|kind| self.trouble(job.nodes, start.node, action, kind))?;
             let is_known = match self.shared.options.reduces {
                 // What sleeps there differs from one arrival to the next, which merging puts together.
                 true => {
