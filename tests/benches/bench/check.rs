@@ -100,6 +100,7 @@ pub(crate) fn states(table: &mut Table) -> Result<()> {
         let options = check::Options { order, ..check::Options::default() };
         let (census, seconds) = checked(&wasm, workers, &options)?;
         let ours = census.states as f64 / seconds;
+        let is_short = table.is_short();
         let mut beside = |name: &str, run: &dyn Fn() -> (u64, u64)| -> Result<()> {
             let start = Instant::now();
             // It counts the state it starts from as generated.
@@ -116,7 +117,9 @@ pub(crate) fn states(table: &mut Table) -> Result<()> {
             );
             Ok(())
         };
-        beside("collections", &|| counts(collections::TwoPhaseCommit, order, workers))?;
+        if !is_short {
+            beside("collections", &|| counts(collections::TwoPhaseCommit, order, workers))?;
+        }
         beside("the same code", &|| counts(TwoPhaseCommit, order, workers))?;
     }
     Ok(())

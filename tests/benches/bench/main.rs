@@ -41,6 +41,7 @@ const NOT_CHECKED: &[(&str, &str)] = &[
     ("store", "depends on the disk"),
     ("tree, of all leaves", "takes long"),
     ("states, breadth-first and of all workers", "takes long, and depends on the number of cores"),
+    ("states, beside collections", "theirs is as fast as the allocator of the machine"),
 ];
 
 type Part = (&'static str, fn(&mut Table) -> Result<()>);
