@@ -38,6 +38,10 @@ mod host {
         pub(super) fn always(name: *const u8, name_len: usize, condition: i32);
         pub(super) fn sometimes(name: *const u8, name_len: usize, condition: i32);
         pub(super) fn reachable(name: *const u8, name_len: usize);
+        pub(super) fn eventually(name: *const u8, name_len: usize, condition: i32);
+        pub(super) fn always_eventually(name: *const u8, name_len: usize, condition: i32);
+        pub(super) safe fn way(way: u64);
+        pub(super) fn leads_to(name: *const u8, name_len: usize, from: i32, to: i32);
 
         pub(super) fn target(score: f64, label: *const u8, label_len: usize);
         pub(super) fn observe(number: i64, name: *const u8, name_len: usize);
@@ -131,6 +135,29 @@ pub fn sometimes(name: &'static str, condition: bool) {
 pub fn reachable(name: &'static str) {
     // SAFETY: the host reads the bytes of a string.
     unsafe { host::reachable(name.as_ptr(), name.len()) }
+}
+
+/// Every run comes to a state in which the condition of `name` holds.
+pub fn eventually(name: &'static str, condition: bool) {
+    // SAFETY: the host reads the bytes of a string.
+    unsafe { host::eventually(name.as_ptr(), name.len(), condition as i32) }
+}
+
+/// Every run comes again and again to a state in which the condition of `name` holds.
+pub fn always_eventually(name: &'static str, condition: bool) {
+    // SAFETY: the host reads the bytes of a string.
+    unsafe { host::always_eventually(name.as_ptr(), name.len(), condition as i32) }
+}
+
+/// Every run comes from a state in which `from` holds to one in which `to` does.
+pub fn leads_to(name: &'static str, from: bool, to: bool) {
+    // SAFETY: the host reads the bytes of a string.
+    unsafe { host::leads_to(name.as_ptr(), name.len(), from as i32, to as i32) }
+}
+
+/// The step is this one among those of its rule: of several calls, all together.
+pub(crate) fn way(way: u64) {
+    host::way(way);
 }
 
 /// The property `name` was reached although it must not be. Does not return here, but does on native targets.

@@ -1,6 +1,7 @@
 //! What `#[harness]` writes calls to: the state of the harness, and the arguments of its rules.
 
 use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::{Strategy, abi, panic};
 
@@ -42,6 +43,15 @@ pub fn argument<S: Strategy>(name: &'static str, strategy: S) -> S::Value {
 #[doc(hidden)]
 pub fn describe(name: &'static str, value: &dyn Debug) {
     abi::describe(name, &format!("{value:?}"));
+}
+
+/// Tells an argument of a rule that is fair in each way it may be called.
+#[doc(hidden)]
+pub fn way<T: Hash>(argument: &T) {
+    // Its keys are the same in every run.
+    let mut hasher = DefaultHasher::new();
+    argument.hash(&mut hasher);
+    abi::way(hasher.finish());
 }
 
 /// What a rule may return.

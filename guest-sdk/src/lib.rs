@@ -58,6 +58,8 @@
 //! - [`fault!`] declares what the explorer may break, [`Fault::is_active`] asks whether it has.
 //! - [`always!`], [`sometimes!`], [`reachable!`] and [`never!`] are properties, to be stated in the code under
 //!   test. Those that were never reached are reported.
+//! - [`eventually!`], [`always_eventually!`] and [`leads_to!`] are properties of runs without end, to be stated in an
+//!   invariant. `spelunk check` judges them.
 //! - A [`Pool`] holds what rules make, for others to use.
 //! - A [`Bag`] holds the messages between simulated nodes, to be delivered in any order.
 //! - [`assume`] gives up a run that does not count, [`fail!`] ends it as a finding, [`note!`] adds a line to
@@ -187,17 +189,22 @@ pub mod prelude {
     };
     #[cfg(feature = "allocator")]
     pub use crate::{alloc_can_fail, alloc_cannot_fail};
-    pub use crate::{always, check, event, fail, fault, harness, never, note, reachable, sometimes};
+    pub use crate::{
+        always, always_eventually, check, event, eventually, fail, fault, harness, leads_to, never, note,
+        reachable, sometimes,
+    };
 }
 
 /// What the macros of this crate write calls to. Not for use by hand: it may change at any time.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::abi::{always, fail, never, reachable, sometimes, verbose};
+    pub use crate::abi::{
+        always, always_eventually, eventually, fail, leads_to, never, reachable, sometimes, verbose,
+    };
     pub use crate::arbitrary::variant;
     pub use crate::check::check;
     pub use crate::guidance::event;
-    pub use crate::harness::{RuleResult, Slot, argument, describe};
+    pub use crate::harness::{RuleResult, Slot, argument, describe, way};
     pub use crate::outcome::{fail_with, note};
     pub use crate::pool::{produce, taken};
     pub use crate::property::declaration;

@@ -57,6 +57,14 @@ pub fn sometimes(_name: &'static str, _condition: bool) {}
 
 pub fn reachable(_name: &'static str) {}
 
+pub fn eventually(_name: &'static str, _condition: bool) {}
+
+pub fn always_eventually(_name: &'static str, _condition: bool) {}
+
+pub fn leads_to(_name: &'static str, _from: bool, _to: bool) {}
+
+pub(crate) fn way(_way: u64) {}
+
 pub fn never(_name: &'static str) {}
 
 pub(crate) fn target(_score: f64, _label: &str) {}

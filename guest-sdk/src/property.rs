@@ -56,6 +56,52 @@ macro_rules! never {
     }};
 }
 
+/// Every run that is fair comes to a state in which this holds: `eventually!("decided", self.decided.is_some())`.
+///
+/// It stands in an invariant, which looks at every state; the last value that is said in a step counts. `spelunk check` tells a run
+/// without end on which it never holds, as steps that lead to a loop, and the loop. What fair is, each rule says:
+/// `#[fair(strong)]`, `#[fair(each)]`, `#[unfair]`.
+#[macro_export]
+macro_rules! eventually {
+    ($name:literal, $condition:expr $(,)?) => {
+        // The condition stands outside the block, whose items it might mean otherwise.
+        match $condition {
+            condition => {
+                $crate::__declare_property!("eventually ", $name);
+                $crate::__private::eventually(NAME, condition)
+            }
+        }
+    };
+}
+
+/// Every run that is fair comes again and again to a state in which this holds:
+/// `always_eventually!("the critical section is free", self.inside == 0)`. See [`eventually!`].
+#[macro_export]
+macro_rules! always_eventually {
+    ($name:literal, $condition:expr $(,)?) => {
+        match $condition {
+            condition => {
+                $crate::__declare_property!("always-eventually ", $name);
+                $crate::__private::always_eventually(NAME, condition)
+            }
+        }
+    };
+}
+
+/// After a state in which the first holds there comes one in which the second does, on every run that is fair:
+/// `leads_to!("a request is answered", self.is_waiting(0), self.is_served(0))`. The same state will do. See [`eventually!`].
+#[macro_export]
+macro_rules! leads_to {
+    ($name:literal, $from:expr, $to:expr $(,)?) => {
+        match ($from, $to) {
+            (from, to) => {
+                $crate::__declare_property!("leads-to ", $name);
+                $crate::__private::leads_to(NAME, from, to)
+            }
+        }
+    };
+}
+
 /// Puts a line into the custom section, which the linker joins from all object files, and defines `NAME`.
 #[doc(hidden)]
 #[macro_export]
@@ -94,8 +140,13 @@ mod tests {
             sometimes!(1 > 2, "b");
             reachable!("c");
             never!("d");
+            eventually!("e", true);
+            always_eventually!("f", false);
+            leads_to!("g", true, false);
         });
-        assert_eq!(log, ["always a true", "sometimes b false", "reachable c", "unreachable d"]);
+        let said = ["always a true", "sometimes b false", "reachable c", "unreachable d"];
+        assert_eq!(log[..4], said);
+        assert_eq!(log[4..], ["eventually e true", "always-eventually f false", "leads-to g true false"]);
     }
 
     #[test]

@@ -188,6 +188,22 @@ pub fn reachable(name: &'static str) {
     log(format!("reachable {name}"));
 }
 
+pub fn eventually(name: &'static str, condition: bool) {
+    log(format!("eventually {name} {condition}"));
+}
+
+pub fn always_eventually(name: &'static str, condition: bool) {
+    log(format!("always-eventually {name} {condition}"));
+}
+
+pub fn leads_to(name: &'static str, from: bool, to: bool) {
+    log(format!("leads-to {name} {from} {to}"));
+}
+
+pub(crate) fn way(way: u64) {
+    log(format!("way {way}"));
+}
+
 pub fn never(name: &'static str) {
     log(format!("unreachable {name}"));
 }

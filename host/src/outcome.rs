@@ -92,6 +92,8 @@ pub enum FailureKind {
     Abi,
     /// Two modules that were given the same calls did not do the same.
     Difference,
+    /// A run without end on which what must come never does.
+    Liveness,
 }
 
 impl FailureKind {
@@ -132,6 +134,7 @@ impl fmt::Display for FailureKind {
             FailureKind::Exit => "exit",
             FailureKind::Abi => "abi",
             FailureKind::Difference => "difference",
+            FailureKind::Liveness => "liveness",
         })
     }
 }

@@ -18,6 +18,45 @@ pub enum PropertyKind {
     Reachable,
     /// The place is never reached.
     Unreachable,
+    /// Every run without end that is fair comes to a state in which the condition holds.
+    Eventually,
+    /// It comes to one again and again.
+    #[serde(rename = "always-eventually")]
+    AlwaysEventually,
+    /// After a state in which one condition holds it comes to one in which another does.
+    #[serde(rename = "leads-to")]
+    LeadsTo,
+}
+
+impl PropertyKind {
+    /// Whether it is claimed of runs without end.
+    pub fn is_liveness(self) -> bool {
+        matches!(self, PropertyKind::Eventually | PropertyKind::AlwaysEventually | PropertyKind::LeadsTo)
+    }
+
+    /// Whether it is claimed that something is seen.
+    pub fn is_seen(self) -> bool {
+        matches!(self, PropertyKind::Sometimes | PropertyKind::Reachable)
+    }
+
+    /// What is wrong with a run that comes to a loop of so many steps on which what is claimed never holds.
+    pub fn unmet_on_loop(self, steps: usize) -> String {
+        let what = match self {
+            PropertyKind::LeadsTo => "what must follow",
+            _ => "it",
+        };
+        let never = match self {
+            PropertyKind::AlwaysEventually => "never holds again",
+            _ => "never holds",
+        };
+        match steps {
+            0 => format!(
+                "{what} {never}: the run may stay in its last state, since nothing that is fair can be called there"
+            ),
+            1 => format!("{what} {never}: the last step may be repeated for ever"),
+            _ => format!("{what} {never}: the last {steps} steps may be repeated for ever"),
+        }
+    }
 }
 
 impl fmt::Display for PropertyKind {
@@ -27,6 +66,9 @@ impl fmt::Display for PropertyKind {
             PropertyKind::Sometimes => "sometimes",
             PropertyKind::Reachable => "reachable",
             PropertyKind::Unreachable => "unreachable",
+            PropertyKind::Eventually => "eventually",
+            PropertyKind::AlwaysEventually => "always-eventually",
+            PropertyKind::LeadsTo => "leads-to",
         })
     }
 }
@@ -56,12 +98,12 @@ impl Property {
     }
 
     /// Whether what was to happen has not been seen: a `sometimes` or `reachable` that never held. An
-    /// `always` that was never evaluated counts too, since it says nothing then.
+    /// `always` that was never evaluated, or a property of runs without end, counts too, since it says nothing then.
     pub fn is_unmet(&self) -> bool {
         match self.kind {
             PropertyKind::Sometimes | PropertyKind::Reachable => self.held == 0,
-            PropertyKind::Always => self.reached == 0,
             PropertyKind::Unreachable => false,
+            _ => self.reached == 0,
         }
     }
 }
@@ -189,6 +231,9 @@ impl Properties {
                 "sometimes" => PropertyKind::Sometimes,
                 "reachable" => PropertyKind::Reachable,
                 "unreachable" => PropertyKind::Unreachable,
+                "eventually" => PropertyKind::Eventually,
+                "always-eventually" => PropertyKind::AlwaysEventually,
+                "leads-to" => PropertyKind::LeadsTo,
                 _ => continue,
             };
             properties.declare(kind, name);
@@ -197,6 +242,11 @@ impl Properties {
             }
         }
         properties
+    }
+
+    /// Those of runs without end, each with its index.
+    pub(crate) fn liveness(&self) -> impl Iterator<Item = (usize, &Property)> {
+        self.0.iter().enumerate().filter(|(_, property)| property.kind.is_liveness())
     }
 
     /// Adds a property that is not known; its index.

@@ -42,6 +42,9 @@ pub fn replay<T: Target>(target: &mut T, trace: &Trace, compares_states: bool) -
         if outcome == Outcome::Reject(Reject::Precondition) {
             let why = match step.action {
                 Action::Deadlock => "a rule may be called here",
+                Action::Again(_) => {
+                    "the steps since the loop began lead to another state, or what must come does"
+                }
                 _ => "its precondition does not hold here",
             };
             return (diverged(why.to_string()), again);

@@ -35,8 +35,8 @@ pub fn explain(
     is_over: &dyn Fn() -> bool,
 ) -> Vec<Line> {
     let mut story = tell(machine, trace);
-    // An execution takes a whole budget.
-    if matches!(failure.kind, FailureKind::Hang | FailureKind::Timeout) || is_over() {
+    // An execution takes a whole budget; and a loop with other steps may not be fair.
+    if matches!(failure.kind, FailureKind::Hang | FailureKind::Timeout | FailureKind::Liveness) || is_over() {
         return story;
     }
     // With the spans, which a trace that was read from a file does not have.

@@ -4,13 +4,14 @@
 //! plain Rust values.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use crate::choice::{Answers, Choice, Chooser, Kind, Value};
 use crate::compare::{Compare, Place};
 use crate::coverage::FeatureSet;
 use crate::outcome::{Halt, Outcome, Reject};
-use crate::property::Counts;
+use crate::property::{Counts, PropertyKind};
 use crate::trace::{Action, Trace};
 
 /// The highest score of each label, by the label's hash.
@@ -23,6 +24,45 @@ pub struct Rule {
     pub name: String,
     /// What the host draws before it calls the rule: one value for each parameter.
     pub params: Vec<Kind>,
+}
+
+/// A property of runs without end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Liveness {
+    /// What is claimed.
+    pub kind: PropertyKind,
+    /// Its name.
+    pub name: String,
+}
+
+impl fmt::Display for Liveness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.name)
+    }
+}
+
+/// How many properties of runs without end a target may have.
+pub const LIVENESS_MAX: usize = 64;
+
+/// What a state says of the properties of runs without end: a bit for each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holds {
+    /// What is to come is owed from here on; of [`PropertyKind::LeadsTo`] alone.
+    pub from: u64,
+    /// What is to come is here.
+    pub to: u64,
+}
+
+/// How surely a rule is called in a run without end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fairness {
+    /// Where it may be called in all states from some on.
+    #[default]
+    Weak,
+    /// Where it may be called again and again.
+    Strong,
+    /// Never surely.
+    Unfair,
 }
 
 /// A thing that can be stepped, saved and restored.
@@ -135,6 +175,24 @@ pub trait Target {
     fn is_independent(&self, a: u16, b: u16) -> bool {
         let _ = (a, b);
         false
+    }
+    /// The properties of runs without end, [`LIVENESS_MAX`] at most.
+    fn liveness(&self) -> &[Liveness] {
+        &[]
+    }
+    /// What the state after the last step says of them.
+    fn holds(&self) -> Holds {
+        Holds::default()
+    }
+    /// Which of the steps of its rule the last step was, where the guest says so.
+    fn way(&self) -> Option<u64> {
+        None
+    }
+    /// How surely a rule is called, and whether that is said of each of its steps: of those that go one [`Target::way`], or else have
+    /// one script.
+    fn fairness(&self, rule: u16) -> (Fairness, bool) {
+        let _ = rule;
+        (Fairness::default(), false)
     }
     /// Bytes that all saved states hold now, about.
     fn saved_bytes(&self) -> usize {

@@ -15,6 +15,11 @@ pub enum Action {
     Teardown,
     /// The end of a run in which no rule may be called, and should. Nothing is called.
     Deadlock,
+    /// What follows is repeated for ever. Nothing is called.
+    Loop,
+    /// The state is as it was at the [`Action::Loop`] before, and the property of runs without end with this number was never met
+    /// between. Nothing is called.
+    Again(u16),
 }
 
 /// One step of a [`Trace`].

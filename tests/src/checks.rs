@@ -6,6 +6,7 @@ use std::sync::Arc;
 use spelunk::check::{self, Census, Checked, Options, Order};
 use spelunk::load::{Build, load};
 use spelunk::machine::{Edges, Limits, Machine, Program, Selection, on_guest_stack};
+use spelunk::outcome::Found;
 
 use crate::{check_replays, steps_of};
 
@@ -78,4 +79,14 @@ pub fn fails(path: &str, features: &[&str]) -> (String, u32, Census) {
     let [finding] = &checked.findings[..] else { panic!("{path} {features:?}: {:?}", checked.findings) };
     let steps = steps_of(&finding.trace) as u32;
     (finding.failure.message.clone(), steps, checked.census)
+}
+
+/// What each finding of a check to the end is of, by name, with the steps of its trace; and what was counted.
+pub fn findings(path: &str, features: &[&str]) -> (Vec<(String, u32)>, Census) {
+    let checked = check_all(path, features);
+    let of = |finding: &Found| {
+        let subject = finding.failure.subject.clone().unwrap_or_default();
+        (subject, steps_of(&finding.trace) as u32)
+    };
+    (checked.findings.iter().map(of).collect(), checked.census)
 }

@@ -59,3 +59,29 @@ fn what_is_acknowledged_before_it_is_synced_can_be_lost() {
     holds(&["crash-store"], (1_704, 4_672));
     fails(&["crash-store", "mistake"], "CrashStore", 4, (2_036, 5_886));
 }
+
+/// What is claimed of runs without end fails, each with a loop after so many steps, around it and before, of so many states.
+fn starves(features: &[&str], expected: &[(&str, u32)], states: u64) {
+    let (found, census) = checks::findings(PATH, features);
+    let found: Vec<(&str, u32)> = found.iter().map(|(name, steps)| (&**name, *steps)).collect();
+    assert_eq!((found, census.states), (expected.to_vec(), states), "{features:?}");
+}
+
+#[test]
+fn a_writer_starves_unless_who_came_first_is_next() {
+    starves(&["lock"], &[("a writer who waits writes", 4)], 22);
+    holds(&["lock", "fair"], (33, 66));
+}
+
+#[test]
+fn a_message_gets_through_where_the_channel_is_strongly_fair() {
+    holds(&["alternating-bit"], (228, 1_144));
+    let lost = [("a 1 that is sent is received", 5), ("a 0 that is sent is received", 9)];
+    starves(&["alternating-bit", "mistake"], &lost, 228);
+}
+
+#[test]
+fn an_end_is_detected_and_need_not_come() {
+    holds(&["termination"], (302, 1_625));
+    starves(&["termination", "mistake"], &[("the computation ends", 1)], 302);
+}

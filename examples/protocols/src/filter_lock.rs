@@ -75,6 +75,19 @@ impl FilterLock {
         }
     }
 
+    /// Those who are outside, or who are not.
+    pub fn outside(&self, are_outside: bool) -> Vec<usize> {
+        (0..THREADS).filter(|thread| self.is_outside(*thread) == are_outside).collect()
+    }
+
+    pub fn is_outside(&self, thread: usize) -> bool {
+        self.at[thread] == At::Outside
+    }
+
+    pub fn is_inside(&self, thread: usize) -> bool {
+        self.at[thread] == At::Inside
+    }
+
     pub fn is_exclusive(&self) -> bool {
         self.at.iter().filter(|at| **at == At::Inside).count() <= 1
     }
@@ -91,9 +104,26 @@ mod harness {
 
     #[harness]
     impl Harness {
+        /// Nobody need want to go in.
         #[rule]
-        fn step(&mut self, #[draw(0..THREADS)] thread: usize) {
+        #[unfair]
+        #[precondition(!self.0.outside(true).is_empty())]
+        fn want(&mut self, #[draw(sampled_from(self.0.outside(true)))] thread: usize) {
             self.0.step(thread);
+        }
+
+        #[rule]
+        #[fair(each)]
+        #[precondition(!self.0.outside(false).is_empty())]
+        fn step(&mut self, #[draw(sampled_from(self.0.outside(false)))] thread: usize) {
+            self.0.step(thread);
+        }
+
+        #[invariant]
+        fn progress(&self) {
+            leads_to!("thread 0 gets in", !self.0.is_outside(0), self.0.is_inside(0));
+            leads_to!("thread 1 gets in", !self.0.is_outside(1), self.0.is_inside(1));
+            leads_to!("thread 2 gets in", !self.0.is_outside(2), self.0.is_inside(2));
         }
 
         #[invariant]

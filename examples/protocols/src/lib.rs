@@ -5,14 +5,17 @@
 
 #![forbid(unsafe_code)]
 
+pub mod alternating_bit;
 pub mod bakery;
 pub mod crash_store;
 pub mod filter_lock;
 pub mod flexible_paxos;
 pub mod jugs;
+pub mod lock;
 pub mod raft;
 pub mod readers_writers;
 pub mod ring;
+pub mod termination;
 pub mod treiber;
 
 #[cfg(test)]

@@ -141,6 +141,11 @@ mod harness {
         fn one_leader_at_most(&self) {
             assert!(self.0.has_one_leader_at_most(), "{:?}", self.0);
         }
+
+        #[invariant]
+        fn progress(&self) {
+            eventually!("all know the leader at last", self.0.is_over());
+        }
     }
 }
 

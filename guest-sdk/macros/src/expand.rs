@@ -121,6 +121,12 @@ fn rule_method(rule: &Rule) -> TokenStream {
     let this = &receiver.self_token;
     let names = arguments.iter().map(|argument| &argument.ident);
     let draws = draws(this, arguments);
+    let way = rule.fairness.contains(&"each").then(|| {
+        let way = arguments.iter().map(|Argument { ident, ty, .. }| {
+            quote_spanned!(place(ty)=> ::spelunk_guest::__private::way(&#ident);)
+        });
+        quote!(#(#way)*)
+    });
     let call = quote!(#this.#ident(#(#names),*));
     let call = match (&rule.into, &rule.returned) {
         (None, None) => call,
@@ -131,7 +137,7 @@ fn rule_method(rule: &Rule) -> TokenStream {
     };
     quote! {
         #(#cfgs)*
-        fn #added(#receiver) { #draws #call; }
+        fn #added(#receiver) { #draws #way #call; }
     }
 }
 
@@ -212,6 +218,7 @@ fn exports(harness: &Harness) -> TokenStream {
     let terminals = harness.terminals.iter().map(|terminal| terminal_export(self_type, terminal));
     let content = harness.states.is_empty().then(|| content_export(self_type));
     let independences = harness.independences.iter().map(independence);
+    let fairness = harness.rules.iter().map(fairness);
     quote! {
         #[allow(dead_code, unused_imports, clippy::all, clippy::pedantic)]
         const _: () = {
@@ -224,6 +231,7 @@ fn exports(harness: &Harness) -> TokenStream {
             #(#terminals)*
             #content
             #(#independences)*
+            #(#fairness)*
         };
     }
 }
@@ -295,13 +303,24 @@ fn content_export(self_type: &syn::Type) -> TokenStream {
 
 /// A line in the custom section of the declarations. A rule that is not there needs none.
 fn independence(Independence { rules, cfgs }: &Independence) -> TokenStream {
-    let line = format!("independent {} {}\n", rules[0], rules[1]);
+    declaration("spelunk:reduction", &format!("independent {} {}\n", rules[0], rules[1]), cfgs)
+}
+
+/// Lines that say how fairly a rule is called.
+fn fairness(rule: &Rule) -> TokenStream {
+    let line =
+        |word: &&str| declaration("spelunk:fairness", &format!("{word} {}\n", rule.name), &rule.method.cfgs);
+    rule.fairness.iter().map(line).collect()
+}
+
+/// A line in a custom section.
+fn declaration(section: &str, line: &str, cfgs: &[Attribute]) -> TokenStream {
     let len = line.len();
     quote! {
         #(#cfgs)*
         const _: () = {
             #[used]
-            #[cfg_attr(target_family = "wasm", unsafe(link_section = "spelunk:reduction"))]
+            #[cfg_attr(target_family = "wasm", unsafe(link_section = #section))]
             static DECLARATION: [u8; #len] = ::spelunk_guest::__private::declaration(#line);
         };
     }

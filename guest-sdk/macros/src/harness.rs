@@ -53,6 +53,8 @@ pub(crate) struct Rule {
     pub(crate) into: Option<Pool>,
     /// Rules with which it commutes.
     pub(crate) independent_of: Vec<Ident>,
+    /// How fairly it is called, where that is said.
+    pub(crate) fairness: Vec<&'static str>,
     /// `None` where the rule returns nothing.
     pub(crate) returned: Option<Type>,
 }

@@ -26,6 +26,7 @@ use proc_macro::TokenStream;
 /// | `#[rule]` | `fn(&mut self, arguments)`, may return a `Result<(), E>` | a step; an `Err` is a failure |
 /// | `#[rule(into = pool)]` | `fn(&mut self, arguments) -> T`, or an `Option`, `Vec` or `Result` of it | a step whose result goes into the field `pool`, a `Pool<T>` |
 /// | `#[rule(independent_of = other)]` | as the above; several as `[a, b]`, with a comma after `into = pool` | see below |
+/// | `#[fair(strong)]`, `#[fair(each)]`, `#[unfair]` | on a rule | how surely it is called in the end, see below |
 /// | `#[precondition(expression)]` | on a rule | the rule may be chosen only where this is true; the expression may use `self`, but not the rule's arguments |
 /// | `#[steps]` | `fn(&self) -> impl Strategy<Value = Step>` | the steps that are possible now |
 /// | `#[execute]` | `fn(&mut self, step: Step)`, may return a `Result<(), E>` | does one of them; both together are a rule `step` |
@@ -51,7 +52,13 @@ use proc_macro::TokenStream;
 ///
 /// `#[rule(independent_of = other)]` promises that in every state this rule and the other, each with any
 /// arguments, lead to the same state in either order, and that neither makes the other possible or
-/// impossible. With `--reduce` one of the two orders is explored. The checker believes it.
+/// impossible. With `--reduce` one of the two orders is explored. Both are tried in some states, and a promise that is broken there is
+/// an error.
+///
+/// What must come at last (`eventually!`, `always_eventually!`, `leads_to!`) is judged on runs that go on for ever and are fair: a rule
+/// that may be called from some state on in every one is called again and again. With `#[fair(strong)]` it is enough that it may be
+/// called again and again; with `#[fair(each)]` that is asked of it with each value of its arguments, which have `Hash`, such as of each
+/// process that it is called for, and not of the rule as a whole; `#[unfair]` asks nothing, as of a client that need not send a request. Nothing is asked of faults.
 ///
 /// Where no rule may be chosen, a run is in a deadlock, which is a failure. `#[terminal]` says in which of these states a run may end.
 /// `#[steps]` are not asked for in a state that it says is terminal.

@@ -64,6 +64,8 @@ pub(crate) struct Options {
     pub(crate) into: Option<Pool>,
     /// Rules with which it commutes.
     pub(crate) independent_of: Vec<Ident>,
+    /// How fairly it is called: words of the section `spelunk:fairness`.
+    pub(crate) fairness: Vec<&'static str>,
 }
 
 /// The attributes of one method that are ours.
@@ -71,13 +73,25 @@ pub(crate) struct Options {
 pub(crate) struct Marks {
     pub(crate) role: Option<Role>,
     pub(crate) preconditions: Vec<Expr>,
+    /// `#[fair(…)]` or `#[unfair]`.
+    pub(crate) fairness: Option<Attribute>,
 }
 
 /// Takes ours off, and leaves the others.
 pub(crate) fn take_marks(attributes: &mut Vec<Attribute>) -> Result<Marks, Error> {
     let mut marks = Marks::default();
     let mut errors = Errors::default();
+    let mut fairness = Vec::new();
     attributes.retain(|attribute| {
+        if attribute.path().is_ident("fair") || attribute.path().is_ident("unfair") {
+            match read_fairness(attribute) {
+                Ok(words) if marks.fairness.is_none() => fairness = words,
+                Ok(_) => errors.push(attribute, "a rule is fair in one way: write `#[fair(strong, each)]`"),
+                Err(error) => errors.add(error),
+            }
+            marks.fairness = Some(attribute.clone());
+            return false;
+        }
         if attribute.path().is_ident("precondition") {
             match attribute.parse_args() {
                 Ok(expression) => marks.preconditions.push(expression),
@@ -100,7 +114,27 @@ pub(crate) fn take_marks(attributes: &mut Vec<Attribute>) -> Result<Marks, Error
         }
         false
     });
+    if let Some(role) = &mut marks.role {
+        role.options.fairness = fairness;
+    }
     errors.or(marks)
+}
+
+/// The words of `#[fair(…)]`, or of `#[unfair]`.
+fn read_fairness(attribute: &Attribute) -> Result<Vec<&'static str>, Error> {
+    const USAGE: &str = "write `#[fair(strong)]`, `#[fair(each)]` or `#[fair(strong, each)]`, or `#[unfair]`";
+    if let (Meta::Path(_), true) = (&attribute.meta, attribute.path().is_ident("unfair")) {
+        return Ok(vec!["unfair"]);
+    }
+    let words = match &attribute.meta {
+        Meta::List(list) if list.path.is_ident("fair") => {
+            list.parse_args_with(syn::punctuated::Punctuated::<Ident, Token![,]>::parse_terminated).ok()
+        }
+        _ => None,
+    };
+    let word = |word: &Ident| ["strong", "each"].into_iter().find(|known| word == known);
+    let words: Option<Vec<_>> = words.and_then(|words| words.iter().map(word).collect());
+    words.filter(|words| !words.is_empty()).ok_or_else(|| Error::new_spanned(attribute, USAGE))
 }
 
 fn read_options(attribute: &Attribute, kind: RoleKind) -> Result<Options, Error> {

@@ -14,6 +14,8 @@ const FIRST: u64 = 256;
 const EVERY: u64 = 16;
 /// Trials in one state, at most. Where there are more, other ones are made in the next.
 const TRIALS_MAX: usize = 32;
+/// Trials of one pair in one of the other states: with the simplest answers, and with random ones.
+const TRIALS: usize = 2;
 
 /// Two rules to be called, one after the other.
 #[derive(Clone, Copy)]
@@ -50,9 +52,10 @@ pub(super) fn is_sampled(state: u64) -> bool {
     state < FIRST || mix(state, FIRST).is_multiple_of(EVERY)
 }
 
-/// What to try in the state with this number, where these rules may be called.
-pub(super) fn trials(independence: &Independence, enabled: &[u16], state: u64) -> Vec<Trial> {
+fn trials(independence: &Independence, enabled: &[u16], state: u64) -> Vec<Trial> {
     let mut trials = Vec::new();
+    let pairs = independence.pairs().count().max(1);
+    let each = if state < FIRST { (TRIALS_MAX / pairs).max(TRIALS) } else { TRIALS };
     for (a, b) in independence.pairs() {
         let (first, second, is_one_way) = match (enabled.contains(&a), enabled.contains(&b)) {
             (true, true) => (a, b, false),
@@ -60,9 +63,9 @@ pub(super) fn trials(independence: &Independence, enabled: &[u16], state: u64) -
             (false, true) => (b, a, true),
             (false, false) => continue,
         };
-        let seed = |rule: u16| Some(mix(state, rule.into()));
-        for seeds in [[None; 2], [seed(first), seed(second)]] {
-            trials.push(Trial { rules: [first, second], seeds, is_one_way });
+        for nth in 0..each as u64 {
+            let seed = |rule: u16| (nth > 0).then(|| mix(mix(state, nth), rule.into()));
+            trials.push(Trial { rules: [first, second], seeds: [seed(first), seed(second)], is_one_way });
         }
     }
     if trials.len() > TRIALS_MAX {
@@ -71,6 +74,39 @@ pub(super) fn trials(independence: &Independence, enabled: &[u16], state: u64) -
         trials.truncate(TRIALS_MAX);
     }
     trials
+}
+
+impl Ran {
+    /// Other answers would lead to the same.
+    fn asks_nothing(&self) -> bool {
+        let goes_on = |went: &Went| matches!(went, Went::Passed | Went::Forbidden);
+        self.went.iter().all(goes_on) && self.choices.iter().all(Vec::is_empty)
+    }
+}
+
+/// The trials in one state, without those that would repeat another.
+pub(super) struct Trials {
+    left: std::vec::IntoIter<Trial>,
+    settled: Option<[u16; 2]>,
+}
+
+impl Trials {
+    /// What to try in the state with this number, where these rules may be called.
+    pub(super) fn new(independence: &Independence, enabled: &[u16], state: u64) -> Trials {
+        Trials { left: trials(independence, enabled, state).into_iter(), settled: None }
+    }
+
+    pub(super) fn next(&mut self) -> Option<Trial> {
+        self.left.find(|trial| self.settled != Some(trial.rules))
+    }
+
+    /// How what a trial led to, and the swapped one, show that the rules are not independent.
+    pub(super) fn differs(&mut self, trial: &Trial, one: &Ran, other: Option<&Ran>) -> Option<&'static str> {
+        if one.asks_nothing() && other.is_none_or(Ran::asks_nothing) {
+            self.settled = Some(trial.rules);
+        }
+        trial.differs(one, other)
+    }
 }
 
 impl Trial {
@@ -82,7 +118,7 @@ impl Trial {
 
     /// How this trial and the swapped one show that the rules are not independent. A rule that fails in the state itself
     /// is a finding of the check, which says more.
-    pub(super) fn differs(&self, one: &Ran, other: Option<&Ran>) -> Option<&'static str> {
+    fn differs(&self, one: &Ran, other: Option<&Ran>) -> Option<&'static str> {
         let Some(other) = other else {
             let has_become = one.went.get(1).is_some_and(|went| *went != Went::Forbidden);
             return has_become.then_some("the one makes the other possible");

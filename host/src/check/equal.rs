@@ -34,11 +34,21 @@ const STATES_MAX: usize = 8;
 const GRACE: u64 = 100_000;
 const SHARE: u64 = 16;
 
+/// Steps that are tried from one state, at most: where there are more, what is missing is not told.
+const TRIED_MAX: u64 = 4096;
+/// Steps that the traces to the states that are kept may have together.
+const KEPT_STEPS_MAX: usize = 1 << 18;
+
 /// States that were met, and how much comparing them took.
 pub(super) struct Equals<S> {
-    kept: Mutex<BTreeMap<u128, Kept<S>>>,
+    kept: Mutex<Keeping<S>>,
     arrived: AtomicU64,
     taken: AtomicU64,
+}
+
+struct Keeping<S> {
+    states: BTreeMap<u128, Kept<S>>,
+    steps: usize,
 }
 
 struct Kept<S> {
@@ -48,6 +58,19 @@ struct Kept<S> {
     trace: Trace,
     /// The hashes of those that it was compared with.
     beside: BTreeSet<u128>,
+}
+
+/// What comparing two states took, and may take.
+struct Effort {
+    steps: u64,
+    /// Bytes that all saved states may have.
+    room: usize,
+}
+
+impl Effort {
+    fn has_room<T: Target>(&self, target: &T) -> bool {
+        target.saved_bytes() < self.room
+    }
 }
 
 /// Where a step leads: what kind of step it is, how it goes, and the hash of the state.
@@ -82,17 +105,18 @@ pub(super) struct Difference {
 
 impl<S: Clone> Equals<S> {
     pub(super) fn new() -> Equals<S> {
-        Equals { kept: Mutex::default(), arrived: AtomicU64::new(0), taken: AtomicU64::new(0) }
+        let kept = Mutex::new(Keeping { states: BTreeMap::new(), steps: 0 });
+        Equals { kept, arrived: AtomicU64::new(0), taken: AtomicU64::new(0) }
     }
 
-    /// The target is in a state with this hash, which the guest said. The target stays there.
+    /// The target is in a state with this hash, which the guest said. The target stays there. All saved states may have `room` bytes.
     ///
     /// # Errors
     /// An earlier state with this hash behaves differently.
     pub(super) fn met<T: Target<Snapshot = S>>(
         &self,
         visitor: &mut Visitor<'_, T>,
-        (state, has_room): (u128, bool),
+        (state, room): (u128, usize),
         trace: impl FnOnce() -> Trace,
     ) -> Result<(), TroubleKind> {
         let arrived = self.arrived.fetch_add(1, Ordering::Relaxed);
@@ -101,21 +125,25 @@ impl<S: Clone> Equals<S> {
         }
         let is_spent = self.taken.load(Ordering::Relaxed) > GRACE + arrived / SHARE;
         let mut kept = lock(&self.kept);
-        let len = kept.len();
-        let Some(known) = kept.get_mut(&state) else {
+        let len = kept.states.len();
+        let mut effort = Effort { steps: 0, room };
+        let has_room = effort.has_room(visitor.target);
+        let Some(known) = kept.states.get_mut(&state) else {
             let is_kept = len < FIRST || len < KEPT_MAX && state.is_multiple_of(EVERY);
             if is_kept
                 && has_room
                 && !is_spent
+                && kept.steps < KEPT_STEPS_MAX
                 && let Some(snapshot) = visitor.target.snapshot()
             {
-                let whole = visitor.target.live_state();
-                kept.insert(state, Kept { state: snapshot, whole, trace: trace(), beside: BTreeSet::new() });
+                let (whole, trace) = (visitor.target.live_state(), trace());
+                kept.steps += trace.len();
+                kept.states.insert(state, Kept { state: snapshot, whole, trace, beside: BTreeSet::new() });
             }
             return Ok(());
         };
         let pairs_max = if self.taken.load(Ordering::Relaxed) < GRACE / 2 { PAIRS_MAX } else { PAIRS };
-        if is_spent || known.beside.len() >= pairs_max {
+        if is_spent || !has_room || known.beside.len() >= pairs_max {
             return Ok(());
         }
         let (Some(whole), Some(known_whole)) = (visitor.target.live_state(), known.whole) else {
@@ -128,10 +156,9 @@ impl<S: Clone> Equals<S> {
         drop(kept);
         let Some(here) = visitor.target.snapshot() else { return Ok(()) };
         visitor.target.set_counts(false);
-        let mut taken = 0;
         let before: Vec<Action> = other.steps().iter().map(|step| step.action).collect();
-        let difference = differ(visitor, ([one, here.clone()], &before), seed, &mut taken);
-        self.taken.fetch_add(taken, Ordering::Relaxed);
+        let difference = differ(visitor, ([one, here.clone()], &before), seed, &mut effort);
+        self.taken.fetch_add(effort.steps, Ordering::Relaxed);
         visitor.target.restore(&here);
         visitor.target.set_counts(true);
         match difference? {
@@ -151,14 +178,14 @@ fn differ<T: Target>(
     visitor: &mut Visitor<'_, T>,
     (pair, before): ([T::Snapshot; 2], &[Action]),
     seed: u64,
-    taken: &mut u64,
+    effort: &mut Effort,
 ) -> Result<Option<Difference>, TroubleKind> {
     let mut seen = BTreeSet::new();
     let mut queue = VecDeque::from([(pair, Vec::new())]);
     while let Some((pair, steps)) = queue.pop_front() {
         let on = faults_after(visitor.target.faults().len(), before.iter().chain(&steps).copied());
-        let one = onward(visitor, (&pair[0], &on), taken)?;
-        let mut other = onward(visitor, (&pair[1], &on), taken)?;
+        let one = onward(visitor, (&pair[0], &on), effort)?;
+        let mut other = onward(visitor, (&pair[1], &on), effort)?;
         if let Some((last, why)) = lacks(&one, &other).or_else(|| lacks(&other, &one)) {
             return Ok(Some(Difference { steps, last, why }));
         }
@@ -177,8 +204,8 @@ fn differ<T: Target>(
                 }
             }
         }
-        if *taken > WIDE && queue.len() > 1 {
-            let chosen = mix(seed, *taken) as usize % queue.len();
+        if effort.steps > WIDE && queue.len() > 1 {
+            let chosen = mix(seed, effort.steps) as usize % queue.len();
             queue.swap(0, chosen);
             queue.truncate(1);
         }
@@ -215,8 +242,9 @@ fn faults_after(count: usize, steps: impl IntoIterator<Item = Action>) -> Vec<bo
 fn onward<T: Target>(
     visitor: &mut Visitor<'_, T>,
     (from, on): (&T::Snapshot, &[bool]),
-    taken: &mut u64,
+    effort: &mut Effort,
 ) -> Result<Onward<T::Snapshot>, TroubleKind> {
+    let begun = effort.steps;
     let mut onward = Onward { ways: BTreeMap::new(), is_whole: true };
     visitor.target.restore(from);
     match visitor.target.enabled(&mut visitor.enabled) {
@@ -235,7 +263,7 @@ fn onward<T: Target>(
     let teardown = has_teardown.then_some((3, Action::Teardown));
     for (kind, action) in rules.chain(faults).chain(teardown) {
         let from = if matches!(action, Action::Fault(..)) { from } else { &ready };
-        follow(visitor, (from, kind, action), &mut onward, taken)?;
+        follow(visitor, (from, kind, action), &mut onward, (begun, effort))?;
     }
     Ok(onward)
 }
@@ -245,11 +273,14 @@ fn follow<T: Target>(
     visitor: &mut Visitor<'_, T>,
     (from, kind, action): (&T::Snapshot, u8, Action),
     onward: &mut Onward<T::Snapshot>,
-    taken: &mut u64,
+    (begun, effort): (u64, &mut Effort),
 ) -> Result<(), TroubleKind> {
     let mut script = Vec::new();
     for _ in 0..SCRIPTS_MAX {
-        *taken += 1;
+        if effort.steps - begun == TRIED_MAX || !effort.has_room(visitor.target) {
+            break;
+        }
+        effort.steps += 1;
         visitor.target.restore(from);
         let how = match visitor.visit(action, &mut script, Past::First) {
             Ok((Visit::Passed, _)) if action == Action::Teardown => Some(How::Ended),

@@ -10,6 +10,7 @@ mod breadth;
 mod commute;
 mod depth;
 mod equal;
+mod liveness;
 mod path;
 mod sleep;
 #[cfg(test)]
@@ -154,6 +155,8 @@ pub enum Limit {
     Interrupt,
     /// One of two orders of independent rules was left out, and something was not seen that may be seen there.
     Reduction,
+    /// Properties of runs without end were not judged: that takes all steps between all states.
+    Liveness,
 }
 
 impl fmt::Display for Limit {
@@ -165,6 +168,7 @@ impl fmt::Display for Limit {
             Limit::Memory => "memory",
             Limit::Interrupt => "interrupt",
             Limit::Reduction => "reduction",
+            Limit::Liveness => "liveness",
         })
     }
 }
@@ -302,7 +306,13 @@ where
         Order::Breadth => breadth::check(targets, options, goes_on, told),
     };
     targets.iter_mut().for_each(|target| target.set_counts(false));
-    checked
+    let judges = options.order == Order::Breadth && options.prunes && !options.reduces;
+    checked.map(|mut checked| {
+        if !judges && !targets[0].liveness().is_empty() && !options.are_enough(checked.findings.len()) {
+            checked.limit.get_or_insert(Limit::Liveness);
+        }
+        checked
+    })
 }
 
 /// Different failures in the order of the check.
@@ -345,8 +355,12 @@ impl Met {
 
     /// Whether one more state may be saved.
     fn has_room<T: Target>(&self, target: &T, options: &Options) -> bool {
-        let met = self.0.load(Ordering::Relaxed);
-        target.saved_bytes() < options.saved_bytes_max.saturating_sub(met)
+        target.saved_bytes() < self.room(options)
+    }
+
+    /// Bytes that all saved states may have.
+    fn room(&self, options: &Options) -> usize {
+        options.saved_bytes_max.saturating_sub(self.0.load(Ordering::Relaxed))
     }
 }
 

@@ -134,7 +134,7 @@ fn random(seed: u64, has_fault: bool) -> Model<Random> {
                     state.is_on = on;
                     return Outcome::Pass;
                 }
-                Action::Teardown | Action::Deadlock => 9,
+                Action::Teardown | Action::Deadlock | Action::Loop | Action::Again(_) => 9,
             };
             let place = mix(state.seed, state.at * 32 + number * 2 + u64::from(state.is_on));
             let mut answer = u64::from(index(chooser, 1 + (place % 3) as u32));

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::choice::{Choice, Kind, Value};
-use crate::target::{Rule, Target};
+use crate::target::{Liveness, Rule, Target};
 use crate::trace::{Action, Trace};
 
 /// A 128-bit number as 32 hexadecimal digits.
@@ -157,6 +157,8 @@ pub trait Names {
     fn implies_setup(&self) -> bool;
     /// Whether a run ends with a teardown step.
     fn has_teardown(&self) -> bool;
+    /// The properties of runs without end, in a fixed order.
+    fn liveness(&self) -> &[Liveness];
 }
 
 impl<T: Target> Names for T {
@@ -179,6 +181,10 @@ impl<T: Target> Names for T {
     fn has_teardown(&self) -> bool {
         Target::has_teardown(self)
     }
+
+    fn liveness(&self) -> &[Liveness] {
+        Target::liveness(self)
+    }
 }
 
 /// The name of an action in files and reports.
@@ -187,6 +193,8 @@ pub fn name_of<N: Names>(target: &N, action: Action) -> String {
         Action::Setup => "setup".to_string(),
         Action::Teardown => "teardown".to_string(),
         Action::Deadlock => "deadlock".to_string(),
+        Action::Loop => "loop".to_string(),
+        Action::Again(number) => format!("again {}", target.liveness()[usize::from(number)]),
         Action::Rule(rule) => format!("rule {}", target.rules()[usize::from(rule)].name),
         Action::Fault(fault, on) => {
             format!("fault {} {}", target.faults()[usize::from(fault)], if on { "on" } else { "off" })
@@ -215,13 +223,22 @@ fn action_of<N: Names>(target: &N, name: &str) -> Result<Action> {
             None => bail!("the target has no fault `{fault}`"),
         };
     }
+    if let Some(property) = name.strip_prefix("again ") {
+        let index = target.liveness().iter().position(|known| known.to_string() == property);
+        return match index {
+            Some(index) => Ok(Action::Again(index as u16)),
+            None => bail!("the target has no property `{property}` of runs without end"),
+        };
+    }
     match name {
         "setup" if target.has_setup() => Ok(Action::Setup),
         "teardown" if target.has_teardown() => Ok(Action::Teardown),
         "deadlock" => Ok(Action::Deadlock),
+        "loop" => Ok(Action::Loop),
         "setup" | "teardown" => bail!("the target has no {name}"),
         _ => bail!(
-            "`{name}` is no step; there are `setup`, `teardown`, `deadlock`, `rule NAME`, `fault NAME on` and `… off`"
+            "`{name}` is no step; there are `setup`, `teardown`, `deadlock`, `loop`, `again PROPERTY`, `rule NAME`, `fault NAME on` \
+             and `… off`"
         ),
     }
 }
@@ -264,7 +281,7 @@ pub(crate) fn part_of<N: Names>(target: &N, lines: &[StepLine]) -> Result<Trace>
             at()
         );
         let is_last = index + 1 == lines.len();
-        let ends = matches!(action, Action::Teardown | Action::Deadlock);
+        let ends = matches!(action, Action::Teardown | Action::Deadlock | Action::Again(_));
         ensure!(!ends || is_last, "{}: it is the last step of a run", at());
         let choices: Result<Vec<Choice>> = line.choices.iter().map(ChoiceEntry::to_choice).collect();
         trace.push(action, line.seed);

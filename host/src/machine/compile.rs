@@ -129,6 +129,8 @@ pub(super) fn config(memories: Arc<Memories>) -> Config {
         .wasm_gc(true)
         .wasm_exceptions(true)
         .wasm_extended_const(true)
+        // Only unwinders that are not ours read it, and it is registered for the whole process.
+        .native_unwind_info(cfg!(windows))
         .collector(Collector::DeferredReferenceCounting)
         // Where nothing is reserved every memory that can grow may move, and with this guard no bounds are checked.
         .memory_may_move(true)

@@ -237,6 +237,7 @@ fn entry(program: &Program, phase: Phase) -> Option<String> {
         Phase::Step(Action::Setup) => "setup".to_string(),
         Phase::Step(Action::Teardown) => "teardown".to_string(),
         Phase::Step(Action::Deadlock) => "deadlock".to_string(),
+        Phase::Step(Action::Loop | Action::Again(_)) => "loop".to_string(),
         Phase::Step(Action::Rule(rule)) => exports.rules[usize::from(rule)].name.clone(),
         Phase::Step(Action::Fault(fault, _)) => exports.faults[usize::from(fault)].clone(),
         Phase::Precondition(rule) => format!("precondition {}", exports.rules[usize::from(rule)].name),

@@ -10,6 +10,7 @@ use super::against::Effects;
 use super::component::{Handles, Linked};
 use super::keyed::Hasher;
 use super::lens::Reports;
+use super::live::Monitor;
 use super::signed::Pools;
 use super::system::System;
 use super::tally::Tally;
@@ -19,7 +20,7 @@ use crate::file::{Environment, HostFault};
 use crate::observed::Observed;
 use crate::outcome::Failure;
 use crate::symbols::Frame;
-use crate::target::Scores;
+use crate::target::{Holds, Scores};
 
 /// The host's side of a store.
 #[derive(Default)]
@@ -45,6 +46,8 @@ pub(crate) struct Guest {
     pub(crate) fault_names: Vec<String>,
     /// It is one function, and it was called.
     pub(crate) has_run: bool,
+    /// What its run owes of what must come at last. It is no part of what is hashed.
+    pub(crate) monitor: Monitor,
     /// Handles that exports returned and others take.
     pub(crate) pools: Pools,
     /// Handles of a component's instances and of the host.
@@ -92,6 +95,10 @@ pub(crate) struct Step {
     pub(crate) scores: Vec<(u64, f64)>,
     /// The numbers that the guest observed.
     pub(crate) observed: Observed,
+    /// What the state says of properties of runs without end.
+    pub(crate) holds: Holds,
+    /// Which of the steps of its rule it is, where the guest says so.
+    pub(crate) way: Option<u64>,
     /// Arguments that were drawn.
     pub(crate) args: Vec<String>,
     /// A rule runs, in whose calls to the system faults may strike.
@@ -147,6 +154,8 @@ impl Step {
         self.fault_calls = 0;
         self.scores.clear();
         self.observed.clear();
+        self.holds = Holds::default();
+        self.way = None;
         self.args.clear();
         self.stderr.clear();
         self.reports.clear();

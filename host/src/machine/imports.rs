@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::PAGE;
 use super::host::{Host, Private, Step, Stop, TOLD_BYTES_MAX, TOLD_MAX, pay};
-use crate::choice::{Kind, Value};
+use crate::choice::{Kind, Value, mix};
 use crate::outcome::{Failure, FailureKind};
 use crate::property::PropertyKind;
 
@@ -37,6 +37,7 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     define_spans(linker)?;
     define_outcomes(linker)?;
     define_properties(linker)?;
+    define_liveness(linker)?;
     linker.func_wrap(MODULE, "target", target)?;
     linker.func_wrap(MODULE, "observe", observe)?;
     linker.func_wrap(MODULE, "event", event)?;
@@ -287,6 +288,55 @@ fn define_properties(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap(MODULE, "reachable", |mut caller: Caller<'_, Host>, name: u32, len: u32| {
         reach(&mut caller, PropertyKind::Reachable, (name, len), true)
     })?;
+    Ok(())
+}
+
+fn define_liveness(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
+    for (name, kind) in
+        [("eventually", PropertyKind::Eventually), ("always_eventually", PropertyKind::AlwaysEventually)]
+    {
+        linker.func_wrap(
+            MODULE,
+            name,
+            move |mut caller: Caller<'_, Host>, name: u32, len: u32, to: i32| {
+                live(&mut caller, kind, (name, len), [false, to != 0])
+            },
+        )?;
+    }
+    linker.func_wrap(
+        MODULE,
+        "leads_to",
+        |mut caller: Caller<'_, Host>, name: u32, len: u32, from: i32, to: i32| {
+            live(&mut caller, PropertyKind::LeadsTo, (name, len), [from != 0, to != 0])
+        },
+    )?;
+    linker.func_wrap(MODULE, "way", way)?;
+    Ok(())
+}
+
+/// The step is this one among those of its rule.
+fn way(mut caller: Caller<'_, Host>, way: u64) {
+    let step = &mut caller.data_mut().step;
+    step.way = Some(mix(step.way.unwrap_or_default(), way));
+}
+
+/// Notes what the state says of the property whose name stands at `at`.
+fn live(
+    caller: &mut Caller<'_, Host>,
+    kind: PropertyKind,
+    at: (u32, u32),
+    [from, to]: [bool; 2],
+) -> Answer<()> {
+    let (name, host) = named(caller, at.0, at.1)?;
+    let Some(number) = host.tally.live(kind, name, to) else {
+        let name = String::from_utf8_lossy(name).into_owned();
+        let message = format!("a custom section `spelunk:properties` must declare it: `{kind} {name}`");
+        return stop(FailureKind::Abi, Some(name), message);
+    };
+    let holds = &mut host.step.holds;
+    for (bits, is_so) in [(&mut holds.from, from), (&mut holds.to, to)] {
+        *bits = *bits & !(1 << number) | u64::from(is_so) << number;
+    }
     Ok(())
 }
 

@@ -27,6 +27,7 @@ mod keyed;
 mod lens;
 mod link;
 mod listing;
+mod live;
 mod memory;
 mod memory_error;
 mod operations;
@@ -61,8 +62,7 @@ use crate::compare::{Compare, Place};
 use crate::coverage::FeatureSet;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
 use crate::property::{Counts, Properties};
-use crate::target::Scores;
-use crate::target::{Rule, Target};
+use crate::target::{Fairness, Holds, Liveness, Rule, Scores, Target};
 use crate::trace::Action;
 use against::Second;
 use calls::Calls;
@@ -356,11 +356,17 @@ impl Target for Machine {
     }
 
     fn step(&mut self, action: Action, chooser: &mut Chooser) -> Outcome {
+        match action {
+            Action::Loop => return self.begin_loop(),
+            Action::Again(number) => return self.end_loop(number),
+            _ => {}
+        }
         let step = &mut self.store.data_mut().step;
         std::mem::swap(chooser, &mut step.chooser);
         step.begin();
         let outcome = self.enter(Outcome::from, |machine| machine.perform(action));
         std::mem::swap(chooser, &mut self.store.data_mut().step.chooser);
+        self.see();
         self.follow(action, chooser, outcome)
     }
 
@@ -450,6 +456,22 @@ impl Target for Machine {
     fn is_independent(&self, a: u16, b: u16) -> bool {
         let is_so = self.program.independent.contains(&(a.min(b), a.max(b)));
         is_so && self.second.as_ref().is_none_or(|second| second.machine.is_independent(a, b))
+    }
+
+    fn liveness(&self) -> &[Liveness] {
+        &self.program.liveness
+    }
+
+    fn holds(&self) -> Holds {
+        self.store.data().step.holds
+    }
+
+    fn way(&self) -> Option<u64> {
+        self.store.data().step.way
+    }
+
+    fn fairness(&self, rule: u16) -> (Fairness, bool) {
+        self.program.fairness.get(&rule).copied().unwrap_or_default()
     }
 
     fn saved_bytes(&self) -> usize {

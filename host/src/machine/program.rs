@@ -1,7 +1,7 @@
 //! A module, read, instrumented and compiled.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,9 @@ use super::exports::{Called, Exports};
 use super::imports::MODULE;
 use super::lens::{self, Lens};
 use super::memory::Memories;
-use super::sections::{Compares, StateSays, custom_section, independent_of, sizes_memory};
+use super::sections::{
+    Compares, StateSays, custom_section, fairness_of, independent_of, liveness_of, sizes_memory,
+};
 use super::stack::ShadowStack;
 use super::system::System;
 use super::texts::texts_of;
@@ -33,7 +35,7 @@ use crate::file::{
 };
 use crate::property::{Counts, Properties};
 use crate::symbols::Symbols;
-use crate::target::Rule;
+use crate::target::{Fairness, Liveness, Rule};
 
 /// A module, instrumented and compiled. Machines are made from it.
 pub struct Program {
@@ -52,6 +54,9 @@ pub struct Program {
     pub(super) dynamic: Option<Dynamic>,
     /// Pairs of rules that are declared independent, the lower index first.
     pub(super) independent: BTreeSet<(u16, u16)>,
+    /// Rules that are not weakly fair, or in each way to answer their choices.
+    pub(super) fairness: BTreeMap<u16, (Fairness, bool)>,
+    pub(super) liveness: Vec<Liveness>,
     pub(super) state_says: StateSays,
     /// What the module as it came says of its source.
     pub(super) symbols: Symbols,
@@ -285,8 +290,11 @@ impl Program {
         check(environment, &exports)?;
         let world = World::of(&module, environment, image, &exports)?;
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
+        let properties = Properties::parse(&custom_section(wasm, "spelunk:properties"));
         Ok(Program {
             budget: budget.clone(),
+            fairness: fairness_of(&custom_section(wasm, "spelunk:fairness"), &exports.rules)?,
+            liveness: liveness_of(&properties)?,
             entered: marked_slots(&instrumented.edges, instrumented.layout.entered_functions),
             engine,
             module,
@@ -294,7 +302,7 @@ impl Program {
             instrumented,
             texts: if exports.is_function { texts_of(wasm) } else { Arc::default() },
             exports,
-            properties: Properties::parse(&custom_section(wasm, "spelunk:properties")),
+            properties,
             stack: ShadowStack::of(wasm),
             data: Data::of(wasm),
             dynamic: Dynamic::of(wasm),
@@ -461,5 +469,9 @@ impl Names for Program {
 
     fn has_teardown(&self) -> bool {
         !self.exports.teardown.is_empty()
+    }
+
+    fn liveness(&self) -> &[Liveness] {
+        &self.liveness
     }
 }

@@ -6,6 +6,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::component::Handles;
 use super::keyed;
+use super::live::Monitor;
 use super::pages::{Hashing, Held, PageTable};
 use super::signed::Pools;
 use super::system::System;
@@ -24,6 +25,7 @@ pub(super) struct Saved {
     pub(super) faults: Vec<bool>,
     /// The guest is one function, and it was called.
     pub(super) has_run: bool,
+    pub(super) monitor: Monitor,
     /// The virtual system of a guest that imports one.
     pub(super) system: Option<System>,
     /// Handles, of a guest with signatures that name pools.
@@ -58,6 +60,7 @@ impl Saved {
             dropped: Vec::new(),
             faults: Vec::new(),
             has_run: false,
+            monitor: Monitor::default(),
             system: None,
             pools: Pools::default(),
             handles: Handles::default(),

@@ -1,11 +1,12 @@
 //! What is read off a module as it came.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use spelunk_instrumenter::Obstacle;
 
-use crate::target::Rule;
+use crate::property::Properties;
+use crate::target::{Fairness, LIVENESS_MAX, Liveness, Rule};
 
 /// What the custom sections of this name hold.
 pub(super) fn custom_section(wasm: &[u8], name: &str) -> Vec<u8> {
@@ -84,6 +85,41 @@ pub(super) fn independent_of(section: &[u8], rules: &[Rule]) -> Result<BTreeSet<
         pairs.insert((a.min(b), a.max(b)));
     }
     Ok(pairs)
+}
+
+/// How surely each rule is called, as a `spelunk:fairness` section says: a line each, `strong RULE`, `unfair RULE` or `each RULE`.
+pub(super) fn fairness_of(section: &[u8], rules: &[Rule]) -> Result<BTreeMap<u16, (Fairness, bool)>> {
+    let mut fairness = BTreeMap::new();
+    for line in String::from_utf8_lossy(section).lines().filter(|line| !line.trim().is_empty()) {
+        let (word, name) = line.trim().split_once(' ').unwrap_or_default();
+        let rule = rules.iter().position(|rule| rule.name == name.trim());
+        let rule = rule.with_context(|| {
+            format!("the section `spelunk:fairness` has a line `{line}`, which names no rule that the module exports")
+        })?;
+        let (how, is_each) = fairness.entry(rule as u16).or_insert((Fairness::Weak, false));
+        match word {
+            "strong" => *how = Fairness::Strong,
+            "unfair" => *how = Fairness::Unfair,
+            "each" => *is_each = true,
+            _ => bail!(
+                "the section `spelunk:fairness` has a line `{line}`; it must be `strong RULE`, `unfair RULE` or `each RULE`"
+            ),
+        }
+    }
+    Ok(fairness)
+}
+
+/// The properties of runs without end among those that are declared.
+pub(super) fn liveness_of(properties: &Properties) -> Result<Vec<Liveness>> {
+    let liveness = properties.liveness();
+    let liveness: Vec<_> =
+        liveness.map(|(_, property)| Liveness { kind: property.kind, name: property.name.clone() }).collect();
+    ensure!(
+        liveness.len() <= LIVENESS_MAX,
+        "the section `spelunk:properties` declares {} properties of runs without end; {LIVENESS_MAX} are the most",
+        liveness.len()
+    );
+    Ok(liveness)
 }
 
 /// What a module leaves on the garbage-collected heap stays there from one run to the next, and a later run may

@@ -353,6 +353,7 @@ impl State {
             dropped: dropped.unwrap_or_default(),
             faults: store.data().guest.faults.clone(),
             has_run: store.data().guest.has_run,
+            monitor: store.data().guest.monitor,
             system: store.data().system.clone(),
             pools: store.data().guest.pools.clone(),
             handles: store.data().guest.handles.clone(),
@@ -414,6 +415,7 @@ impl State {
         let host = store.data_mut();
         host.guest.faults.copy_from_slice(&saved.faults);
         host.guest.has_run = saved.has_run;
+        host.guest.monitor = saved.monitor;
         host.guest.pools.clone_from(&saved.pools);
         host.guest.handles.restore(&saved.handles);
         if let (Some(system), Some(to)) = (&mut host.system, &saved.system)

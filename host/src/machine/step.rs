@@ -32,7 +32,7 @@ impl Machine {
             Action::Teardown => {
                 self.calls.teardown.iter_mut().try_for_each(|call| call.call(store).map(drop))
             }
-            Action::Deadlock => return self.passed(),
+            Action::Deadlock | Action::Loop | Action::Again(_) => return self.passed(),
         };
         if let Err(error) = result {
             if let (Some(effects), Some(Stop::Exit(code))) =

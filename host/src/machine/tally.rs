@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
@@ -28,6 +29,8 @@ pub(crate) struct Tally {
     event_bytes: usize,
     /// A property or an event was counted.
     has_counted: bool,
+    /// Those of runs without end, by index, in order.
+    liveness: Arc<[usize]>,
 }
 
 impl Tally {
@@ -40,6 +43,7 @@ impl Tally {
             index: declared.iter().enumerate().map(index).collect(),
             declared: declared.iter().count(),
             properties: declared.clone(),
+            liveness: declared.liveness().map(|(at, _)| at).collect(),
             ..Tally::default()
         }
     }
@@ -47,11 +51,25 @@ impl Tally {
     /// A property was reached.
     pub(crate) fn reach(&mut self, kind: PropertyKind, name: &[u8], holds: bool) {
         let hash = hash(kind, name);
-        let Some(at) = self.index.get(&hash).copied().or_else(|| self.add(hash, kind, name)) else { return };
+        let at = self.index.get(&hash).copied().or_else(|| self.add(hash, kind, name));
+        if let Some(at) = at {
+            self.count(at, holds);
+        }
+    }
+
+    fn count(&mut self, at: usize, holds: bool) {
         if self.counts {
             self.properties.at(at).count(holds);
             self.has_counted = true;
         }
+    }
+
+    /// The number of a property of runs without end, which is counted as reached; `None` where it is not declared.
+    pub(crate) fn live(&mut self, kind: PropertyKind, name: &[u8], holds: bool) -> Option<usize> {
+        let at = self.index.get(&hash(kind, name)).copied()?;
+        let number = self.liveness.binary_search(&at).ok()?;
+        self.count(at, holds);
+        Some(number)
     }
 
     fn add(&mut self, hash: u128, kind: PropertyKind, name: &[u8]) -> Option<usize> {

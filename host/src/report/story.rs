@@ -44,12 +44,19 @@ fn sanitizers(cause: &Cause) -> String {
     names.join(",")
 }
 
-/// Setup and teardown are part of every run; they are shown where they have something to show, or fail. In a deadlock nothing is called.
+/// Setup and teardown are part of every run; they are shown where they have something to show, or fail. In a deadlock, and where a loop
+/// closes, nothing is called.
 fn is_told(story: &[Line], index: usize) -> bool {
     let Line { action, told, .. } = &story[index];
     let is_frame = matches!(action, Action::Setup | Action::Teardown);
     let shows = index + 1 == story.len() || !told.args.is_empty() || !told.notes.is_empty();
-    *action != Action::Deadlock && (!is_frame || shows)
+    let stays = *action == Action::Loop && story.get(index + 1).is_some_and(is_again);
+    !stays && *action != Action::Deadlock && !is_again(&story[index]) && (!is_frame || shows)
+}
+
+/// A loop closes.
+fn is_again(line: &Line) -> bool {
+    matches!(line.action, Action::Again(_))
 }
 
 fn told(story: &[Line]) -> impl Iterator<Item = &Line> {
@@ -107,9 +114,10 @@ fn value_json(value: &str) -> Json {
 /// The finding as text, without the label that it begins with.
 pub(super) fn finding_text(finding: &Finding) -> String {
     let lines: Vec<&Line> = told(&finding.story).collect();
-    let steps = counted(lines.len() as u64, "step");
+    let count = lines.iter().filter(|line| line.action != Action::Loop).count();
+    let steps = counted(count as u64, "step");
     let known = if finding.was_known { "   (found before)" } else { "" };
-    let shrunk = match (finding.is_minimal, finding.steps_before > lines.len()) {
+    let shrunk = match (finding.is_minimal, finding.steps_before > count) {
         (true, true) => format!("   (shrunk: {} → {steps})", finding.steps_before),
         (true, false) => String::new(),
         (false, _) => {
@@ -120,10 +128,16 @@ pub(super) fn finding_text(finding: &Finding) -> String {
     let argument = |name: &str, value: &str| format!("{}={}", text::line(name), text::line(value));
     let width = lines.iter().filter(|line| !line.told.args.is_empty()).map(|line| line.name.len()).max();
     let width = width.unwrap_or(0).min(24);
-    for (index, line) in lines.iter().enumerate() {
+    let mut number = 0;
+    for line in lines {
+        if line.action == Action::Loop {
+            out += "     again and again:\n";
+            continue;
+        }
+        number += 1;
         let args: Vec<String> = line.told.args.iter().map(|(name, value)| argument(name, value)).collect();
         let name = text::line(&line.name);
-        let step = format!("{:>3}  {name:<width$}  {}", index + 1, args.join(" "));
+        let step = format!("{:>3}  {name:<width$}  {}", number, args.join(" "));
         out += step.trim_end();
         if let Some(remark) = remark(line) {
             out += &format!("   # {remark}");

@@ -415,7 +415,7 @@ impl<'t, T: Target> Runner<'t, T> {
         match action {
             Action::Fault(fault, on) => self.faults[usize::from(fault)] = on,
             Action::Rule(_) => self.rules += 1,
-            Action::Setup | Action::Teardown | Action::Deadlock => {}
+            Action::Setup | Action::Teardown | Action::Deadlock | Action::Loop | Action::Again(_) => {}
         }
         if outcome == Outcome::Stopped {
             self.is_stopped = true;
@@ -461,7 +461,7 @@ impl<'t, T: Target> Runner<'t, T> {
         }
         // Of a function an input is kept, which setup has none of.
         let is_start = match action {
-            Action::Teardown | Action::Deadlock => false,
+            Action::Teardown | Action::Deadlock | Action::Loop | Action::Again(_) => false,
             Action::Setup => !is_function,
             // Nothing can follow, but of a function its input is kept.
             Action::Rule(_) | Action::Fault(..) => !has_ended || is_function,

@@ -17,7 +17,7 @@ use crate::choice::Kind;
 use crate::file::{Shrinking, name_of};
 use crate::machine::{Compares, Machine};
 use crate::outcome::Failure;
-use crate::property::{Property, PropertyKind};
+use crate::property::Property;
 use crate::report;
 use crate::story;
 use crate::target::Target;
@@ -155,7 +155,7 @@ impl Work<'_> {
                 told.extend(self.tell_saved(machine, saved, 0)?);
             }
         }
-        let is_unmet = unmet.iter().any(|property| property.kind != PropertyKind::Always);
+        let is_unmet = unmet.iter().any(|property| property.kind.is_seen());
         let limit = match checked.limit {
             None if is_unmet && options.reduces && machine.program().has_independent_rules() => {
                 Some(Limit::Reduction)
@@ -302,6 +302,10 @@ fn limit_text(limit: Limit, options: &Options) -> String {
         Limit::Time => "the time was up (--time)".to_string(),
         Limit::Memory => "the states took up the memory (--memory)".to_string(),
         Limit::Interrupt => "it was interrupted".to_string(),
+        Limit::Liveness => {
+            "what must come at last is judged only breadth-first, with states compared and without --reduce"
+                .to_string()
+        }
         Limit::Reduction => {
             "of independent rules one order was left out, which may show what was not seen (--reduce)"
                 .to_string()

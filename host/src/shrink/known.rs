@@ -174,6 +174,8 @@ fn enter(path: Path, action: Action) -> Path {
         Action::Fault(fault, on) => (2 + u64::from(on), fault),
         Action::Teardown => (4, 0),
         Action::Deadlock => (5, 0),
+        Action::Loop => (6, 0),
+        Action::Again(number) => (7, number),
     };
     mix(path, kind << 16 | u64::from(number))
 }

@@ -18,7 +18,7 @@ mod values;
 use std::cmp::Ordering;
 
 use crate::choice::{Choice, Value};
-use crate::outcome::Failure;
+use crate::outcome::{Failure, FailureKind};
 use crate::replay::{Replayed, replay};
 use crate::target::Target;
 use crate::trace::{Action, Trace};
@@ -63,7 +63,11 @@ pub fn shrink<T: Target>(
         _ => return Err(NotReproduced(replayed)),
     }
     let mut gate = Gate::new(target, best, failure, rules, executions_max, &mut progress);
-    while !gate.is_over() && (gate.round() || gate.shorten_together() || gate.rewrite_steps()) {}
+    // A check found the shortest way to a loop, and another loop may not be fair.
+    let is_shortest = failure.kind == FailureKind::Liveness;
+    while !is_shortest && !gate.is_over() && (gate.round() || gate.shorten_together() || gate.rewrite_steps())
+    {
+    }
     let is_minimal = !gate.is_over();
     let executions = gate.executions;
     let (best, last, others) = gate.into_parts();

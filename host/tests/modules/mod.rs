@@ -21,6 +21,10 @@ const IMPORTS: &str = r#"
   (import "spelunk" "describe" (func $describe (param i32 i32 i32 i32)))
   (import "spelunk" "fault" (func $fault (param i32 i32) (result i32)))
   (import "spelunk" "reject" (func $reject))
+  (import "spelunk" "state" (func $state (param i32 i32)))
+  (import "spelunk" "eventually" (func $eventually (param i32 i32 i32)))
+  (import "spelunk" "leads_to" (func $leads_to (param i32 i32 i32 i32)))
+  (import "spelunk" "way" (func $way (param i64)))
   (import "spelunk" "verbose" (func $verbose (result i32)))"#;
 
 fn module(text: &str) -> Vec<u8> {
@@ -55,6 +59,10 @@ const NEXT: &str = "(local.set $i (i32.add (local.get $i) (i32.const 1)))
 fn through(count: usize, op: &str, start: &str, other: &str) -> String {
     format!("{}{start}{}", format!("({op} ").repeat(count), format!(" {other})").repeat(count))
 }
+
+/// A claim of runs without end, declared and made in an invariant, and a rule that is fair in each way.
+const LIVE: &str = r#"(@custom "spelunk:properties" "leads-to live\n") (@custom "spelunk:fairness" "")
+  (data (i32.const 0) "live") (func (export "invariant:i") (call $leads_to (i32.const 0) (i32.const 4) (i32.const 1) (i32.const 0)))"#;
 
 const LOOP: &str = "(loop $l (br $l))";
 const RULE: &str = "(func (export \"rule:a\"))";
@@ -130,6 +138,14 @@ fn memory() -> Vec<(&'static str, Vec<u8>)> {
         ("large-and-read", guest("(func (export \"rule:a\") (local $i i32) (drop (memory.grow (i32.const 900))) (loop $l (drop (i32.load (local.get $i))) (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 4096))) (i32.const 60000000)))))")),
         ("fill", endless("(memory.fill (i32.const 0) (local.get $i) (i32.const 2097152))")),
         ("fill-all", guest("(func (export \"rule:a\") (drop (memory.grow (i32.const 900))) (global.set $n (i32.add (global.get $n) (i32.const 1))) (memory.fill (i32.const 0) (global.get $n) (i32.const 60000000)))")),
+        ("fill-and-say-nothing", guest("(func (export \"state\")) (func (export \"rule:a\") (memory.fill (i32.const 0) (call $index (i32.const 200)) (i32.const 2097152)))")),
+        ("many-ways-and-say-nothing", guest(&format!("(func (export \"state\")) {}", (0..300).map(|n| format!("(func (export \"rule:r{n}\") (memory.fill (i32.const {n}) (call $index (i32.const 250)) (i32.const 2000000)))")).collect::<String>()))),
+        ("deadlock-loops-in-terminal", guest(&format!("{RULE} (func (export \"precondition:a\") (result i32) (i32.const 0)) (func (export \"terminal\") (result i32) {LOOP} (i32.const 0))"))),
+        ("claims-undeclared", endless("(call $eventually (i32.const 0) (i32.const 4) (i32.const 0))")),
+        ("claims-many", guest(&format!("(@custom \"spelunk:properties\" \"{}\") {RULE}", (0..65).map(|n| format!("eventually c{n}\\n")).collect::<String>()))),
+        ("loops-for-ever", guest(&format!("{LIVE} (func (export \"rule:a\") (i32.store (i32.const 64) (call $index (i32.const 100000))) (call $way (i64.extend_i32_u (i32.load (i32.const 64)))))"))),
+        ("claims-of-many-states", guest(&format!("{LIVE} (func (export \"rule:a\") (i32.store (i32.const 64) (i32.add (i32.const 1) (i32.load (i32.const 64)))))"))),
+        ("claims-of-many-steps", guest(&format!("{LIVE} {}", (0..200).map(|n| format!("(func (export \"rule:r{n}\") (i32.store (i32.const {}) (call $index (i32.const 200))))", 64 + n)).collect::<String>()))),
         ("fill-each-step-anew", guest(&format!("(func (export \"rule:a\") (param i32) (drop (memory.grow (i32.const 600))) (memory.fill (i32.const 0) (local.get 0) (i32.const 40000000)) {})", (0..60).map(|n| format!("(if (i32.eq (i32.rem_u (local.get 0) (i32.const 61)) (i32.const {n})) (then (global.set $n (i32.const {n}))))")).collect::<String>()))),
         ("copy", endless("(memory.copy (i32.const 1) (i32.const 0) (i32.const 2000000))")),
         ("memory-64", module("(memory i64 1) (func (export \"rule:a\") (loop $l (drop (memory.grow (i64.const 1))) (i64.store (i64.sub (i64.mul (memory.size) (i64.const 65536)) (i64.const 8)) (i64.const 7)) (br $l)))")),

@@ -1,6 +1,21 @@
 //! A model as the text of a WebAssembly module.
 
-use super::model::{Cond, Expr, Model, Place, Stmt, Wrong};
+use super::model::{Claim, Cond, Expr, Live, Model, Place, Stmt, Wrong};
+
+const IMPORTS: &str = r#"  (import "spelunk" "index" (func $index (param i32) (result i32)))
+  (import "spelunk" "boolean" (func $boolean (param f64) (result i32)))
+  (import "spelunk" "integer" (func $integer (param i64 i64 i64) (result i64)))
+  (import "spelunk" "fault" (func $fault (param i32 i32) (result i32)))
+  (import "spelunk" "reject" (func $reject))
+  (import "spelunk" "fail" (func $fail (param i32 i32)))
+  (import "spelunk" "panic" (func $panic (param i32 i32 i32 i32 i32 i32)))
+  (import "spelunk" "always" (func $always (param i32 i32 i32)))
+  (import "spelunk" "sometimes" (func $sometimes (param i32 i32 i32)))
+  (import "spelunk" "unreachable" (func $never (param i32 i32)))
+  (import "spelunk" "eventually" (func $eventually (param i32 i32 i32)))
+  (import "spelunk" "always_eventually" (func $always_eventually (param i32 i32 i32)))
+  (import "spelunk" "leads_to" (func $leads_to (param i32 i32 i32 i32)))
+"#;
 
 /// The module.
 pub(super) fn module(model: &Model) -> String {
@@ -8,6 +23,7 @@ pub(super) fn module(model: &Model) -> String {
     // Texts are four bytes: `s012` of a site, `p012` of a property, `f012` of a fault.
     let text = |kind: char, count: usize| (0..count).map(|i| format!("{kind}{i:03}")).collect::<String>();
     let texts = text('s', model.sites) + &text('p', model.properties) + &text('f', model.faults.len());
+    let texts = texts + &text('l', model.live.len());
     let guest = Guest { model };
     functions += &guest.rules();
     for (index, invariant) in model.invariants.iter().enumerate() {
@@ -19,6 +35,7 @@ pub(super) fn module(model: &Model) -> String {
             false => format!("(func (export \"invariant:i{index}\") (result i32) {holds})\n"),
         };
     }
+    functions += &guest.live();
     for (index, body) in model.faults.iter().enumerate() {
         functions += &format!("(func (export \"fault:f{index:03}\") (param i32) {})\n", guest.body(body));
     }
@@ -37,17 +54,7 @@ pub(super) fn module(model: &Model) -> String {
     let second_max = if model.has_size() { 3 } else { 1 };
     format!(
         r#"(module
-  (import "spelunk" "index" (func $index (param i32) (result i32)))
-  (import "spelunk" "boolean" (func $boolean (param f64) (result i32)))
-  (import "spelunk" "integer" (func $integer (param i64 i64 i64) (result i64)))
-  (import "spelunk" "fault" (func $fault (param i32 i32) (result i32)))
-  (import "spelunk" "reject" (func $reject))
-  (import "spelunk" "fail" (func $fail (param i32 i32)))
-  (import "spelunk" "panic" (func $panic (param i32 i32 i32 i32 i32 i32)))
-  (import "spelunk" "always" (func $always (param i32 i32 i32)))
-  (import "spelunk" "sometimes" (func $sometimes (param i32 i32 i32)))
-  (import "spelunk" "unreachable" (func $never (param i32 i32)))
-  {import}
+{IMPORTS}  {import}
   (memory $first 2) (memory $second 1 {second_max})
   (type $value (func (result i32)))
   (table $slots 8 funcref)
@@ -56,7 +63,9 @@ pub(super) fn module(model: &Model) -> String {
   (elem declare func $v0 $v1 $v2 $v3)
   (data (i32.const 100000) "{texts}")
   (@custom "spelunk:reduction" "{pairs}")
+  {}
 {}{}{functions})"#,
+        guest.sections(),
         guest.cells(),
         guest.sites()
     )
@@ -76,6 +85,39 @@ impl Guest<'_> {
         let told: String = told.collect();
         let call = "(call $state (i32.const 130000) (i32.const 400))";
         (import, format!("(func (export \"state\") {told} {call})\n"))
+    }
+
+    /// An invariant that says what the state is to what is claimed of runs without end.
+    fn live(&self) -> String {
+        let first = self.model.sites + self.model.properties + self.model.faults.len();
+        let call = |(index, live): (usize, &Live)| {
+            let (text, to) = (self.text(first + index), self.cond(&live.to));
+            match live.claim {
+                Claim::Eventually => format!("(call $eventually {text} {to})"),
+                Claim::AlwaysEventually => format!("(call $always_eventually {text} {to})"),
+                Claim::LeadsTo => format!("(call $leads_to {text} {} {to})", self.cond(&live.from)),
+            }
+        };
+        let calls: String = self.model.live.iter().enumerate().map(call).collect();
+        if calls.is_empty() { calls } else { format!("(func (export \"invariant:live\") {calls})\n") }
+    }
+
+    /// The sections that declare what is claimed of runs without end, and how fair rules are.
+    fn sections(&self) -> String {
+        let declare = |(index, live): (usize, &Live)| match live.claim {
+            Claim::Eventually => format!("eventually l{index:03}\\n"),
+            Claim::AlwaysEventually => format!("always-eventually l{index:03}\\n"),
+            Claim::LeadsTo => format!("leads-to l{index:03}\\n"),
+        };
+        let declared: String = self.model.live.iter().enumerate().map(declare).collect();
+        let mut fair = String::new();
+        for (index, rule) in self.model.fair.iter().enumerate() {
+            let words = [(rule.is_strong, "strong"), (rule.is_unfair, "unfair"), (rule.is_each, "each")];
+            for (_, word) in words.iter().filter(|(is_so, _)| *is_so) {
+                fair += &format!("{word} r{index}\\n");
+            }
+        }
+        format!("(@custom \"spelunk:properties\" \"{declared}\") (@custom \"spelunk:fairness\" \"{fair}\")")
     }
 
     /// The rules and their preconditions.

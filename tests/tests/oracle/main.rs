@@ -5,6 +5,7 @@
 //! as it says. `SPELUNK_MODEL=17` checks the one of this seed, and prints it.
 
 mod guest;
+mod live;
 mod model;
 mod naive;
 
@@ -17,6 +18,7 @@ use spelunk::check::{self, Checked, Limit, Options, Order, Trouble, TroubleKind}
 use spelunk::machine::{Edges, Limits, Machine, Program, Selection, on_guest_stack};
 use spelunk::outcome::{Failure, FailureKind};
 use spelunk::replay::{Replayed, replay};
+use spelunk::trace::Action;
 
 /// Models that are checked where nothing else is asked for.
 const MODELS: u64 = 200;
@@ -259,6 +261,115 @@ fn what_a_state_leaves_out_is_told() {
         println!("{forgotten:?}");
         assert!(forgotten.needed > 300 && forgotten.needless > 300, "{forgotten:?}");
         assert_eq!((forgotten.told, forgotten.lost), (forgotten.needed, 0));
+    });
+}
+
+/// What declaring rules independent that are not came to.
+#[derive(Default, Debug)]
+struct Declared {
+    pairs: u64,
+    told: u64,
+    /// Not told, and something is not found.
+    lost: u64,
+}
+
+/// Declares each pair of rules of a model independent that are not.
+fn declare(seed: u64, declared: &mut Declared) {
+    let mut model = Model::random(seed);
+    let mut naive = Naive { model: &model, met: BTreeSet::new() };
+    let Some(found) = naive.search(None, true, STATES_MAX) else { return };
+    let [_, dependent] = naive.pairs();
+    for pair in dependent {
+        model.independent = vec![pair];
+        let mut subject = Subject::new(seed, &model);
+        for order in ORDERS {
+            let options = Options { order, findings_max: 0, reduces: true, ..Options::default() };
+            declared.pairs += 1;
+            match Subject::check(&mut subject.machines[..1], &options) {
+                Ok(checked) => {
+                    let is_lost = keys(&checked) != found.failures || checked.census.states != found.states;
+                    if is_lost {
+                        println!("model {seed}, {pair:?}, {order:?}");
+                    }
+                    declared.lost += u64::from(is_lost);
+                }
+                Err(trouble) => {
+                    assert!(matches!(trouble.kind, TroubleKind::Dependent { .. }), "{trouble:?}");
+                    declared.told += 1;
+                }
+            }
+        }
+    }
+}
+
+/// What judging claims of runs without end came to.
+#[derive(Default, Debug)]
+struct Judged {
+    models: u64,
+    kept: u64,
+    broken: u64,
+    /// A loop of no step.
+    stays: u64,
+}
+
+/// Judges what is claimed of the runs without end of a model.
+fn judge(seed: u64, judged: &mut Judged) {
+    let model = Model::random_live(seed);
+    let mut naive = Naive { model: &model, met: BTreeSet::new() };
+    let Some(found) = naive.search(None, true, STATES_MAX) else { return };
+    let Some(broken) = naive.broken() else { return };
+    judged.models += 1;
+    judged.broken += broken.len() as u64;
+    judged.kept += (model.live.len() - broken.len()) as u64;
+    let mut subject = Subject::new(seed, &model);
+    let note = format!("model {seed}");
+    let options = Options { findings_max: 0, ..Options::default() };
+    let checked = subject.everywhere(&options, false).unwrap_or_else(|trouble| panic!("{note}: {trouble:?}"));
+    let mut expected = found.failures.clone();
+    expected.extend(broken.iter().map(|claim| format!("l{claim:03}")));
+    assert_eq!((keys(&checked), checked.limit), (expected.clone(), None), "{note}");
+    let c = checked.census;
+    let counted = (c.runs, c.rejected, c.states, c.pruned, c.steps, c.choices);
+    let f = &found;
+    assert_eq!(counted, (f.runs, f.rejected, f.states, f.pruned, f.steps, f.choices), "{note}");
+    for finding in &checked.findings {
+        let (replayed, _) = replay(&mut subject.machines[0], &finding.trace, false);
+        assert_eq!(replayed, Replayed::Failed(Box::new(finding.failure.clone())), "{note}");
+        if finding.failure.kind == FailureKind::Liveness {
+            let steps = finding.trace.steps();
+            judged.stays += u64::from(steps[steps.len() - 2].action == Action::Loop);
+        }
+    }
+    for steps in 0..4 {
+        let bounded =
+            subject.everywhere(&Options { steps_max: Some(steps), ..options.clone() }, false).unwrap();
+        assert!(keys(&bounded).is_subset(&expected), "{note}: {steps} steps");
+    }
+    let depth = Options { order: Order::Depth, ..options };
+    let depth = Subject::check(&mut subject.machines[..1], &depth).unwrap();
+    assert_eq!((keys(&depth), depth.limit), (found.failures, Some(Limit::Liveness)), "{note}");
+}
+
+#[test]
+fn claims_of_runs_without_end_are_judged_as_a_naive_interpreter_does() {
+    on_guest_stack(|| {
+        let mut judged = Judged::default();
+        let models =
+            std::env::var("SPELUNK_MODELS").map_or(400, |text| text.parse().expect("it is a number"));
+        (0..models).for_each(|seed| judge(seed, &mut judged));
+        println!("{judged:?}");
+        assert!(judged.kept * 5 > judged.models && judged.broken * 5 > judged.models, "{judged:?}");
+        assert!(judged.stays > 0 && judged.stays < judged.broken, "{judged:?}");
+    });
+}
+
+#[test]
+fn rules_that_are_wrongly_declared_independent_are_told() {
+    on_guest_stack(|| {
+        let mut declared = Declared::default();
+        (0..400).for_each(|seed| declare(seed, &mut declared));
+        println!("{declared:?}");
+        assert_eq!(declared.lost, 0, "{declared:?}");
     });
 }
 

@@ -89,6 +89,30 @@ pub(super) struct Invariant {
     pub(super) traps: bool,
 }
 
+/// What is claimed of runs without end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Claim {
+    Eventually,
+    AlwaysEventually,
+    LeadsTo,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Live {
+    pub(super) claim: Claim,
+    pub(super) from: Cond,
+    pub(super) to: Cond,
+}
+
+/// How surely a rule is called.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Fair {
+    pub(super) is_strong: bool,
+    pub(super) is_unfair: bool,
+    /// In each way to answer its choices.
+    pub(super) is_each: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     pub(super) cells: Vec<Cell>,
@@ -107,6 +131,9 @@ pub(super) struct Model {
     pub(super) forgets: Option<usize>,
     /// Pairs of rules that are declared independent.
     pub(super) independent: Vec<(usize, usize)>,
+    pub(super) live: Vec<Live>,
+    /// Of each rule, where anything is claimed of runs without end.
+    pub(super) fair: Vec<Fair>,
 }
 
 /// Draws a model.
@@ -129,6 +156,8 @@ impl Model {
             properties: 0,
             forgets: None,
             independent: Vec::new(),
+            live: Vec::new(),
+            fair: Vec::new(),
         };
         let mut drawing = Drawing { rng: Xoshiro256PlusPlus::seed_from_u64(seed), model };
         drawing.draw();
@@ -137,6 +166,24 @@ impl Model {
             1 => Some(drawing.pure()),
             _ => Some(Cond::Below(0, u32::MAX)),
         };
+        drawing.model
+    }
+
+    /// A random model of which something is claimed of runs without end.
+    pub(super) fn random_live(seed: u64) -> Model {
+        let rng = Xoshiro256PlusPlus::seed_from_u64(!seed);
+        let mut drawing = Drawing { rng, model: Model::random(seed) };
+        for _ in 0..drawing.rng.random_range(1..=3) {
+            let claims = [Claim::Eventually, Claim::AlwaysEventually, Claim::LeadsTo];
+            let claim = *claims.choose(&mut drawing.rng).expect("there are some");
+            let live = Live { claim, from: drawing.pure(), to: drawing.pure() };
+            drawing.model.live.push(live);
+        }
+        for _ in 0..drawing.model.rules.len() {
+            let (is_unfair, is_strong) = (drawing.chance(4), drawing.chance(3));
+            let is_each = drawing.chance(3);
+            drawing.model.fair.push(Fair { is_unfair, is_strong: is_strong && !is_unfair, is_each });
+        }
         drawing.model
     }
 

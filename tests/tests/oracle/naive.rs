@@ -205,15 +205,20 @@ impl Naive<'_> {
     }
 
     /// Whether a run may end here although no rule may be called.
-    fn is_terminal(&self, state: &State) -> bool {
+    pub(super) fn is_terminal(&self, state: &State) -> bool {
+        self.model.terminal.as_ref().is_some_and(|cond| self.says(state, cond))
+    }
+
+    /// Whether a condition that draws nothing holds.
+    pub(super) fn says(&self, state: &State, cond: &Cond) -> bool {
         let mut met = BTreeSet::new();
         let mut run =
             Run { model: self.model, state: state.clone(), given: &[], asked: Vec::new(), met: &mut met };
-        self.model.terminal.as_ref().is_some_and(|cond| run.cond(cond))
+        run.cond(cond)
     }
 
     fn has_setup(&self) -> bool {
-        self.model.setup.is_some() || !self.model.invariants.is_empty()
+        self.model.setup.is_some() || !self.model.invariants.is_empty() || !self.model.live.is_empty()
     }
 
     /// Searches all states, each once, or all paths; `None` where that is too much.

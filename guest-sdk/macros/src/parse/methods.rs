@@ -36,6 +36,7 @@ pub(super) fn read_rule(
         preconditions,
         into: role.options.into.clone(),
         independent_of: role.options.independent_of.clone(),
+        fairness: role.options.fairness.clone(),
         returned: returned(method).cloned(),
     };
     if rule.into.is_some() && rule.returned.is_none() {

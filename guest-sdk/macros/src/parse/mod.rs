@@ -198,6 +198,11 @@ fn refuse_marks(marks: &Marks, sources: &[Option<Mark>]) -> Result<(), Error> {
     {
         return fail(precondition, "`#[precondition]` stands on a `#[rule]` or on `#[execute]`");
     }
+    if let (Some(fairness), false) =
+        (&marks.fairness, matches!(kind, Some(RoleKind::Rule | RoleKind::Execute)))
+    {
+        return fail(fairness, "`#[fair]` and `#[unfair]` stand on a `#[rule]` or on `#[execute]`");
+    }
     for Mark { source, attribute } in sources.iter().flatten() {
         match (source, kind) {
             (_, Some(RoleKind::Rule)) | (Source::Strategy(_), Some(RoleKind::Setup)) => {}

@@ -1,10 +1,11 @@
 //! What states of a level led to, as their workers hand it over.
 
 use super::worker::Job;
-use crate::check::sleep::Rules;
+use crate::check::sleep::{self, Rules};
 use crate::check::{Census, End, Options, Trouble, VISITED_BYTES};
 use crate::choice::Scripted;
 use crate::outcome::Failure;
+use crate::target::Holds;
 use crate::trace::Action;
 
 /// What the states of a chunk led to.
@@ -28,6 +29,8 @@ pub(super) struct GrownNode {
     pub(super) is_bound: bool,
     /// The bound on runs ended it.
     pub(super) is_cut: bool,
+    /// The run fails in the state itself.
+    pub(super) fails: bool,
 }
 
 /// A state that may be new.
@@ -37,7 +40,19 @@ pub(super) struct Child<S> {
     pub(super) script: usize,
     pub(super) state: Option<u128>,
     pub(super) sleep: Rules,
+    /// No state: the run ends in the step.
+    pub(super) is_end: bool,
+    pub(super) holds: Holds,
+    /// Which of the steps of its rule it is, of one that is fair in each.
+    pub(super) way: Option<u64>,
     pub(super) saved: Option<S>,
+}
+
+impl<S> Child<S> {
+    pub(super) fn new(action: Action, script: usize) -> Child<S> {
+        let (holds, sleep) = (Holds::default(), sleep::NONE);
+        Child { action, script, state: None, sleep, is_end: false, holds, way: None, saved: None }
+    }
 }
 
 /// A path that ended.
@@ -88,6 +103,7 @@ impl<S> Grown<S> {
         node.runs += led.runs.len();
         node.is_bound |= led.is_bound;
         node.is_cut |= led.is_cut;
+        node.fails |= led.fails;
         led.runs.iter_mut().for_each(|run| run.number += before);
         self.children.append(&mut led.children);
         self.runs.append(&mut led.runs);
@@ -109,6 +125,7 @@ pub(super) struct Led<S> {
     pub(super) scripts: Vec<Scripted>,
     pub(super) is_bound: bool,
     pub(super) is_cut: bool,
+    pub(super) fails: bool,
     /// Bytes that all this holds, about.
     pub(super) bytes: usize,
 }
@@ -122,6 +139,7 @@ impl<S> Default for Led<S> {
             scripts: Vec::new(),
             is_bound: false,
             is_cut: false,
+            fails: false,
             bytes: 0,
         }
     }

@@ -4,8 +4,10 @@
 //! Workers share a level: each takes the next few states of it, and what they found is merged in the order of the
 //! states. A new state belongs to the first state in this order that leads to it, whichever worker was faster.
 
+mod graph;
 mod grown;
 mod nodes;
+mod trials;
 mod worker;
 
 use std::ops::Range;
@@ -16,13 +18,14 @@ use super::equal::Equals;
 use super::path;
 use super::sleep::{self, Independence};
 use super::{
-    Census, Checked, End, Findings, GoesOn, Limit, Met, Options, Progress, Stop, Told, Trouble, in_parallel,
-    lock,
+    Census, Checked, End, Findings, GoesOn, Limit, Met, Options, Progress, Stop, Told, Trouble, TroubleKind,
+    in_parallel, lock,
 };
 use crate::choice::Scripted;
 use crate::target::Target;
 use crate::trace::{Action, Trace};
-use grown::{Child, Grown, Run};
+use graph::States;
+use grown::{Child, Grown, GrownNode, Run};
 use nodes::{Asleep, Claims, NONE, Nodes};
 use worker::{Job, Worker};
 
@@ -45,8 +48,10 @@ where
 {
     targets[0].reset();
     let root = targets[0].snapshot();
+    let has_liveness = options.prunes && !options.reduces && !targets[0].liveness().is_empty();
     let shared = Shared {
         options,
+        keeps_steps: has_liveness,
         goes_on,
         stack_bytes: targets[0].stack_bytes(),
         independence: Independence::of(&targets[0], options.reduces),
@@ -62,6 +67,7 @@ where
     let mut check = Check {
         shared: &shared,
         told,
+        states: has_liveness.then(|| States::new(workers[0].visitor.target.has_setup())),
         nodes: Nodes::new(),
         census: Census::default(),
         findings: Findings::default(),
@@ -80,6 +86,9 @@ where
         if !level.is_empty() && check.is_out_of_runs() {
             check.limited(Limit::Runs);
         }
+    }
+    if lock(&shared.limit).is_none_or(|limit| !matches!(limit, Limit::Time | Limit::Interrupt)) {
+        check.judge(workers[0].visitor.target);
     }
     let limit = *lock(&shared.limit);
     let limit = limit.or((check.bounds > 0).then_some(Limit::Steps));
@@ -126,6 +135,8 @@ struct Shared<'a> {
     stop: Stop,
     limit: Mutex<Option<Limit>>,
     progress: Mutex<Progress>,
+    /// Every step to a known state is kept too.
+    keeps_steps: bool,
 }
 
 impl Shared<'_> {
@@ -133,6 +144,7 @@ impl Shared<'_> {
     fn stopped(&self) {
         let limit = (self.goes_on)(&lock(&self.progress)).unwrap_or(Limit::Interrupt);
         lock(&self.limit).get_or_insert(limit);
+        self.stop.set();
     }
 }
 
@@ -140,6 +152,8 @@ impl Shared<'_> {
 struct Check<'a, S> {
     shared: &'a Shared<'a>,
     told: Told<'a>,
+    /// Where the guest has properties of runs without end.
+    states: Option<States>,
     nodes: Nodes<S>,
     census: Census,
     findings: Findings,
@@ -159,16 +173,23 @@ impl<S: Clone> Check<'_, S> {
         }
         if !worker.visitor.target.has_setup() {
             worker.visitor.restart();
-            let trouble = |kind| Box::new(Trouble { trace: Trace::default(), kind });
-            let state = worker.state().map_err(trouble)?;
-            if let Some(state) = state {
-                worker.met(state, Trace::default).map_err(trouble)?;
-                self.nodes.visited.insert(state, 0);
-                self.shared.claims.claim(state, 0);
+            match self.begin(worker) {
+                Err(TroubleKind::Stopped) => self.shared.stopped(),
+                begun => begun.map_err(|kind| Box::new(Trouble { trace: Trace::default(), kind }))?,
             }
-            self.census.states = 1;
         }
         Ok(0..1)
+    }
+
+    /// Counts the state at the start, in which the target is.
+    fn begin<T: Target<Snapshot = S>>(&mut self, worker: &mut Worker<'_, '_, T>) -> Result<(), TroubleKind> {
+        if let Some(state) = worker.state()? {
+            worker.met(state, Trace::default)?;
+            self.nodes.visited.insert(state, 0);
+            self.shared.claims.claim(state, 0);
+        }
+        self.census.states = 1;
+        Ok(())
     }
 
     /// Looks at the states of a level, which are `depth` steps from the start, or the one before setup.
@@ -192,7 +213,7 @@ impl<S: Clone> Check<'_, S> {
                 Job { nodes: &self.nodes, round: round.clone(), depth, is_start, runs: self.census.runs };
             let grown = grow(workers, self.shared.stack_bytes, &job);
             self.merge(round.start, grown, next)?;
-            self.shared.met.set(self.nodes.bytes());
+            self.shared.met.set(self.nodes.bytes() + self.states.as_ref().map_or(0, States::bytes));
             first = round.end;
             self.report((level.end - first) + (self.nodes.list.len() - next));
         }
@@ -242,12 +263,20 @@ impl<S: Clone> Check<'_, S> {
                 if grown_node.is_cut {
                     self.limited(Limit::Runs);
                 }
+                if let Some(states) = &mut self.states {
+                    let GrownNode { is_bound, is_cut, fails, .. } = grown_node;
+                    states.begin(!(is_bound || is_cut || fails || self.shared.stop.is_set()));
+                }
                 let mut all_saved = true;
                 for child in children.by_ref().take(grown_node.children) {
                     let answers = &grown.scripts[script..script + child.script];
                     script += child.script;
-                    all_saved &= child.saved.is_some();
-                    self.met(node, child, answers, next);
+                    let is_saved = child.saved.is_some();
+                    let is_new = match self.states.is_some() {
+                        true => self.joined(node, child, answers),
+                        false => self.met(node, child, answers, next),
+                    };
+                    all_saved &= is_saved || !is_new;
                 }
                 if all_saved {
                     self.nodes.saved[node as usize] = None;
@@ -279,15 +308,38 @@ impl<S: Clone> Check<'_, S> {
         }
     }
 
-    /// A state that a node led to: it is new, or known.
-    fn met(&mut self, parent: u32, child: Child<S>, script: &[Scripted], next: usize) {
+    /// A state that a node led to, of which every step is kept; whether it is new.
+    fn joined(&mut self, parent: u32, child: Child<S>, script: &[Scripted]) -> bool {
+        let known = child.state.and_then(|state| self.nodes.visited.get(state));
+        let Some(states) = &mut self.states else { return false };
+        if child.is_end {
+            states.add(&mut self.nodes, NONE, (child.action, child.way), script);
+            return false;
+        }
+        if let Some(known) = known {
+            self.census.pruned += 1;
+            states.add(&mut self.nodes, known, (child.action, child.way), script);
+            return false;
+        }
+        self.census.states += 1;
+        let node = self.nodes.push(parent, child.action, script, child.saved);
+        states.holds.push(child.holds);
+        states.add(&mut self.nodes, node, (child.action, child.way), script);
+        if let Some(state) = child.state {
+            self.nodes.visited.insert(state, node);
+        }
+        true
+    }
+
+    /// A state that a node led to: it is new, or known. Whether it is new.
+    fn met(&mut self, parent: u32, child: Child<S>, script: &[Scripted], next: usize) -> bool {
         let reduces = self.shared.options.reduces;
         if let Some(state) = child.state
             && !reduces
             && !self.shared.claims.belongs_to(state, parent)
         {
             self.census.pruned += 1;
-            return;
+            return false;
         }
         let known = child.state.and_then(|state| self.nodes.visited.get(state));
         let asleep = match known {
@@ -300,14 +352,14 @@ impl<S: Clone> Check<'_, S> {
                 let (missing, both) = (before.sleep & !child.sleep, before.sleep & child.sleep);
                 if missing == sleep::NONE {
                     self.census.pruned += 1;
-                    return;
+                    return false;
                 }
                 if known as usize >= next {
                     // It waits, so what sleeps there can still be changed.
                     let rules = before.rules | missing;
                     self.nodes.asleep[known as usize] = Asleep { sleep: both, rules, ..before };
                     self.census.pruned += 1;
-                    return;
+                    return false;
                 }
                 Asleep { sleep: both, rules: missing, is_again: true }
             }
@@ -319,5 +371,6 @@ impl<S: Clone> Check<'_, S> {
                 self.nodes.visited.insert(state, node);
             }
         }
+        true
     }
 }

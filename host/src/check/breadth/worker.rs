@@ -3,13 +3,12 @@
 use super::grown::{Child, Grown, GrownNode, Led};
 use super::nodes::{NONE, Nodes, index_of};
 use super::{CHUNK, POLL, Shared};
-use crate::check::commute::{self, Trial};
 use crate::check::equal::Equals;
 use crate::check::path::{self, is_step};
 use crate::check::sleep::{self, Rules};
 use crate::check::visit::{Here, Visit, Visitor};
 use crate::check::{Census, End, Trouble, TroubleKind, lock};
-use crate::choice::{Kind, Past, Scripted};
+use crate::choice::{Kind, Past, Scripted, mix};
 use crate::target::{Target, follows_preconditions};
 use crate::trace::{Action, Trace};
 
@@ -34,7 +33,7 @@ struct Prefix {
 
 pub(super) struct Worker<'t, 's, T: Target> {
     pub(super) visitor: Visitor<'t, T>,
-    shared: &'s Shared<'s>,
+    pub(super) shared: &'s Shared<'s>,
     /// Where states are compared by what the guest says.
     equals: Option<&'s Equals<T::Snapshot>>,
     on: Vec<bool>,
@@ -79,19 +78,23 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         }
     }
 
-    /// The hash of the state that the target is in, where states are compared.
+    /// The hash of the state that the target is in, where states are compared. Where something is claimed of runs without end, what the
+    /// state says of that counts too.
     pub(super) fn state(&mut self) -> Result<Option<u128>, TroubleKind> {
-        match self.shared.options.prunes {
-            true => self.visitor.target.compared_state().map_err(TroubleKind::from),
-            false => Ok(None),
+        if !self.shared.options.prunes {
+            return Ok(None);
         }
+        let holds = self.visitor.target.holds();
+        let state = self.visitor.target.compared_state()?;
+        let said = u128::from(mix(holds.from, holds.to)) << 64 | u128::from(mix(holds.to, holds.from));
+        Ok(state.map(|state| if self.shared.keeps_steps { state ^ said } else { state }))
     }
 
     /// Compares the state, which has this hash, with others that have it.
     pub(super) fn met(&mut self, state: u128, trace: impl FnOnce() -> Trace) -> Result<(), TroubleKind> {
         let Some(equals) = self.equals else { return Ok(()) };
-        let has_room = self.shared.met.has_room(self.visitor.target, self.shared.options);
-        equals.met(&mut self.visitor, (state, has_room), trace)
+        let room = self.shared.met.room(self.shared.options);
+        equals.met(&mut self.visitor, (state, room), trace)
     }
 
     /// Looks at some states of a round.
@@ -105,10 +108,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             if let Err(trouble) = self.node(job, (job.round.start + index) as u32, &mut grown) {
                 self.led = Led::default();
                 match trouble.kind {
-                    TroubleKind::Stopped => {
-                        self.shared.stopped();
-                        self.shared.stop.set();
-                    }
+                    TroubleKind::Stopped => self.shared.stopped(),
                     // The others finish the round, so that it does not depend on them which trouble comes first.
                     _ => grown.trouble = Some(trouble),
                 }
@@ -167,40 +167,13 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     /// A path may end in the state itself.
     fn ended_here(&mut self, here: Here, grown: &mut Grown<T::Snapshot>) {
         self.led.is_bound = here.is_bound;
+        self.led.fails = matches!(here.end, Some(End::Failed(_)));
         if let Some(end) = here.end {
             let further = Here::further(&end).map(|action| (action, Vec::new()));
             self.led.ended(end, self.shared.options, || further);
             self.untold.runs += 1;
         }
         self.record(grown);
-    }
-
-    /// In some states tries both orders of rules that are declared independent.
-    fn test_independence(
-        &mut self,
-        job: &Job<'_, T::Snapshot>,
-        start: &mut Start<T::Snapshot>,
-    ) -> Result<(), Box<Trouble>> {
-        let state = u64::from(start.node);
-        let enabled = self.visitor.enabled.clone();
-        if enabled.is_empty() || !commute::is_sampled(state) {
-            return Ok(());
-        }
-        for trial in commute::trials(&self.shared.independence, &enabled, state) {
-            let mut run = |worker: &mut Self, trial: &Trial| {
-                worker.place(job.nodes, start, Action::Rule(enabled[0]))?;
-                let ran = worker.visitor.run(trial);
-                start.is_in_place = false;
-                ran.map_err(|kind| Box::new(Trouble { trace: job.nodes.trace(start.node), kind }))
-            };
-            let one = run(self, &trial)?;
-            let other = trial.swapped().map(|trial| run(self, &trial)).transpose()?;
-            if let Some(why) = trial.differs(&one, other.as_ref()) {
-                let kind = TroubleKind::Dependent { rules: trial.rules, why };
-                return Err(Box::new(Trouble { trace: job.nodes.trace(start.node), kind }));
-            }
-        }
-        Ok(())
     }
 
     /// Which faults are on in a state.
@@ -367,7 +340,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     }
 
     /// Puts the target into the state that the step starts from.
-    fn place(
+    pub(super) fn place(
         &mut self,
         nodes: &Nodes<T::Snapshot>,
         start: &mut Start<T::Snapshot>,
@@ -427,6 +400,10 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             Visit::Failed(failure) => End::Failed(failure),
             Visit::Asks(_) => unreachable!("it was performed to its end"),
         };
+        if self.shared.keeps_steps && end != End::Rejected && matches!(action, Action::Rule(_)) {
+            let (script, way) = (self.script.len(), self.way(action));
+            self.led.arrived(Child { is_end: true, way, ..Child::new(action, script) }, &self.script);
+        }
         self.untold.runs += 1;
         self.led.ended(end, self.shared.options, || Some((action, self.script.clone())));
         Ok(())
@@ -439,17 +416,21 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         start: &Start<T::Snapshot>,
         action: Action,
     ) -> Result<(), Box<Trouble>> {
+        // Before the state is asked for and compared, where the guest may say more.
+        let holds = self.visitor.target.holds();
+        let way = self.way(action);
         let state = self.state().map_err(|kind| self.trouble(job.nodes, start.node, action, kind))?;
         let sleep = match action {
             Action::Rule(rule) => self.shared.independence.after(rule, start.sleep),
             _ => sleep::NONE,
         };
+        let mut is_known = false;
         if let Some(state) = state {
             let script = std::mem::take(&mut self.script);
             let met = self.met(state, || job.nodes.trace_with(start.node, action, &script));
             self.script = script;
             met.map_err(|kind| self.trouble(job.nodes, start.node, action, kind))?;
-            let is_known = match self.shared.options.reduces {
+            is_known = match self.shared.options.reduces {
                 // What sleeps there differs from one arrival to the next, which merging puts together.
                 true => {
                     let known = job.nodes.visited.get(state);
@@ -457,16 +438,26 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
                 }
                 false => !self.shared.claims.claim(state, start.node),
             };
-            if is_known {
+            // Where the graph is kept, each step counts.
+            if is_known && !self.shared.keeps_steps {
                 self.led.census.pruned += 1;
                 return Ok(());
             }
         }
-        let has_room = self.shared.met.has_room(self.visitor.target, self.shared.options);
+        let has_room = !is_known && self.shared.met.has_room(self.visitor.target, self.shared.options);
         let saved = if has_room { self.visitor.target.snapshot() } else { None };
-        let child = Child { action, script: self.script.len(), state, sleep, saved };
+        let new = Child::new(action, self.script.len());
+        let child = Child { state, sleep, holds, way, saved, ..new };
         self.led.arrived(child, &self.script);
         Ok(())
+    }
+
+    /// Which of the steps of its rule the last one was, of a rule that is fair in each.
+    fn way(&self, action: Action) -> Option<u64> {
+        let Action::Rule(rule) = action else { return None };
+        let target = &self.visitor.target;
+        let script = || self.script.iter().fold(0, |hash, scripted| mix(hash, scripted.number.into()));
+        target.fairness(rule).1.then(|| target.way().unwrap_or_else(script))
     }
 
     /// Now and then reports how far this worker is, and asks whether to go on.
@@ -487,7 +478,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
 }
 
 /// The state that steps start from.
-struct Start<S> {
+pub(super) struct Start<S> {
     pub(super) node: u32,
     pub(super) before: Option<S>,
     pub(super) ready: Option<S>,

@@ -78,8 +78,13 @@ struct Queue<S> {
     waiting: usize,
 }
 
-/// See [`super::check`]. One worker where states are compared, where runs are counted down or reported: what comes
-/// first would depend on chance otherwise.
+/// One worker where states are compared, where runs are counted down or reported: what comes first would depend on chance
+/// otherwise.
+fn is_alone(options: &Options) -> bool {
+    options.prunes || options.lists || options.runs_max.is_some()
+}
+
+/// See [`super::check`].
 pub(super) fn check<T>(
     targets: &mut [T],
     options: &Options,
@@ -90,8 +95,7 @@ where
     T: Target + Send,
     T::Snapshot: Send + Sync,
 {
-    let is_alone = options.prunes || options.lists || options.runs_max.is_some();
-    let targets = if is_alone { &mut targets[..1] } else { targets };
+    let targets = if is_alone(options) { &mut targets[..1] } else { targets };
     targets[0].reset();
     let shared = Shared {
         options,

@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use super::level::{Level, Place, bit, place_of, position};
-use super::{Failed, POLL, Shared, Task};
-use crate::check::commute::{self, Trial};
+use super::{Failed, POLL, Shared, Task, is_alone};
+use crate::check::commute::{self, Trial, Trials};
 use crate::check::path::{self, is_step};
 use crate::check::sleep::{self, Rules};
 use crate::check::visit::{Here, Visit, Visitor};
@@ -52,6 +52,8 @@ pub(super) struct Worker<'t, 's, 'o, T: Target> {
     /// What this task has reported so far.
     told: Census,
     told_position: f64,
+    /// States in which independence may have been tested.
+    tested: u64,
 }
 
 impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
@@ -69,6 +71,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
             polls: 0,
             told: Census::default(),
             told_position: 0.0,
+            tested: 0,
         }
     }
 
@@ -288,22 +291,30 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
 
     /// In some states tries both orders of rules that are declared independent; the last level is that of the state.
     fn test_independence(&mut self) -> Result<(), (TroubleKind, usize)> {
-        let path = place_of(&self.levels[..self.top - 1]);
-        let state = path.iter().fold(0, |hash, at| mix(hash, u64::from(*at) + 1));
+        // A number that does not depend on the number of workers.
+        let state = match is_alone(self.shared.options) {
+            true => self.tested,
+            false => {
+                let path = place_of(&self.levels[..self.top - 1]);
+                path.iter().fold(0, |hash, at| mix(hash, u64::from(*at) + 1))
+            }
+        };
+        self.tested += 1;
         let is_near = self.levels[self.top - 1].depth <= NEAR;
         if self.visitor.enabled.is_empty() || !(is_near || commute::is_sampled(state)) {
             return Ok(());
         }
         let to_state = self.top - 1;
         let enabled = self.visitor.enabled.clone();
-        for trial in commute::trials(&self.shared.independence, &enabled, state) {
+        let mut trials = Trials::new(&self.shared.independence, &enabled, state);
+        while let Some(trial) = trials.next() {
             let run = |worker: &mut Self, trial: &Trial| {
                 worker.place_at(Action::Rule(enabled[0]))?;
                 worker.visitor.run(trial).map_err(|kind| (kind, to_state))
             };
             let one = run(self, &trial)?;
             let other = trial.swapped().map(|trial| run(self, &trial)).transpose()?;
-            if let Some(why) = trial.differs(&one, other.as_ref()) {
+            if let Some(why) = trials.differs(&trial, &one, other.as_ref()) {
                 return Err((TroubleKind::Dependent { rules: trial.rules, why }, to_state));
             }
             self.is_in_place = false;
@@ -323,10 +334,10 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
             return Ok((None, Part::All(sleep)));
         };
         if let Some(equals) = &self.shared.equals {
-            let has_room = self.shared.met.has_room(self.visitor.target, options);
+            let room = self.shared.met.room(options);
             let (levels, top) = (&self.levels, self.top);
             equals
-                .met(&mut self.visitor, (hash, has_room), || trace_of(&levels[..top]))
+                .met(&mut self.visitor, (hash, room), || trace_of(&levels[..top]))
                 .map_err(|kind| (kind, top))?;
         }
         let Some(known) = self.visited.get(hash) else {

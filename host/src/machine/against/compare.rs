@@ -199,6 +199,7 @@ fn name_of(machine: &Machine, action: Action) -> String {
         Action::Setup => "setup".to_string(),
         Action::Teardown => "teardown".to_string(),
         Action::Deadlock => "deadlock".to_string(),
+        Action::Loop | Action::Again(_) => "loop".to_string(),
         Action::Rule(rule) => exports.rules[usize::from(rule)].name.clone(),
         Action::Fault(fault, on) => {
             format!("fault {} {}", exports.faults[usize::from(fault)], if on { "on" } else { "off" })

@@ -1,0 +1,160 @@
+//! The graph of states, where the guest has properties of runs without end: it is kept while the check goes on, and judged once it ends.
+
+use std::collections::BTreeMap;
+
+use super::nodes::{Nodes, index_of};
+use super::{Check, Limit};
+use crate::check::liveness::{Edge, Graph, Lasso};
+use crate::check::{End, lock, path};
+use crate::choice::Scripted;
+use crate::outcome::{Failure, FailureKind};
+use crate::target::{Fairness, Holds, Liveness, Target};
+use crate::trace::{Action, Trace};
+
+/// Bytes that judging takes for each state.
+const JUDGED_BYTES: usize = 128;
+
+/// A step from one state to another.
+struct Arrow {
+    to: u32,
+    action: Action,
+    way: Option<u64>,
+    /// Where its answers begin; they end where those of the next begin.
+    script: u32,
+}
+
+/// The states that were met, by node, and the steps between them.
+#[derive(Default)]
+pub(super) struct States {
+    pub(super) holds: Vec<Holds>,
+    /// Where the arrows of each state begin that was looked at.
+    starts: Vec<u32>,
+    /// Whether everything was tried in it.
+    is_whole: Vec<bool>,
+    arrows: Vec<Arrow>,
+    /// Answers, with the index of what was asked.
+    scripts: Vec<(u32, u32)>,
+}
+
+impl States {
+    /// Of a target that has a state before setup, which meets all properties: no run stays there.
+    pub(super) fn new(has_setup: bool) -> States {
+        let to = if has_setup { u64::MAX } else { 0 };
+        States { holds: vec![Holds { from: 0, to }], ..States::default() }
+    }
+
+    /// The arrows of the next state follow.
+    pub(super) fn begin(&mut self, is_whole: bool) {
+        self.starts.push(self.arrows.len() as u32);
+        self.is_whole.push(is_whole);
+    }
+
+    /// A step leads from the state that was begun last to a node.
+    pub(super) fn add<S>(
+        &mut self,
+        nodes: &mut Nodes<S>,
+        to: u32,
+        (action, way): (Action, Option<u64>),
+        script: &[Scripted],
+    ) {
+        assert!(self.arrows.len() < u32::MAX as usize, "there are fewer than 2^32 steps");
+        self.arrows.push(Arrow { to, action, way, script: self.scripts.len() as u32 });
+        for scripted in script {
+            let kind = index_of(&mut nodes.kinds, scripted.kind);
+            self.scripts.push((kind, scripted.number));
+        }
+    }
+
+    /// Bytes that it holds and that judging it takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        let state = size_of::<Holds>() + JUDGED_BYTES;
+        let arrow = size_of::<Arrow>() + size_of::<Edge>();
+        self.holds.len() * state + self.arrows.len() * arrow + size_of_val(&*self.scripts)
+    }
+
+    fn script(&self, arrow: usize) -> &[(u32, u32)] {
+        let end = self.arrows.get(arrow + 1).map_or(self.scripts.len(), |next| next.script as usize);
+        &self.scripts[self.arrows[arrow].script as usize..end]
+    }
+
+    /// The arrows with what is fair of them, and the fairness of each class.
+    fn edges<T: Target>(&self, target: &T) -> (Vec<Edge>, Vec<Fairness>) {
+        let rules = target.rules().len() as u16;
+        let mut classes: Vec<Fairness> = (0..rules).map(|rule| target.fairness(rule).0).collect();
+        let mut ways: BTreeMap<(u16, u64), u32> = BTreeMap::new();
+        let edge = |arrow: &Arrow| {
+            let class = match (arrow.action, arrow.way) {
+                (Action::Rule(rule), Some(way)) => Some(*ways.entry((rule, way)).or_insert_with(|| {
+                    classes.push(target.fairness(rule).0);
+                    classes.len() as u32 - 1
+                })),
+                (Action::Rule(rule), None) => Some(rule.into()),
+                _ => None,
+            };
+            Edge { to: arrow.to, class }
+        };
+        let edges = self.arrows.iter().map(edge).collect();
+        (edges, classes)
+    }
+
+    fn push<S>(&self, nodes: &Nodes<S>, arrow: u32, trace: &mut Trace) {
+        let scripted = |&(kind, number): &(u32, u32)| Scripted { kind: nodes.kinds[kind as usize], number };
+        let script: Vec<Scripted> = self.script(arrow as usize).iter().map(scripted).collect();
+        path::push(trace, self.arrows[arrow as usize].action, &script);
+    }
+
+    /// The steps to the loop, and once around it.
+    fn trace<S>(&self, nodes: &Nodes<S>, lasso: &Lasso, number: u16) -> Trace {
+        let mut trace = nodes.trace(lasso.from);
+        lasso.stem.iter().for_each(|arrow| self.push(nodes, *arrow, &mut trace));
+        trace.push(Action::Loop, 0);
+        lasso.cycle.iter().for_each(|arrow| self.push(nodes, *arrow, &mut trace));
+        trace.push(Action::Again(number), 0);
+        trace
+    }
+}
+
+impl<S: Clone> Check<'_, S> {
+    /// Judges the properties of runs without end in what was met of the graph.
+    pub(super) fn judge<T: Target>(&mut self, target: &T) {
+        let Some(mut states) = self.states.take() else { return };
+        let first = states.starts.len();
+        let (edges, classes) = states.edges(target);
+        states.starts.resize(states.holds.len() + 1, edges.len() as u32);
+        states.is_whole.resize(states.holds.len(), false);
+        let initial: Vec<u32> = match target.has_setup() {
+            true => edges[..states.starts[first.min(1)] as usize].iter().map(|edge| edge.to).collect(),
+            false => vec![0],
+        };
+        let graph = Graph {
+            starts: &states.starts,
+            edges: &edges,
+            is_whole: &states.is_whole,
+            holds: &states.holds,
+            classes: &classes,
+            initial: &initial,
+        };
+        for (number, property) in (0_u16..).zip(target.liveness()) {
+            if self.findings.is_full(self.shared.options) {
+                return;
+            }
+            let mut limit = None;
+            let unmet = graph.unmet((property.kind, 1 << number), &mut || {
+                limit = (self.shared.goes_on)(&lock(&self.shared.progress));
+                limit.is_none()
+            });
+            match unmet {
+                Ok(Some(lasso)) => self.unmet(property, &lasso, states.trace(&self.nodes, &lasso, number)),
+                Ok(None) => {}
+                Err(_) => return self.limited(limit.unwrap_or(Limit::Interrupt)),
+            }
+        }
+    }
+
+    fn unmet(&mut self, property: &Liveness, lasso: &Lasso, trace: Trace) {
+        let failure = Failure::new(FailureKind::Liveness, property.kind.unmet_on_loop(lasso.cycle.len()));
+        let failure = Failure { subject: Some(property.name.clone()), ..failure };
+        (self.told)(&trace, &End::Failed(Box::new(failure.clone())));
+        self.findings.add(&failure, self.census.runs, || trace);
+    }
+}
