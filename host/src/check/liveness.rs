@@ -302,7 +302,7 @@ impl Search<'_> {
                 let enabled = graph.enabled(state);
                 owed.retain(|owed| {
                     let is_weak = graph.classes[*owed as usize] == Fairness::Weak;
-                    Some(*owed) != class && !(is_weak && !enabled.contains(owed))
+                    Some(*owed) != class && (!is_weak || enabled.contains(owed))
                 });
             };
             settle(&mut owed, entry, None);

@@ -26,6 +26,8 @@ const SHOWN_STARTS_LEAST: f64 = LEAST / 4.0;
 const LOWEST: f64 = 1e-12;
 /// Below, nothing was found for long.
 const BARREN: f64 = 1e-4;
+/// Above, something was found often.
+const FRUITFUL: f64 = 1.0 / 128.0;
 /// Closer looks take so many times as long as a run, about: of states, and of functions.
 const LOOKS: [f64; 2] = [32.0, 64.0];
 /// Of inputs that a closer look showed so many are looked at as are worth it, divided by this.
@@ -207,10 +209,12 @@ impl Luck {
         self.manners[Manner::Near as usize] < BARREN
     }
 
-    /// The share of runs that start anew, which is this as long as short runs find something.
+    /// The share of runs that start anew, which is this as long as short runs find something, and half of it as long as they find much:
+    /// those that start anew are long, and seldom get as far.
     pub(super) fn share_of_fresh(&self, least: f64) -> f64 {
         if !self.is_barren() {
-            return least;
+            let is_fruitful = self.manners[Manner::Near as usize] > FRUITFUL;
+            return if is_fruitful { least / 2.0 } else { least };
         }
         let fresh = self.fresh.max(SLOW_LEAST) / STEPS[Manner::Even as usize];
         let guided = self.manners[Manner::Near as usize].max(SLOW_LEAST) / STEPS[Manner::Near as usize];

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::drawn::Drawn;
 use super::knowledge::{Values, bytes_of, values_of};
 use super::mutate::change_number;
-use super::parts::{Parts, is_at};
+use super::parts::{self, Parts};
 use super::tokens::put;
 use crate::choice::{Choice, Kind, Value, printable};
 use crate::compare::{Compare, Place};
@@ -462,9 +462,9 @@ impl With {
 
 /// A place where the part stands: the first from a random one on.
 fn place_of(bytes: &[u8], part: &[u8], rng: &mut impl Rng) -> Option<usize> {
-    let last = bytes.len().checked_sub(part.len())?;
-    let from = rng.random_range(0..=last);
-    (from..=last).chain(0..from).find(|at| is_at(bytes, *at, part))
+    let from = rng.random_range(0..=bytes.len().checked_sub(part.len())?);
+    let after = || parts::place_of(&bytes[from..], part).map(|at| from + at);
+    after().or_else(|| parts::place_of(&bytes[..from + part.len().saturating_sub(1)], part))
 }
 
 /// Whether a number of `width` bytes is one of `len`, extended with zeros or its sign.

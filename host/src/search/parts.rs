@@ -1,5 +1,7 @@
 //! Whether bytes stand in the inputs of a step, asked often.
 
+use memchr::memchr2_iter;
+
 /// Bytes of an input in which parts are looked for.
 const LOOKED_AT: usize = 4096;
 /// Lengths of parts that are found without looking.
@@ -52,7 +54,7 @@ impl<'i> Parts<'i> {
         };
         may_be(&part[..len])
             && may_be(&part[part.len() - len..])
-            && self.inputs.iter().any(|input| (0..input.len()).any(|at| is_at(input, at, part)))
+            && self.inputs.iter().any(|input| place_of(input, part).is_some())
     }
 }
 
@@ -61,11 +63,12 @@ fn word(part: &[u8]) -> u64 {
     part.iter().fold(0, |word, byte| word << 8 | u64::from(byte.to_ascii_lowercase()))
 }
 
-/// Whether the part stands at this place.
-pub(super) fn is_at(input: &[u8], at: usize, part: &[u8]) -> bool {
-    let starts =
-        input.get(at).zip(part.first()).is_some_and(|(byte, first)| byte.eq_ignore_ascii_case(first));
-    starts && input.get(at..at + part.len()).is_some_and(|bytes| bytes.eq_ignore_ascii_case(part))
+/// The first place where the part stands; none of a part of no bytes.
+pub(super) fn place_of(input: &[u8], part: &[u8]) -> Option<usize> {
+    let first = part.first()?;
+    let last = input.len().checked_sub(part.len())?;
+    let mut starts = memchr2_iter(first.to_ascii_lowercase(), first.to_ascii_uppercase(), &input[..=last]);
+    starts.find(|at| input[*at..at + part.len()].eq_ignore_ascii_case(part))
 }
 
 #[cfg(test)]

@@ -53,8 +53,8 @@ fn median<const N: usize>(options: &Options) -> (u64, u64) {
 #[test]
 fn locks_open_within_their_budgets() {
     // The budgets are 500 runs and 5,000 steps, and 20,000 steps.
-    assert_eq!(median::<8>(&Options::default()), (188, 1_787));
-    assert_eq!(median::<32>(&Options::default()), (1_112, 10_067));
+    let medians = [median::<8>(&Options::default()), median::<32>(&Options::default())];
+    assert_eq!(medians, [(192, 1_587), (1_026, 8_664)]);
 }
 
 /// A function that reads eight keys; each right one takes a new branch, and the first wrong one ends it.
@@ -419,7 +419,7 @@ fn steps_to_checkpoints_hold_no_more_than_they_may() {
         (explorer.checkpoints().saved(), explorer.checkpoints().len())
     };
     assert_eq!(kept(64 << 20), (64, 64));
-    assert_eq!(kept(6 << 20), (235, 5));
+    assert_eq!(kept(6 << 20), (176, 3));
 }
 
 #[test]
