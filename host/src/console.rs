@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::check;
+use crate::outcome::FailureKind;
 use crate::search::Progress;
 use crate::session::{End, Event, Fate, JobResult, Observer, Saved, Summary};
 use crate::text;
@@ -151,6 +152,9 @@ impl Console {
         let path = saved.path.display().to_string();
         let path = text::line(&path);
         let text = match &saved.fate {
+            Fate::StillFails(failure) if failure.kind == FailureKind::Liveness => {
+                format!("{path} leads to its loop again: {failure}")
+            }
             Fate::StillFails(failure) => format!("{path} still fails: {failure}"),
             Fate::Fixed => format!("{path} passes now: it is fixed"),
             Fate::Stale(why) => format!("{path} is stale: {why}"),

@@ -178,3 +178,37 @@ fn what_cannot_be_used_is_an_error_of_a_kind() {
     std::fs::write(&file, "in the way").unwrap();
     assert_eq!(kind(&guest("clean.wat"), config(&file)), ErrorKind::Io);
 }
+
+/// A loop is a finding as long as it is fair: what a rule says of that is no part of the steps to it.
+#[test]
+fn a_loop_that_is_no_longer_fair_is_no_finding() {
+    let folder = folder("loop");
+    let target = folder.join("guest.wat");
+    let checked = |fair: &str, config: Config| {
+        let step = |name, from, to| {
+            format!(
+                r#"(func (export "precondition:{name}") (result i32) (i32.eq (global.get $at) (i32.const {from})))
+                   (func (export "rule:{name}") (global.set $at (i32.const {to})))"#
+            )
+        };
+        let steps = [step("go", 0, 1), step("back", 1, 0), step("leave", 1, 2), step("stay", 2, 2)].concat();
+        let module = format!(
+            r#"(module (import "spelunk" "eventually" (func $eventually (param i32 i32 i32)))
+              (memory 1) (data (i32.const 0) "out") (global $at (mut i32) (i32.const 0))
+              (@custom "spelunk:properties" "eventually out\n") (@custom "spelunk:fairness" "{fair}")
+              {steps}
+              (func (export "invariant:live")
+                (call $eventually (i32.const 0) (i32.const 3) (i32.eq (global.get $at) (i32.const 2)))))"#
+        );
+        std::fs::write(&target, module).unwrap();
+        let config = Config { out: folder.clone(), cache: Caching::Off, ..config };
+        let summary = Session::open(target.clone()).unwrap().config(config).run(&mut ()).unwrap();
+        (summary.verdict, summary.findings.len(), summary.saved.len())
+    };
+    assert_eq!(checked("", Config::check()), (Verdict::Found, 1, 0));
+    assert_eq!(checked("", Config::check()), (Verdict::Found, 1, 1));
+    assert_eq!(checked(r"strong leave\n", Config::check()), (Verdict::Passed, 0, 1));
+    let explore = Config { runs: Some(10), ..Config::explore() };
+    assert_eq!(checked(r"strong leave\n", explore), (Verdict::Passed, 0, 1));
+    assert_eq!(checked("", Config::check()), (Verdict::Found, 1, 1));
+}

@@ -12,8 +12,9 @@ use crate::target::{Fairness, Holds};
 
 /// No state, no component, no number.
 pub(super) const NONE: u32 = u32::MAX;
-/// States of a component at which a loop is tried to begin.
+/// States of a component at which a loop is tried to begin, and edges that are looked at for it, about.
 const ENTRIES_MAX: usize = 64;
+const SHORTENED_MAX: u64 = 1 << 24;
 /// So many edges are looked at between two questions whether to go on.
 const POLL: u64 = 1 << 16;
 
@@ -121,8 +122,14 @@ impl Graph<'_> {
 
 impl Search<'_> {
     fn look(&mut self) -> Result<(), Stopped> {
-        self.looked += 1;
-        if self.looked.is_multiple_of(POLL) && !(self.goes_on)() { Err(Stopped) } else { Ok(()) }
+        self.look_at(1)
+    }
+
+    /// Looks at something that takes as long as so many edges.
+    fn look_at(&mut self, edges: usize) -> Result<(), Stopped> {
+        let before = self.looked / POLL;
+        self.looked += edges as u64;
+        if self.looked / POLL > before && !(self.goes_on)() { Err(Stopped) } else { Ok(()) }
     }
 
     /// Finds the states in which the property is owed.
@@ -179,11 +186,15 @@ impl Search<'_> {
         }
         let Some(component) = best else { return Ok(None) };
         let mut shortest: Option<Lasso> = None;
+        let begun = self.looked;
         for entry in component.iter().take(ENTRIES_MAX) {
             let lasso = self.around(*entry, &component)?;
             let steps = |lasso: &Lasso| lasso.stem.len() + lasso.cycle.len();
             if shortest.as_ref().is_none_or(|known| steps(&lasso) < steps(known)) {
                 shortest = Some(lasso);
+            }
+            if self.looked - begun > SHORTENED_MAX {
+                break;
             }
         }
         Ok(shortest)
@@ -207,8 +218,14 @@ impl Search<'_> {
         if forbidden.is_empty() {
             return Ok(None);
         }
-        let may = |state: &u32| self.graph.enabled(*state).is_disjoint(&forbidden);
-        Ok(Some(component.iter().copied().filter(may).collect()))
+        let mut left = Vec::new();
+        for state in component {
+            self.look_at(self.graph.out(*state).len())?;
+            if self.graph.enabled(*state).is_disjoint(&forbidden) {
+                left.push(*state);
+            }
+        }
+        Ok(Some(left))
     }
 
     /// In how many states of a component each class may be taken, and which are taken within.
@@ -298,28 +315,23 @@ impl Search<'_> {
         if graph.enabled(entry).iter().any(is_bound) {
             let (enabled, _) = self.classes(component)?;
             let mut owed: BTreeSet<u32> = enabled.into_keys().filter(is_bound).collect();
-            let settle = |owed: &mut BTreeSet<u32>, state: u32, class: Option<u32>| {
-                let enabled = graph.enabled(state);
-                owed.retain(|owed| {
-                    let is_weak = graph.classes[*owed as usize] == Fairness::Weak;
-                    Some(*owed) != class && (!is_weak || enabled.contains(owed))
-                });
+            let stays = |owed: &u32, enabled: &BTreeSet<u32>, class: Option<u32>| {
+                let is_weak = graph.classes[*owed as usize] == Fairness::Weak;
+                Some(*owed) != class && (!is_weak || enabled.contains(owed))
             };
-            settle(&mut owed, entry, None);
+            let enabled = graph.enabled(entry);
+            owed.retain(|owed| stays(owed, &enabled, None));
             let mut at = entry;
             loop {
-                let before = owed.len();
-                let steps = self.nearest(at, &|edge, from| match before {
-                    0 => edge.to == entry,
-                    _ => {
-                        let mut after = owed.clone();
-                        settle(&mut after, edge.to, edge.class.filter(|_| edge.to != from));
-                        after.len() < before
-                    }
+                let steps = self.nearest(at, owed.len(), &|edge, from| {
+                    let (enabled, class) = (graph.enabled(edge.to), edge.class.filter(|_| edge.to != from));
+                    let is_back = owed.is_empty() && edge.to == entry;
+                    is_back || owed.iter().any(|owed| !stays(owed, &enabled, class))
                 })?;
                 for step in &steps {
                     let edge = graph.edge(*step);
-                    settle(&mut owed, edge.to, edge.class);
+                    let enabled = graph.enabled(edge.to);
+                    owed.retain(|owed| stays(owed, &enabled, edge.class));
                     at = edge.to;
                 }
                 cycle.extend(steps);
@@ -337,8 +349,14 @@ impl Search<'_> {
         Ok(Lasso { from, stem, cycle })
     }
 
-    /// The fewest steps within a component, at least one, the last of which is as wanted.
-    fn nearest(&mut self, from: u32, is_wanted: &dyn Fn(Edge, u32) -> bool) -> Result<Vec<u32>, Stopped> {
+    /// The fewest steps within a component, at least one, the last of which is as wanted. To see that takes as long as it takes to look
+    /// at so many edges, and at those of the state that it leads to.
+    fn nearest(
+        &mut self,
+        from: u32,
+        effort: usize,
+        is_wanted: &dyn Fn(Edge, u32) -> bool,
+    ) -> Result<Vec<u32>, Stopped> {
         let graph = self.graph;
         let own = self.component[from as usize];
         let mut via: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
@@ -349,6 +367,7 @@ impl Search<'_> {
                 if self.component[edge.to as usize] != own {
                     continue;
                 }
+                self.look_at(effort + graph.out(edge.to).len())?;
                 if is_wanted(edge, state) {
                     let (mut steps, mut state) = (vec![at], state);
                     while let Some((before, edge)) = via.get(&state).filter(|_| state != from) {

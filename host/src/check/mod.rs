@@ -71,7 +71,7 @@ pub struct Options {
 
 impl Options {
     /// Whether so many different failures are as many as wanted.
-    fn are_enough(&self, failures: usize) -> bool {
+    pub(crate) fn are_enough(&self, failures: usize) -> bool {
         self.findings_max > 0 && failures >= self.findings_max
     }
 }

@@ -10,7 +10,7 @@ use anyhow::{Result, anyhow};
 use super::error::{Error, ErrorKind};
 use super::finding::{steps_of, write_trace};
 use super::pace::Pace;
-use super::{Begin, Event, JobResult, Saved, Summary, Told, Verdict, Work};
+use super::{Begin, Event, Fate, JobResult, Saved, Summary, Told, Verdict, Work};
 use crate::budget::Over;
 use crate::check::{self, Census, Checked, End, Limit, Options, Order, Trouble, TroubleKind};
 use crate::choice::Kind;
@@ -136,7 +136,7 @@ impl Work<'_> {
         &self,
         machines: &mut [Machine],
         options: &Options,
-        (checked, saved): (&Checked, Vec<Saved>),
+        (checked, mut saved): (&Checked, Vec<Saved>),
         seconds: f64,
     ) -> Result<Summary> {
         let unmet = unmet(machines);
@@ -149,9 +149,13 @@ impl Work<'_> {
                 None => is_flaky = true,
             }
         }
-        // What was found again is told already.
-        for saved in saved.iter().filter(|saved| saved.still_fails().is_some()) {
-            if !checked.findings.iter().any(|finding| saved.fails_with(&finding.failure)) {
+        let has_judged = checked.limit.is_none() && !options.are_enough(checked.findings.len());
+        for saved in saved.iter_mut().filter(|saved| saved.still_fails().is_some()) {
+            let is_told = checked.findings.iter().any(|finding| saved.fails_with(&finding.failure));
+            if !is_told && saved.is_loop() && has_judged {
+                saved.fate = Fate::Stale("its loop is no longer fair".to_string());
+                self.observer.on(Event::Saved(saved))?;
+            } else if !is_told {
                 told.extend(self.tell_saved(machine, saved, 0)?);
             }
         }

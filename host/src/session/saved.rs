@@ -9,8 +9,7 @@ use super::{Event, Work};
 use crate::disk;
 use crate::file::{Shrinking, TraceFile};
 use crate::machine::Machine;
-use crate::outcome::Failure;
-use crate::outcome::Found;
+use crate::outcome::{Failure, FailureKind, Found};
 use crate::replay::{Replayed, replay};
 use crate::trace::Trace;
 
@@ -52,6 +51,11 @@ impl Saved {
     /// Whether it still fails, and was not shrunk to the end.
     pub(super) fn is_pending(&self) -> bool {
         self.still_fails().is_some() && self.shrinking == Some(Shrinking::Pending)
+    }
+
+    /// Whether it leads to its loop again. Whether that is fair a check alone can say.
+    pub(super) fn is_loop(&self) -> bool {
+        self.still_fails().is_some_and(|failure| failure.kind == FailureKind::Liveness)
     }
 
     /// Whether it still fails in this way.

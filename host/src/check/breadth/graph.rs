@@ -43,9 +43,10 @@ impl States {
         States { holds: vec![Holds { from: 0, to }], ..States::default() }
     }
 
-    /// The arrows of the next state follow.
-    pub(super) fn begin(&mut self, is_whole: bool) {
-        self.starts.push(self.arrows.len() as u32);
+    /// The arrows of a node follow, which comes after those before. Those between were not looked at, where the check was stopped.
+    pub(super) fn begin(&mut self, node: u32, is_whole: bool) {
+        self.starts.resize(node as usize + 1, self.arrows.len() as u32);
+        self.is_whole.resize(node as usize, false);
         self.is_whole.push(is_whole);
     }
 
@@ -156,5 +157,20 @@ impl<S: Clone> Check<'_, S> {
         let failure = Failure { subject: Some(property.name.clone()), ..failure };
         (self.told)(&trace, &End::Failed(Box::new(failure.clone())));
         self.findings.add(&failure, self.census.runs, || trace);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_that_were_not_looked_at_have_no_steps() {
+        let (mut states, mut nodes) = (States::new(false), Nodes::<()>::new());
+        for (node, to) in [(0, 1), (3, 4)] {
+            states.begin(node, true);
+            states.add(&mut nodes, to, (Action::Rule(0), None), &[]);
+        }
+        assert_eq!((states.starts, states.is_whole), (vec![0, 1, 1, 1], vec![true, false, false, true]));
     }
 }

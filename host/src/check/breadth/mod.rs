@@ -265,7 +265,7 @@ impl<S: Clone> Check<'_, S> {
                 }
                 if let Some(states) = &mut self.states {
                     let GrownNode { is_bound, is_cut, fails, .. } = grown_node;
-                    states.begin(!(is_bound || is_cut || fails || self.shared.stop.is_set()));
+                    states.begin(node, !(is_bound || is_cut || fails || self.shared.stop.is_set()));
                 }
                 let mut all_saved = true;
                 for child in children.by_ref().take(grown_node.children) {
