@@ -14,7 +14,8 @@
 //!
 //! Code that no path reaches is left out, and so gets no counters.
 
-use walrus::ir::InstrSeqId;
+use std::collections::BTreeMap;
+use walrus::ir::{BrTable, InstrSeqId};
 
 pub(crate) type BlockId = u32;
 pub(crate) const ENTRY: BlockId = 0;
@@ -65,10 +66,32 @@ pub(crate) enum Site {
     Before(Place),
     /// On the taken side of the conditional branch there.
     Taken(Place),
-    /// Between the `br_table` there and one of its targets.
-    Table(Place, InstrSeqId),
+    /// Between the `br_table` there and where one of its [`arms`] leads.
+    Table(Place, u32),
     /// Between the `try_table` there and the label of its n-th catch clause.
     Catch(Place, u32),
+}
+
+/// A `br_table` with more indices that do not lead where its default does has one arm for each target.
+const ARMS_MAX: usize = 256;
+
+/// For each index of a `br_table`, and then for its default, the arm that it belongs to, named by the first index that does. Indices are
+/// told apart even where they lead to one place, as compilers of native code do with the cases of a `switch`: a table of
+/// classes of characters leads to few places, and what was seen is the class.
+pub(crate) fn arms(table: &BrTable) -> Vec<u32> {
+    let BrTable { blocks, default } = table;
+    let own = blocks.iter().filter(|block| *block != default).count();
+    let mut first = BTreeMap::from([(*default, blocks.len())]);
+    let arm = |(index, target)| match *first.entry(target).or_insert(index) {
+        first if first == blocks.len() || own > ARMS_MAX => first as u32,
+        _ => index as u32,
+    };
+    blocks.iter().chain([default]).copied().enumerate().map(arm).collect()
+}
+
+/// Where an arm of a `br_table` leads.
+pub(crate) fn target(table: &BrTable, arm: u32) -> InstrSeqId {
+    table.blocks.get(arm as usize).copied().unwrap_or(table.default)
 }
 
 impl Loops {

@@ -158,7 +158,11 @@ fn enter(function: &mut LocalFunction, private: Private, mark: u32) {
 
 fn edge(cfg: &Cfg, placed: &Placed, function: u32, identity: u64) -> Edge {
     let edge = &cfg.edges[placed.edge];
-    let hash = (location(identity, edge.from) >> 1) ^ location(identity, edge.to);
+    let mut hash = (location(identity, edge.from) >> 1) ^ location(identity, edge.to);
+    if let Site::Table(_, arm) = edge.site {
+        // Several may lead from one block to another.
+        hash ^= location(identity, arm) >> 2;
+    }
     let to = cfg.blocks[edge.to as usize].offset.unwrap_or(edge.offset);
     Edge { hash, function, from: edge.offset, to }
 }

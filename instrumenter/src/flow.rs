@@ -4,7 +4,7 @@
 //! does not end the basic block it is in. The body of a `try_table` is a region: what calls or throws in it may
 //! go to its dispatch, from there to its catch clauses, and on to the dispatch of the region around it.
 
-use crate::cfg::{Block, BlockId, Cfg, ENTRY, EXIT, Edge, Loops, Place, Site};
+use crate::cfg::{Block, BlockId, Cfg, ENTRY, EXIT, Edge, Loops, Place, Site, arms, target};
 use crate::code::offset_of;
 use walrus::LocalFunction;
 use walrus::ir::*;
@@ -237,11 +237,11 @@ impl<'a> Builder<'a> {
     }
 
     fn table(&mut self, current: BlockId, table: &BrTable, place: Place, offset: u32) {
-        let mut targets: Vec<InstrSeqId> = table.blocks.iter().copied().chain([table.default]).collect();
-        targets.sort_unstable();
-        targets.dedup();
-        for target in targets {
-            self.branch(current, target, Site::Table(place, target), offset);
+        let mut arms = arms(table);
+        arms.sort_unstable();
+        arms.dedup();
+        for arm in arms {
+            self.branch(current, target(table, arm), Site::Table(place, arm), offset);
         }
         self.current = None;
     }

@@ -328,6 +328,22 @@ mod tests {
     }
 
     #[test]
+    fn indices_of_a_table_are_told_apart_unless_they_are_very_many() {
+        let table = |zeros: usize, ones: usize, edges: usize, counters: usize| {
+            let labels = "0 ".repeat(zeros) + &"1 ".repeat(ones);
+            let table = format!("(br_table {labels} 2 (local.get 0))");
+            check(
+                &format!("(module (func (param i32) (block (block (block {table}) (br 1)) (nop))))"),
+                edges,
+                counters,
+            );
+        };
+        table(2, 2, 9, 5);
+        table(2, 254, 261, 257);
+        table(2, 255, 7, 3);
+    }
+
+    #[test]
     fn merging_branches_are_summed() {
         check(
             "(module (func (param i32)

@@ -13,7 +13,7 @@
 //! first and taking it back when the branch is not taken needs none. A `br_table` whose labels take operands
 //! keeps its place; a second `br_table` before it only counts.
 
-use crate::cfg::{Loops, Place, Site};
+use crate::cfg::{Loops, Place, Site, arms, target};
 use crate::code::*;
 use crate::counters::length;
 use crate::flow::catch_label;
@@ -130,59 +130,56 @@ impl Weaver<'_, '_> {
 
     fn table(&mut self, code: &mut Code, mut table: BrTable, location: InstrLocId, inserts: &[Insert]) {
         let index = self.scratch.local(self.locals, ValType::I32, 0);
-        let targets: Vec<(InstrSeqId, Action)> = inserts
+        let counted: Vec<(u32, Action)> = inserts
             .iter()
             .filter_map(|insert| match insert.site {
-                Site::Table(_, target) => Some((target, insert.action)),
+                Site::Table(_, arm) => Some((arm, insert.action)),
                 _ => None,
             })
             .collect();
         let default = table.default;
         if label_types(self.types, self.function, default, self.loops.has(default)).is_empty() {
             set(code, index);
-            let chain = self.chain(&targets, &mut table, index, None);
+            let chain = self.chain(&counted, &mut table, index, None);
             code.extend(chain);
             return;
         }
         tee(code, index);
         let done = sequence(self.function, None, Code::new());
         let mut counting = table.clone();
-        let is_counted = |seq: InstrSeqId| targets.iter().any(|&(target, _)| target == seq);
-        for target in counting.blocks.iter_mut().chain([&mut counting.default]) {
-            if !is_counted(*target) {
-                *target = done;
-            }
-        }
-        let chain = self.chain(&targets, &mut counting, index, Some(done));
+        let chain = self.chain(&counted, &mut counting, index, Some(done));
         self.function.block_mut(done).instrs = chain;
         push(code, Block { seq: done });
         code.push((table.into(), location));
     }
 
-    /// A `br_table` on `index` inside of one block for each of `targets`, after which it is counted and control
-    /// goes to the target, or to `done` if there is one.
+    /// A `br_table` on `index` inside of one block for each of the arms that are `counted`, after which it is counted and control
+    /// goes where the arm leads, or to `done` if there is one.
     fn chain(
         &mut self,
-        targets: &[(InstrSeqId, Action)],
+        counted: &[(u32, Action)],
         table: &mut BrTable,
         index: LocalId,
         done: Option<InstrSeqId>,
     ) -> Code {
         let blocks: Vec<InstrSeqId> =
-            targets.iter().map(|_| sequence(self.function, None, Code::new())).collect();
-        for target in table.blocks.iter_mut().chain([&mut table.default]) {
-            if let Ok(found) = targets.binary_search_by_key(target, |&(target, _)| target) {
-                *target = blocks[found];
+            counted.iter().map(|_| sequence(self.function, None, Code::new())).collect();
+        let targets: Vec<InstrSeqId> = counted.iter().map(|(arm, _)| target(table, *arm)).collect();
+        let arms = arms(table);
+        for (target, arm) in table.blocks.iter_mut().chain([&mut table.default]).zip(arms) {
+            match counted.binary_search_by_key(&arm, |(arm, _)| *arm) {
+                Ok(found) => *target = blocks[found],
+                Err(_) => *target = done.unwrap_or(*target),
             }
         }
         let mut code = Code::new();
         get(&mut code, index);
         push(&mut code, table.clone());
-        for (block, &(target, action)) in blocks.into_iter().zip(targets) {
+        for (block, (target, (_, action))) in blocks.into_iter().zip(targets.into_iter().zip(counted)) {
             self.function.block_mut(block).instrs = code;
             code = Code::new();
             push(&mut code, Block { seq: block });
-            self.act(&mut code, action);
+            self.act(&mut code, *action);
             push(&mut code, Br { block: done.unwrap_or(target) });
         }
         code
@@ -240,7 +237,7 @@ fn place_of(site: Site) -> Option<(Place, u32)> {
         Site::Virtual => None,
         Site::Before(place) => Some((place, 0)),
         Site::Taken(place) => Some((place, 1)),
-        Site::Table(place, target) => Some((place, 1 + target.index() as u32)),
+        Site::Table(place, arm) => Some((place, 1 + arm)),
         Site::Catch(place, clause) => Some((place, 1 + clause)),
     }
 }
