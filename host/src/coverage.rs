@@ -250,11 +250,19 @@ impl FeatureSet {
         // Written for the vectoriser.
         let above = counters.iter().zip(known).fold(0, |any, (count, known)| any | count.max(known) ^ known);
         if above != 0 {
-            let slots = (first..).zip(&*counters).zip(known);
-            let above = slots.filter(|((_, count), known)| count > known);
-            new.extend(above.filter_map(|((slot, count), _)| self.news(slot, *count)));
+            self.look(first, counters, known, new);
         }
         *counters = [0; N];
+    }
+
+    /// Looks at the counters of slots from `first` on one by one, eight of them at once where none is above what is known.
+    fn look(&self, first: u32, counters: &[u8], known: &[u8], new: &mut Vec<u32>) {
+        for ((slot, counters), known) in (first..).step_by(8).zip(counters.chunks(8)).zip(known.chunks(8)) {
+            if counters.iter().zip(known).fold(false, |any, (count, known)| any | (count > known)) {
+                let above = (slot..).zip(counters).zip(known).filter(|((_, count), known)| count > known);
+                new.extend(above.filter_map(|((slot, count), _)| self.news(slot, *count)));
+            }
+        }
     }
 }
 
