@@ -51,7 +51,7 @@ pub(super) struct Explore {
     /// Steps in a run, at most. Where nothing new was found for long, some have up to four times as many.
     #[arg(long, default_value_t = Settings::default().steps_per_run, help_heading = "Search")]
     steps_per_run: u32,
-    /// How often a run starts from a checkpoint, where there is one. Where much is found, fewer start fresh, and where nothing was found for long, more.
+    /// How often a run starts from a checkpoint, where there is one. Where much is found, and for a function, fewer start fresh, and where nothing was found for long, more.
     #[arg(long, value_parser = rate, default_value_t = Settings::default().checkpoint_rate, help_heading = "Search")]
     checkpoint_rate: f64,
     /// How often a step toggles a fault, where there is one.

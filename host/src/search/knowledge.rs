@@ -23,6 +23,10 @@ use crate::target::Scores;
 /// The choices that a rule was called with, in order.
 pub type Values = Arc<[Value]>;
 
+/// How much more seldom a function is given an input that is drawn anew than a state machine starts anew: inputs that were kept are better to
+/// start from as long as there are any.
+const FRESH_INPUTS: f64 = 1.0 / 8.0;
+
 /// Choices of a rule that once found an edge, kept to be changed and tried again.
 pub(super) const PRODUCTIVE_MAX: usize = 64;
 
@@ -260,9 +264,11 @@ impl<S> Knowledge<S> {
 
     /// How often a run starts from a checkpoint: of a state machine, for which nothing finds anything, more seldom than usual.
     fn share_of_guided(&self, options: &Options) -> f64 {
-        match options.adapts && !self.is_function {
-            true => 1.0 - self.luck.share_of_fresh(1.0 - options.checkpoint_rate),
-            false => options.checkpoint_rate,
+        let fresh = 1.0 - options.checkpoint_rate;
+        1.0 - match (options.adapts, self.is_function) {
+            (false, _) => fresh,
+            (true, true) => fresh * FRESH_INPUTS,
+            (true, false) => self.luck.share_of_fresh(fresh),
         }
     }
 
