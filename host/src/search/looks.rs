@@ -203,7 +203,7 @@ impl<T: Target> Runner<'_, T> {
         let saved = trace.len();
         trace.extend(&self.trace, self.trace.len());
         let from = trace.len().saturating_sub(self.steps as usize);
-        let shown = self.shown(known, &trace, from);
+        let (shown, has_passed) = self.shown(known, &trace, from);
         let (mut count, mut new_at) = (0, Vec::new());
         for (step, features) in (from..).zip(shown) {
             let seen = &known.get().seen;
@@ -221,18 +221,20 @@ impl<T: Target> Runner<'_, T> {
         // What led to a checkpoint is kept already.
         new_at.retain(|(step, _)| *step >= saved);
         match self.target.is_function() {
-            true => self.keep_input(known, &new_at),
+            // An input that fails is a finding.
+            true if has_passed => self.keep_input(known, &new_at),
+            true => {}
             false => self.keep_states(known, (&trace, saved), &new_at),
         }
         count
     }
 
-    /// The features that each step of a run shows, from the step `from` on.
-    fn shown(&mut self, known: &Known<'_, T::Snapshot>, trace: &Trace, from: usize) -> Vec<Vec<u32>> {
-        let mut shown = Vec::new();
+    /// The features that each step of a run shows, from the step `from` on, and whether no step fails or is rejected.
+    fn shown(&mut self, known: &Known<'_, T::Snapshot>, trace: &Trace, from: usize) -> (Vec<Vec<u32>>, bool) {
+        let (mut shown, mut has_passed) = (Vec::new(), true);
         let start = self.checkpoint.filter(|_| !self.target.is_function());
         let start = start.and_then(|index| known.get().checkpoints.get(index).closer.get());
-        let Some(lens) = self.target.lens() else { return shown };
+        let Some(lens) = self.target.lens() else { return (shown, false) };
         let mut follower = Follower::default();
         let is_there = match start.and_then(|closer| closer.snapshot.as_ref()) {
             Some(snapshot) => {
@@ -246,11 +248,12 @@ impl<T: Target> Runner<'_, T> {
             let mut features = Vec::new();
             lens.shown(trace.choices(step), &mut features);
             shown.push(features);
+            has_passed = matches!(outcome, Outcome::Pass | Outcome::Exit);
             if outcome != Outcome::Pass {
                 break;
             }
         }
-        shown
+        (shown, has_passed)
     }
 
     /// Keeps the input of a function.
