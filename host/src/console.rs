@@ -104,8 +104,8 @@ impl Console {
         if self.live.is_none() && elapsed < self.next_line {
             return;
         }
-        let check::Progress { census, waiting, done } = progress;
-        let rate = |count: u64| rounded(count as f64 / elapsed.as_secs_f64().max(1e-9));
+        let check::Progress { census, before, waiting, done } = progress;
+        let rate = |count: u64, before| rounded((count - before) as f64 / elapsed.as_secs_f64().max(1e-9));
         let left = match order {
             check::Order::Breadth => format!("{waiting} waiting"),
             check::Order::Depth if *done > 0.0 => {
@@ -117,11 +117,11 @@ impl Console {
             "runs {}  states {} ({}/s)  steps {} ({}/s)  choices {} ({}/s)  pruned {}  depth {}  {left}",
             census.runs,
             census.states,
-            rate(census.states),
+            rate(census.states, before.states),
             census.steps,
-            rate(census.steps),
+            rate(census.steps, before.steps),
             census.choices,
-            rate(census.choices),
+            rate(census.choices, before.choices),
             census.pruned,
             census.depth,
         ));

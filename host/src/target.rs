@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::choice::{Answers, Choice, Chooser, Kind, Value};
 use crate::compare::{Compare, Place};
 use crate::coverage::FeatureSet;
@@ -45,7 +47,7 @@ impl fmt::Display for Liveness {
 pub const LIVENESS_MAX: usize = 64;
 
 /// What a state says of the properties of runs without end: a bit for each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holds {
     /// What is to come is owed from here on; of [`PropertyKind::LeadsTo`] alone.
     pub from: u64,

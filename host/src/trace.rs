@@ -1,9 +1,11 @@
 //! A trace: the steps of a run with their seeds and choices. It is what is saved, replayed and shrunk.
 
+use serde::{Deserialize, Serialize};
+
 use crate::choice::{Choice, Span, Value};
 
 /// What a step does. Rules and faults are named by their index in the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Action {
     /// The first step of a run, where the target has a setup.
     Setup,

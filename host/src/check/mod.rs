@@ -20,6 +20,8 @@ mod tests;
 mod visit;
 mod visited;
 
+pub use breadth::News;
+
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,6 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Kind;
 use crate::outcome::{Failure, Found, Halt};
+use crate::property::Counts;
 use crate::target::Target;
 use crate::threads;
 use crate::trace::{Action, Trace};
@@ -70,6 +73,11 @@ pub struct Options {
 }
 
 impl Options {
+    /// Whether another process can go on where a check was ended.
+    pub fn can_be_kept(&self) -> bool {
+        self.order == Order::Breadth && self.runs_max.is_none() && !self.lists
+    }
+
     /// Whether so many different failures are as many as wanted.
     pub(crate) fn are_enough(&self, failures: usize) -> bool {
         self.findings_max > 0 && failures >= self.findings_max
@@ -96,7 +104,7 @@ impl Default for Options {
 /// What was counted. The counts of a check that finished depend neither on the number of workers nor on
 /// snapshots, nor on the order but for `depth`; where states are compared depth-first under a bound on steps, or
 /// with reduction, states alone do not: they may be entered more than once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Census {
     /// Paths that ended: the guest failed or rejected the run, or, where it has a teardown, that was performed, once in
     /// every state; where it has none, no rule may be called or the bound was reached. Those that led to a known state
@@ -133,6 +141,8 @@ impl Census {
 pub struct Progress {
     /// What was counted so far.
     pub census: Census,
+    /// Of that, what an earlier process counted.
+    pub before: Census,
     /// States that wait to be explored, breadth-first.
     pub waiting: u64,
     /// The part of the tree that is done, depth-first: the sum over finished subtrees of the products of
@@ -157,6 +167,13 @@ pub enum Limit {
     Reduction,
     /// Properties of runs without end were not judged: that takes all steps between all states.
     Liveness,
+}
+
+impl Limit {
+    /// Whether it ended the check from outside, so that the check might go on.
+    pub fn is_from_outside(self) -> bool {
+        matches!(self, Limit::Time | Limit::Memory | Limit::Interrupt)
+    }
 }
 
 impl fmt::Display for Limit {
@@ -276,6 +293,25 @@ pub type GoesOn<'a> = &'a (dyn Fn(&Progress) -> Option<Limit> + Sync);
 /// Is handed each path that ended, where all are wanted, and else each that failed as none before it of its worker.
 pub type Told<'a> = &'a mut (dyn FnMut(&Trace, &End) + Send);
 
+/// Keeps what a breadth-first check comes to.
+pub trait Keeper: Sync {
+    /// Whether it is time to keep something, which ends once it is kept.
+    fn is_due(&self) -> bool;
+
+    /// Keeps what came to be known since the last time.
+    fn keep(&self, news: &News);
+}
+
+/// What was kept of a check, and what keeps what it comes to from here on.
+pub struct Keeping<'a> {
+    /// All that was kept, in order.
+    pub before: Vec<News>,
+    /// What keeps the rest.
+    pub keeper: &'a dyn Keeper,
+    /// What was counted of properties, before and now, as far as the targets do not tell it themselves.
+    pub counts: Counts,
+}
+
 /// Checks a target on as many workers as there are copies of it. Each path that ended is handed to `told`, in the
 /// order of the check, where `options.lists` says so, and else those with new failures, when they are found.
 ///
@@ -286,6 +322,23 @@ pub fn check<T>(
     options: &Options,
     goes_on: GoesOn<'_>,
     told: Told<'_>,
+) -> Result<Checked, Box<Trouble>>
+where
+    T: Target + Send,
+    T::Snapshot: Send + Sync,
+{
+    check_keeping(targets, options, (goes_on, told), None)
+}
+
+/// As [`check`]. It goes on after what was kept, and what it comes to is kept, where [`Options::can_be_kept`] says so.
+///
+/// # Errors
+/// As those of [`check`].
+pub fn check_keeping<T>(
+    targets: &mut [T],
+    options: &Options,
+    (goes_on, told): (GoesOn<'_>, Told<'_>),
+    keeping: Option<&mut Keeping<'_>>,
 ) -> Result<Checked, Box<Trouble>>
 where
     T: Target + Send,
@@ -303,7 +356,9 @@ where
     }
     let checked = match options.order {
         Order::Depth => depth::check(targets, options, goes_on, told),
-        Order::Breadth => breadth::check(targets, options, goes_on, told),
+        Order::Breadth => {
+            breadth::check(targets, options, (goes_on, told), keeping.filter(|_| options.can_be_kept()))
+        }
     };
     targets.iter_mut().for_each(|target| target.set_counts(false));
     let judges = options.order == Order::Breadth && options.prunes && !options.reduces;

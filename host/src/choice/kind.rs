@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// What was asked: the kind of a choice and its constraint.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Kind {
     /// True with this probability in generation. Below or at 0 always false, at or above 1 always true.
     Boolean {

@@ -12,6 +12,7 @@ use std::ops::{Deref, DerefMut};
 
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
 
 pub(crate) use draw::printable;
 pub use kind::{Kind, Value};
@@ -26,7 +27,7 @@ pub struct Choice {
 }
 
 /// One choice of a script: what was asked when it was first met, and the number of the alternative that answers it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scripted {
     /// What was asked.
     pub kind: Kind,

@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use spelunk::check::{self, Options};
 use spelunk::machine::Selection;
-use spelunk::session::{Caching, Config, Job};
+use spelunk::session::{Caching, Config, Job, Keep};
 
 use super::system::System;
 use super::{Compiled, Guest, GuestLimits, Sanitizers};
@@ -38,6 +38,12 @@ pub(super) struct Check {
     /// listed, and with --runs. [default: one for each core]
     #[arg(long)]
     workers: Option<NonZero<usize>>,
+    /// Begin anew. Else a breadth-first check goes on where the same command ended before it was complete, be it by a signal.
+    #[arg(long, conflicts_with = "in_memory")]
+    fresh: bool,
+    /// Keep nothing of a check that ends before it is complete. Findings are saved.
+    #[arg(long)]
+    in_memory: bool,
     /// Print what each path noted, in the order of the visits.
     #[arg(long)]
     list: bool,
@@ -105,6 +111,7 @@ impl Check {
             shrink_budget: self.shrink_budget,
             uses_snapshots: !self.no_snapshots,
             out: self.out.clone(),
+            keep: Keep::of(self.in_memory, self.fresh),
             cache: Caching::from(&self.compiled),
             ..self.guest.config(Config { job: Job::Check(options), ..Config::check() })
         })

@@ -180,11 +180,7 @@ impl Explore {
             shrink_budget: self.shrink_budget,
             uses_snapshots: !self.no_snapshots,
             out: self.out.clone(),
-            keep: match (self.in_memory, self.fresh) {
-                (true, _) => Keep::Findings,
-                (false, true) => Keep::Fresh,
-                (false, false) => Keep::Campaign,
-            },
+            keep: Keep::of(self.in_memory, self.fresh),
             store_max: self.store_max.map(|mib| mib.saturating_mul(1 << 20)),
             cache: Caching::from(&self.compiled),
             seeds: self.seeds.clone(),

@@ -50,9 +50,7 @@ impl Cache {
     /// # Errors
     /// A folder, or a key of the user's, that others can write to or that belongs to somebody else; no place for a key.
     pub fn open(folder: PathBuf) -> Result<Cache> {
-        let data =
-            place("XDG_DATA_HOME", ".local/share").context("there is no home folder to keep a key in")?;
-        Cache::with_key(folder, &data.join("spelunk").join("cache.key"))
+        Cache::with_key(folder, &place_of_key()?)
     }
 
     /// As [`Cache::open`], with the key in this file, which is made where there is none.
@@ -67,14 +65,7 @@ impl Cache {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => bail!("cannot look at `{}`: {error}", folder.display()),
         }
-        let secret = match read_own(key, 0o077) {
-            Ok(secret) => secret,
-            Err(error) if is_missing(&error) => make_key(key)?,
-            Err(error) => return Err(error),
-        };
-        let secret =
-            secret.try_into().ok().with_context(|| format!("`{}` holds no key: remove it", key.display()))?;
-        Ok(Cache { folder, secret, bytes_max: BYTES_MAX })
+        Ok(Cache { folder, secret: key_in(key)?, bytes_max: BYTES_MAX })
     }
 
     /// The folder in the user's folder for such: `spelunk` in `$XDG_CACHE_HOME`, or else in `~/.cache`; none where there is
@@ -214,6 +205,35 @@ impl Key {
         engine.precompile_compatibility_hash().hash(&mut hash);
         Some(Key(hash.digest128()))
     }
+}
+
+/// The user's key, which authenticates what only the user can have written.
+///
+/// # Errors
+/// A key that others can read or that belongs to somebody else; no place for one.
+pub fn key_of_user() -> Result<[u8; KEY]> {
+    key_in(&place_of_key()?)
+}
+
+/// What names what this build of Spelunk does with a module, under settings.
+pub fn identity(what: &str, module: u128, settings: &[u8]) -> Option<u128> {
+    let mut hash = Key::of(what, module)?;
+    settings.hash(&mut hash);
+    Some(hash.digest128())
+}
+
+fn place_of_key() -> Result<PathBuf> {
+    let data = place("XDG_DATA_HOME", ".local/share").context("there is no home folder to keep a key in")?;
+    Ok(data.join("spelunk").join("cache.key"))
+}
+
+/// The key in a file, which is made where there is none.
+fn key_in(path: &Path) -> Result<[u8; KEY]> {
+    let key = match read_own(path, 0o077) {
+        Err(error) if is_missing(&error) => make_key(path)?,
+        key => key?,
+    };
+    key.try_into().ok().with_context(|| format!("`{}` holds no key: remove it", path.display()))
 }
 
 /// The folder that a variable names, if it is absolute, or else the one below the user's home.

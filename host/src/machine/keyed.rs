@@ -3,7 +3,8 @@
 //! The hash of a state is a sum of hashes of its blocks, and of sums under a known function one can prepare some that cancel out.
 //! So a block is hashed by NH (Black et al. 1999, UMAC), twice, as in that paper's Toeplitz construction: for any two blocks the
 //! chance over the keys is 2^-128 that they collide. What comes of it is mixed with the place of the block. The key is drawn once
-//! in a process, and reaches nothing but these hashes: no result depends on it, unless two states collide.
+//! in a process, or is that of an earlier one whose check goes on. It reaches nothing but these hashes: no result depends on it, unless
+//! two states collide.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
@@ -16,25 +17,48 @@ pub(super) const BLOCK: usize = 128;
 const WORDS: usize = BLOCK / 8;
 
 struct Key {
+    /// What the rest is made of.
+    seed: [u8; 32],
     /// For the words of a block; the second hash takes those from the third on.
     words: [u64; WORDS + 2],
     secret: [u8; 192],
 }
 
+static KEY: OnceLock<Key> = OnceLock::new();
+
 impl Key {
     fn get() -> &'static Key {
-        static KEY: OnceLock<Key> = OnceLock::new();
         KEY.get_or_init(|| {
-            // SipHash under a key that the standard library has from the operating system, of 0, 1, 2, ….
+            // SipHash under a key that the standard library has from the operating system, of 0, 1, 2, 3.
             let random = RandomState::new();
-            let mut numbers = 0u64..;
-            let mut word = || random.hash_one(numbers.next());
-            let words = std::array::from_fn(|_| word());
-            let mut secret = [0; 192];
-            secret.as_chunks_mut().0.iter_mut().for_each(|bytes| *bytes = word().to_le_bytes());
-            Key { words, secret }
+            let mut seed = [0; 32];
+            let words = (0u64..).zip(seed.as_chunks_mut().0);
+            words.for_each(|(number, bytes)| *bytes = random.hash_one(number).to_le_bytes());
+            Key::of(seed)
         })
     }
+
+    fn of(seed: [u8; 32]) -> Key {
+        let mut bytes = blake3::Hasher::new_keyed(&seed).finalize_xof();
+        let words = std::array::from_fn(|_| {
+            let mut word = [0; 8];
+            bytes.fill(&mut word);
+            u64::from_le_bytes(word)
+        });
+        let mut secret = [0; 192];
+        bytes.fill(&mut secret);
+        Key { seed, words, secret }
+    }
+}
+
+/// What the key of this process is made of.
+pub fn seed() -> [u8; 32] {
+    Key::get().seed
+}
+
+/// Makes the key of another process that of this one, unless it has another already; whether it is so now.
+pub fn adopt_seed(seed: [u8; 32]) -> bool {
+    KEY.get_or_init(|| Key::of(seed)).seed == seed
 }
 
 /// The hash of a block at a place; 0 of one that is all zeros.

@@ -81,11 +81,12 @@ pub use sections::Compares;
 
 pub use crate::file::{Edges, Limits, Sanitizer, Selection, StubImports};
 pub(crate) use against::leaves_of;
-pub use cache::Cache;
+pub use cache::{Cache, identity, key_of_user};
 pub use compile::{engine, instrument};
 pub(crate) use component::is_component;
 pub(crate) use emscripten::names::is_allocator;
 pub use host::Told;
+pub use keyed::{adopt_seed, seed};
 pub use listing::Listing;
 pub use memory::ignore_file_size_signal;
 pub use pages::PAGE;

@@ -92,13 +92,13 @@ fn news_text(features: &BTreeMap<FeatureKind, u64>, ways: &Ways) -> String {
 }
 
 pub(super) fn checked_json(summary: &Summary, checked: &CheckedTarget) -> Json {
-    let CheckedTarget { census, limit, warning, findings, unmet, compared, seconds } = checked;
+    let CheckedTarget { census, limit, warning, findings, unmet, compared, seconds, is_kept } = checked;
     json!({
         "verdict": verdict_name(summary), "limit": limit.as_ref().map(|(limit, _)| limit.to_string()),
         "exit": summary.verdict.exit_code(), "findings": findings, "unmet": unmet_json(unmet),
         "saved": saved_json(&summary.saved), "runs": census.runs, "rejected": census.rejected,
         "states": census.states, "pruned": census.pruned, "steps": census.steps, "depth": census.depth,
-        "choices": census.choices, "compared": compared, "seconds": seconds, "warning": warning,
+        "choices": census.choices, "compared": compared, "seconds": seconds, "warning": warning, "kept": is_kept,
     })
 }
 
@@ -115,7 +115,7 @@ fn verdict_name(summary: &Summary) -> &'static str {
 /// `holds: 36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)`, with why it
 /// is no other verdict before, and what was not seen below.
 pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String {
-    let CheckedTarget { limit, warning, census, findings, unmet, compared, .. } = checked;
+    let CheckedTarget { limit, warning, census, findings, unmet, compared, is_kept, .. } = checked;
     let name = verdict_name(summary);
     let mut why = Vec::new();
     if *findings > 0 {
@@ -148,6 +148,9 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
         };
         out += &format!("\n{seen}: {} {}", property.kind, text::line(&property.name));
     }
+    if *is_kept {
+        out += "\nthe same command goes on from here";
+    }
     out
 }
 
@@ -176,6 +179,7 @@ mod tests {
             unmet: Vec::new(),
             compared: Some("128-bit hash".to_string()),
             seconds: 0.0,
+            is_kept: false,
         };
         let counts =
             "36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)";

@@ -103,7 +103,10 @@ fn a_function_is_given_changed_inputs() {
     assert!(explorer.checkpoints().iter().all(|kept| !kept.history.last_choices().is_empty()));
     runs.sort_unstable();
     assert_eq!(runs[10], 5_608);
-    assert!(checkpoints.iter().all(|kept| (6..=7).contains(kept)), "one a key, unless two were met at once: {checkpoints:?}");
+    assert!(
+        checkpoints.iter().all(|kept| (6..=7).contains(kept)),
+        "one a key, unless two were met at once: {checkpoints:?}"
+    );
     let unguided = Options { seed: 1, strategy: Strategy::Random, ..Options::default() };
     assert_eq!(explore(&mut keys(), unguided, 100_000).0.edges, 2);
 }

@@ -9,15 +9,16 @@ use anyhow::{Result, anyhow};
 
 use super::error::{Error, ErrorKind};
 use super::finding::{steps_of, write_trace};
+use super::kept::Kept;
 use super::pace::Pace;
 use super::{Begin, Event, Fate, JobResult, Saved, Summary, Told, Verdict, Work};
 use crate::budget::Over;
-use crate::check::{self, Census, Checked, End, Limit, Options, Order, Trouble, TroubleKind};
+use crate::check::{self, Census, Checked, End, Keeping, Limit, Options, Order, Trouble, TroubleKind};
 use crate::choice::Kind;
 use crate::file::{Shrinking, name_of};
 use crate::machine::{Compares, Machine};
 use crate::outcome::Failure;
-use crate::property::Property;
+use crate::property::{Counts, Property};
 use crate::report;
 use crate::story;
 use crate::target::Target;
@@ -40,6 +41,8 @@ pub struct CheckedTarget {
     pub compared: Option<String>,
     /// Seconds of checking.
     pub seconds: f64,
+    /// Whether the same command goes on where it ended.
+    pub is_kept: bool,
 }
 
 /// What was found is told while a check goes on for so long.
@@ -49,16 +52,45 @@ impl Work<'_> {
     pub(super) fn check(&self, mut machines: Vec<Machine>, options: &Options) -> Result<Summary> {
         let options = self.resolved(&machines[0], options);
         self.begin_checking(&machines[0], &options)?;
+        // Before a state is hashed: what was kept may be under another key.
+        let kept = self.kept(machines[0].program(), &options);
         let saved = self.replay_saved(&mut machines[0])?;
         self.observer.on(Event::Searching { steps: 0 })?;
         let started = Instant::now();
-        match self.walk(&mut machines, &options)? {
+        let (kept, before) = kept.unzip();
+        let mut keeping = kept.as_ref().map(|keeper| Keeping {
+            before: before.unwrap_or_default(),
+            keeper,
+            counts: Counts::default(),
+        });
+        let walked = self.walk(&mut machines, &options, keeping.as_mut())?;
+        let counts = keeping.map(|keeping| keeping.counts).unwrap_or_default();
+        let is_kept = match (&kept, &walked) {
+            (Some(kept), Ok(checked)) if checked.limit.is_some_and(Limit::is_from_outside) => {
+                self.is_kept(kept)
+            }
+            (kept, _) => {
+                kept.iter().for_each(Kept::remove);
+                false
+            }
+        };
+        match walked {
             Ok(checked) => {
                 let seconds = started.elapsed().as_secs_f64();
-                self.verdict(&mut machines, &options, (&checked, saved), seconds)
+                let unmet = unmet(&machines, &counts);
+                self.verdict(&mut machines, &options, (&checked, saved, unmet), (seconds, is_kept))
             }
             Err(trouble) => self.trouble(&machines[0], &options, &trouble),
         }
+    }
+
+    /// Whether all is kept that the check has come to, which ends before it is complete.
+    fn is_kept(&self, kept: &Kept) -> bool {
+        let trouble = kept.trouble();
+        if let Some(trouble) = &trouble {
+            self.observer.warning(format!("not all of the check is kept: {trouble}"));
+        }
+        trouble.is_none()
     }
 
     /// The options with what the guest and the session say.
@@ -95,7 +127,12 @@ impl Work<'_> {
     }
 
     /// Walks the tree. The last machine reports what paths noted.
-    fn walk(&self, machines: &mut [Machine], options: &Options) -> Result<Result<Checked, Box<Trouble>>> {
+    fn walk(
+        &self,
+        machines: &mut [Machine],
+        options: &Options,
+        keeping: Option<&mut Keeping<'_>>,
+    ) -> Result<Result<Checked, Box<Trouble>>> {
         let (teller, machines) = machines.split_last_mut().expect("there is one to tell paths");
         let (pace, is_unheard, order) = (Pace::new(), AtomicBool::new(false), options.order);
         let (early, soon) = (Early::default(), Pace::every(SOON));
@@ -113,7 +150,7 @@ impl Work<'_> {
             }
         };
         let heard = Mutex::new(Ok(()));
-        let checked = check::check(machines, options, &goes_on, &mut |trace, end| {
+        let mut told = |trace: &Trace, end: &End| {
             if let (End::Failed(failure), false) = (end, options.lists) {
                 early.found(self, teller, trace, failure);
             }
@@ -126,7 +163,8 @@ impl Work<'_> {
                 *heard = self.observer.on(Event::Path { notes: &notes, end });
                 is_unheard.store(heard.is_err(), Ordering::Relaxed);
             }
-        });
+        };
+        let checked = check::check_keeping(machines, options, (&goes_on, &mut told), keeping);
         heard.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)?;
         Ok(checked)
     }
@@ -136,10 +174,9 @@ impl Work<'_> {
         &self,
         machines: &mut [Machine],
         options: &Options,
-        (checked, mut saved): (&Checked, Vec<Saved>),
-        seconds: f64,
+        (checked, mut saved, unmet): (&Checked, Vec<Saved>, Vec<Property>),
+        (seconds, is_kept): (f64, bool),
     ) -> Result<Summary> {
-        let unmet = unmet(machines);
         let machine = &mut machines[0];
         let is_shortest = options.order == Order::Breadth;
         let (mut told, mut is_flaky) = (Vec::new(), false);
@@ -187,6 +224,7 @@ impl Work<'_> {
             unmet,
             compared: options.prunes.then_some(compared),
             seconds,
+            is_kept,
         }));
         Ok(Summary { verdict, findings: told, saved, result })
     }
@@ -352,11 +390,12 @@ fn unbounded(
     )
 }
 
-/// The properties that no machine saw.
-fn unmet(machines: &[Machine]) -> Vec<Property> {
+/// The properties that no machine saw, now or before.
+fn unmet(machines: &[Machine], before: &Counts) -> Vec<Property> {
     let mut all: Vec<Property> = Vec::new();
     let mut index = BTreeMap::new();
-    for property in machines.iter().flat_map(|machine| machine.properties().iter()) {
+    let now = machines.iter().flat_map(|machine| machine.properties().iter());
+    for property in now.chain(before.properties.iter()) {
         let at = *index.entry((property.kind.to_string(), &property.name)).or_insert(all.len());
         match all.get_mut(at) {
             Some(known) => {

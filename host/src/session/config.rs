@@ -60,7 +60,7 @@ pub struct Config {
     pub uses_snapshots: bool,
     /// The folder that campaigns and findings are kept in, each below one named after its target.
     pub out: PathBuf,
-    /// What of an exploration is kept between sessions.
+    /// What of an exploration, or of a check that is not complete, is kept between sessions.
     pub keep: Keep,
     /// Bytes of disk for a campaign.
     pub store_max: Option<u64>,
@@ -90,16 +90,27 @@ pub enum Job {
     Check(check::Options),
 }
 
-/// What of an exploration is kept between sessions.
+/// What of an exploration, or of a check that is not complete, is kept between sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Keep {
-    /// A campaign on disk, which is resumed where there is one.
+    /// What it came to, on disk, where the next session goes on.
     Campaign,
-    /// A campaign on disk, which begins anew.
+    /// The same, begun anew.
     Fresh,
     /// Nothing but findings.
     Findings,
+}
+
+impl Keep {
+    /// What flags say: nothing but what is found is to be kept, or it is to begin anew.
+    pub fn of(is_in_memory: bool, is_fresh: bool) -> Keep {
+        match (is_in_memory, is_fresh) {
+            (true, _) => Keep::Findings,
+            (false, true) => Keep::Fresh,
+            (false, false) => Keep::Campaign,
+        }
+    }
 }
 
 /// Whether programs are kept once they are compiled.

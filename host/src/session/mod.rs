@@ -22,6 +22,7 @@ mod event;
 mod explore;
 mod finding;
 mod input;
+mod kept;
 mod pace;
 mod place;
 mod saved;

@@ -72,6 +72,13 @@ impl Place {
         Ran::of(self.command(words), words)
     }
 
+    /// Runs with a variable set to a path.
+    pub(crate) fn run_with(&self, (name, path): (&str, &Path), words: &str) -> Ran {
+        let mut command = self.command(words);
+        command.env(name, path);
+        Ran::of(command, words)
+    }
+
     /// Runs where no file can be longer than so many blocks of 512 bytes, as on a disk that is full.
     pub(crate) fn run_on_full_disk(&self, blocks: u64, words: &str) -> Ran {
         let mut command = Command::new("sh");

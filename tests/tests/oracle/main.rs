@@ -10,13 +10,14 @@ mod model;
 mod naive;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use model::Model;
 use naive::{Found, Naive};
-use spelunk::check::{self, Checked, Limit, Options, Order, Trouble, TroubleKind};
+use spelunk::check::{self, Checked, Keeper, Keeping, Limit, News, Options, Order, Trouble, TroubleKind};
 use spelunk::machine::{Edges, Limits, Machine, Program, Selection, on_guest_stack};
 use spelunk::outcome::{Failure, FailureKind};
+use spelunk::property::Counts;
 use spelunk::replay::{Replayed, replay};
 use spelunk::trace::Action;
 
@@ -74,7 +75,23 @@ impl Subject {
         if replays {
             assert_eq!(Subject::check(&mut self.replaying, options), one, "{}", note("no snapshots"));
         }
+        if options.order == Order::Breadth {
+            self.in_parts(options, &one);
+        }
         one
+    }
+
+    /// Checks again, as if the process had been killed after the first part that was kept, and after others.
+    fn in_parts(&mut self, options: &Options, one: &Result<Checked, Box<Trouble>>) {
+        let parts = Parts::default();
+        let note = |what: &str| format!("model {} {what}: {options:?}", self.seed);
+        let kept = parts.go_on(&mut self.machines[..1], options, 0);
+        assert_eq!(&kept, one, "{}", note("with parts that are kept"));
+        let count = parts.0.lock().unwrap().len();
+        for (workers, after) in [(3, 1), (1, count / 2), (2, count)] {
+            let resumed = parts.go_on(&mut self.machines[..workers], options, after);
+            assert_eq!(&resumed, one, "{}", note(&format!("after {after} of {count} parts")));
+        }
     }
 
     /// A check that must come to what was found.
@@ -102,6 +119,40 @@ impl Subject {
             let (replayed, _) = replay(&mut self.machines[0], &finding.trace, false);
             assert_eq!(replayed, Replayed::Failed(Box::new(finding.failure.clone())), "{note}");
         }
+    }
+}
+
+/// What was kept of a check, each part as bytes. It is always time for the next.
+#[derive(Default)]
+struct Parts(Mutex<Vec<Vec<u8>>>);
+
+impl Keeper for Parts {
+    fn is_due(&self) -> bool {
+        true
+    }
+
+    fn keep(&self, news: &News) {
+        self.0.lock().unwrap().push(postcard::to_stdvec(news).unwrap());
+    }
+}
+
+impl Parts {
+    /// Goes on after the first so many parts, and keeps more.
+    fn go_on(
+        &self,
+        machines: &mut [Machine],
+        options: &Options,
+        after: usize,
+    ) -> Result<Checked, Box<Trouble>> {
+        let mut parts = self.0.lock().unwrap();
+        let before = parts[..after.min(parts.len())].iter().map(|part| postcard::from_bytes(part).unwrap());
+        let before = before.collect();
+        if after == 0 {
+            parts.clear();
+        }
+        drop(parts);
+        let mut keeping = Keeping { before, keeper: self, counts: Counts::default() };
+        check::check_keeping(machines, options, (&|_| None, &mut |_, _| ()), Some(&mut keeping))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::nodes::{Nodes, index_of};
 use super::{Check, Limit};
 use crate::check::liveness::{Edge, Graph, Lasso};
@@ -15,6 +17,7 @@ use crate::trace::{Action, Trace};
 const JUDGED_BYTES: usize = 128;
 
 /// A step from one state to another.
+#[derive(Clone, Serialize, Deserialize)]
 struct Arrow {
     to: u32,
     action: Action,
@@ -34,13 +37,24 @@ pub(super) struct States {
     arrows: Vec<Arrow>,
     /// Answers, with the index of what was asked.
     scripts: Vec<(u32, u32)>,
+    drawn: [usize; 4],
+}
+
+/// What was added to the graph since the last time.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Drawn {
+    holds: Vec<Holds>,
+    starts: Vec<u32>,
+    is_whole: Vec<bool>,
+    arrows: Vec<Arrow>,
+    scripts: Vec<(u32, u32)>,
 }
 
 impl States {
     /// Of a target that has a state before setup, which meets all properties: no run stays there.
     pub(super) fn new(has_setup: bool) -> States {
         let to = if has_setup { u64::MAX } else { 0 };
-        States { holds: vec![Holds { from: 0, to }], ..States::default() }
+        States { holds: vec![Holds { from: 0, to }], drawn: [1, 0, 0, 0], ..States::default() }
     }
 
     /// The arrows of a node follow, which comes after those before. Those between were not looked at, where the check was stopped.
@@ -64,6 +78,29 @@ impl States {
             let kind = index_of(&mut nodes.kinds, scripted.kind);
             self.scripts.push((kind, scripted.number));
         }
+    }
+
+    /// What was added since the last time.
+    pub(super) fn drawn(&mut self) -> Drawn {
+        let now = [self.holds.len(), self.starts.len(), self.arrows.len(), self.scripts.len()];
+        let [holds, starts, arrows, scripts] = std::mem::replace(&mut self.drawn, now);
+        Drawn {
+            holds: self.holds[holds..].to_vec(),
+            starts: self.starts[starts..].to_vec(),
+            is_whole: self.is_whole[starts..].to_vec(),
+            arrows: self.arrows[arrows..].to_vec(),
+            scripts: self.scripts[scripts..].to_vec(),
+        }
+    }
+
+    /// Takes over what another process added.
+    pub(super) fn take_over(&mut self, drawn: Drawn) {
+        self.holds.extend(drawn.holds);
+        self.starts.extend(drawn.starts);
+        self.is_whole.extend(drawn.is_whole);
+        self.arrows.extend(drawn.arrows);
+        self.scripts.extend(drawn.scripts);
+        self.drawn = [self.holds.len(), self.starts.len(), self.arrows.len(), self.scripts.len()];
     }
 
     /// Bytes that it holds and that judging it takes, about.

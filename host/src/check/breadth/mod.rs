@@ -6,26 +6,30 @@
 
 mod graph;
 mod grown;
+mod kept;
 mod nodes;
 mod trials;
 mod worker;
 
-use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::{Deserialize, Serialize};
 
 use super::equal::Equals;
 use super::path;
 use super::sleep::{self, Independence};
 use super::{
-    Census, Checked, End, Findings, GoesOn, Limit, Met, Options, Progress, Stop, Told, Trouble, TroubleKind,
-    in_parallel, lock,
+    Census, Checked, End, Findings, GoesOn, Keeper, Keeping, Limit, Met, Options, Progress, Stop, Told,
+    Trouble, TroubleKind, in_parallel, lock,
 };
 use crate::choice::Scripted;
 use crate::target::Target;
 use crate::trace::{Action, Trace};
 use graph::States;
 use grown::{Child, Grown, GrownNode, Run};
+pub use kept::News;
+use kept::Unkept;
 use nodes::{Asleep, Claims, NONE, Nodes};
 use worker::{Job, Worker};
 
@@ -33,14 +37,14 @@ use worker::{Job, Worker};
 const POLL: u32 = 16;
 /// States that a worker takes at once, and that all take before the results are merged.
 const CHUNK: usize = 16;
-const ROUND: usize = 4096;
+const ROUND: u32 = 4096;
 
-/// See [`super::check`].
+/// See [`super::check_keeping`].
 pub(super) fn check<T>(
     targets: &mut [T],
     options: &Options,
-    goes_on: GoesOn<'_>,
-    told: Told<'_>,
+    (goes_on, told): (GoesOn<'_>, Told<'_>),
+    mut keeping: Option<&mut Keeping<'_>>,
 ) -> Result<Checked, Box<Trouble>>
 where
     T: Target + Send,
@@ -53,6 +57,7 @@ where
         options,
         keeps_steps: has_liveness,
         goes_on,
+        keeper: keeping.as_ref().map(|keeping| keeping.keeper),
         stack_bytes: targets[0].stack_bytes(),
         independence: Independence::of(&targets[0], options.reduces),
         claims: Claims::new(),
@@ -64,28 +69,27 @@ where
     let equals = Equals::new();
     let mut workers: Vec<Worker<'_, '_, T>> =
         targets.iter_mut().map(|target| Worker::new(target, &shared, &equals, root.clone())).collect();
+    let has_setup = workers[0].visitor.target.has_setup();
     let mut check = Check {
         shared: &shared,
         told,
-        states: has_liveness.then(|| States::new(workers[0].visitor.target.has_setup())),
+        states: has_liveness.then(|| States::new(has_setup)),
         nodes: Nodes::new(),
+        frontier: Frontier { first: 0, end: 1, depth: 0, is_start: has_setup },
         census: Census::default(),
         findings: Findings::default(),
         bounds: 0,
+        unkept: None,
     };
-    let mut level = check.start(&mut workers[0], root)?;
-    let mut depth = 0;
-    // The node before setup is a level of its own, before that of 0 steps.
-    let mut is_start = workers[0].visitor.target.has_setup();
-    while !level.is_empty() && !check.is_over() {
-        let next = check.nodes.list.len();
-        check.level(&mut workers, level, (depth, is_start))?;
-        level = next..check.nodes.list.len();
-        depth += u32::from(!is_start);
-        is_start = false;
-        if !level.is_empty() && check.is_out_of_runs() {
-            check.limited(Limit::Runs);
-        }
+    check.start(&mut workers[0], root)?;
+    if let Some(keeping) = &mut keeping {
+        check.take_over(keeping);
+    }
+    while !check.is_over() && (check.frontier.first < check.frontier.end || check.next_level()) {
+        check.round(&mut workers, keeping.as_deref_mut())?;
+    }
+    if check.is_out_of_runs() && check.waiting() > 0 {
+        check.limited(Limit::Runs);
     }
     if lock(&shared.limit).is_none_or(|limit| !matches!(limit, Limit::Time | Limit::Interrupt)) {
         check.judge(workers[0].visitor.target);
@@ -96,10 +100,10 @@ where
     Ok(Checked { census: check.census, findings: check.findings.0, limit })
 }
 
-/// Has the workers look at every state of a round; the results in order.
+/// Has the workers look at the states of a round; the results in order. Once it is time to keep something no more are begun.
 fn grow<T>(
     workers: &mut [Worker<'_, '_, T>],
-    stack_bytes: Option<usize>,
+    shared: &Shared<'_>,
     job: &Job<'_, T::Snapshot>,
 ) -> Vec<Grown<T::Snapshot>>
 where
@@ -108,7 +112,7 @@ where
 {
     let count = workers.len().min(job.round.len().div_ceil(CHUNK));
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    in_parallel(&mut workers[..count], stack_bytes, |worker| {
+    in_parallel(&mut workers[..count], shared.stack_bytes, |worker| {
         loop {
             let first = next.fetch_add(CHUNK, Ordering::Relaxed);
             if first >= job.round.len() {
@@ -116,6 +120,9 @@ where
             }
             let grown = worker.chunk(job, first);
             lock(&results).push(grown);
+            if shared.is_due() {
+                break;
+            }
         }
     });
     let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -127,6 +134,8 @@ where
 struct Shared<'a> {
     options: &'a Options,
     goes_on: GoesOn<'a>,
+    /// Keeps what the check comes to, where something does.
+    keeper: Option<&'a dyn Keeper>,
     /// Of the thread of each worker but the first, where the usual do not do.
     stack_bytes: Option<usize>,
     independence: Independence,
@@ -140,6 +149,11 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
+    /// Whether it is time to keep what the check has come to.
+    fn is_due(&self) -> bool {
+        self.keeper.is_some_and(Keeper::is_due)
+    }
+
     /// The host stopped a guest: the check is over, for the reason that it has by now.
     fn stopped(&self) {
         let limit = (self.goes_on)(&lock(&self.progress)).unwrap_or(Limit::Interrupt);
@@ -155,9 +169,21 @@ struct Check<'a, S> {
     /// Where the guest has properties of runs without end.
     states: Option<States>,
     nodes: Nodes<S>,
+    frontier: Frontier,
     census: Census,
     findings: Findings,
     bounds: u64,
+    /// What is to be kept of all that, where something keeps it.
+    unkept: Option<Unkept>,
+}
+
+/// The states of a level that wait, which are `depth` steps from the start, or the one before setup. Those of the next level follow.
+#[derive(Clone, Serialize, Deserialize)]
+struct Frontier {
+    first: u32,
+    end: u32,
+    depth: u32,
+    is_start: bool,
 }
 
 impl<S: Clone> Check<'_, S> {
@@ -166,7 +192,7 @@ impl<S: Clone> Check<'_, S> {
         &mut self,
         worker: &mut Worker<'_, '_, T>,
         root: Option<S>,
-    ) -> Result<Range<usize>, Box<Trouble>> {
+    ) -> Result<(), Box<Trouble>> {
         self.nodes.push(NONE, Action::Setup, &[], root);
         if self.shared.options.reduces {
             self.nodes.asleep.push(Asleep::but(sleep::NONE));
@@ -178,7 +204,7 @@ impl<S: Clone> Check<'_, S> {
                 begun => begun.map_err(|kind| Box::new(Trouble { trace: Trace::default(), kind }))?,
             }
         }
-        Ok(0..1)
+        Ok(())
     }
 
     /// Counts the state at the start, in which the target is.
@@ -192,35 +218,63 @@ impl<S: Clone> Check<'_, S> {
         Ok(())
     }
 
-    /// Looks at the states of a level, which are `depth` steps from the start, or the one before setup.
-    fn level<T>(
+    /// Goes on to the states that those of the level led to; whether there are any.
+    fn next_level(&mut self) -> bool {
+        let Frontier { end, depth, is_start, .. } = &mut self.frontier;
+        *depth += u32::from(!*is_start);
+        *is_start = false;
+        *end = self.nodes.list.len() as u32;
+        self.waiting() > 0
+    }
+
+    /// Looks at some states of the level.
+    fn round<T>(
         &mut self,
         workers: &mut [Worker<'_, '_, T>],
-        level: Range<usize>,
-        (depth, is_start): (u32, bool),
+        mut keeping: Option<&mut Keeping<'_>>,
     ) -> Result<(), Box<Trouble>>
     where
         T: Target<Snapshot = S> + Send,
         S: Send + Sync,
     {
-        let next = self.nodes.list.len();
-        let mut first = level.start;
-        while first < level.end && !self.is_over() {
-            // Where runs are counted down, each state knows how many there were before it.
-            let round = if self.shared.options.runs_max.is_some() { 1 } else { ROUND };
-            let round = first..(first + round).min(level.end);
-            let job =
-                Job { nodes: &self.nodes, round: round.clone(), depth, is_start, runs: self.census.runs };
-            let grown = grow(workers, self.shared.stack_bytes, &job);
-            self.merge(round.start, grown, next)?;
-            self.shared.met.set(self.nodes.bytes() + self.states.as_ref().map_or(0, States::bytes));
-            first = round.end;
-            self.report((level.end - first) + (self.nodes.list.len() - next));
+        let Frontier { first, end, depth, is_start } = self.frontier;
+        // Where runs are counted down, each state knows how many there were before it.
+        let most = if self.shared.options.runs_max.is_some() { 1 } else { ROUND };
+        let round = first as usize..(first.saturating_add(most)).min(end) as usize;
+        let job = Job { nodes: &self.nodes, round: round.clone(), depth, is_start, runs: self.census.runs };
+        let grown = grow(workers, self.shared, &job);
+        if let Some(keeping) = &mut keeping {
+            // What is known of a round that was broken off is not whole: it is begun again.
+            if self.shared.stop.is_set() {
+                self.keep(keeping);
+            }
+            for worker in workers {
+                let counts = worker.visitor.target.take_counts();
+                counts.iter().for_each(|counts| keeping.counts.add(counts));
+            }
         }
-        if first < level.end && self.is_out_of_runs() {
-            self.limited(Limit::Runs);
+        let looked_at: usize = grown.iter().map(|grown| grown.nodes.len()).sum();
+        self.merge(round.start, grown, end)?;
+        self.shared.met.set(self.bytes());
+        self.frontier.first += looked_at as u32;
+        self.report();
+        if let Some(keeping) = keeping
+            && looked_at < round.len()
+            && !self.is_over()
+        {
+            self.keep(keeping);
         }
         Ok(())
+    }
+
+    /// States that were met and not looked at.
+    fn waiting(&self) -> usize {
+        self.nodes.list.len() - self.frontier.first as usize
+    }
+
+    /// Bytes that all this holds, about.
+    fn bytes(&self) -> usize {
+        self.nodes.bytes() + self.states.as_ref().map_or(0, States::bytes)
     }
 
     fn is_out_of_runs(&self) -> bool {
@@ -236,14 +290,14 @@ impl<S: Clone> Check<'_, S> {
     }
 
     /// Tells how far the check is.
-    fn report(&self, waiting: usize) {
+    fn report(&self) {
         let mut progress = lock(&self.shared.progress);
         progress.census = self.census;
-        progress.waiting = waiting as u64;
+        progress.waiting = self.waiting() as u64;
     }
 
     /// Adds what a round led to. The nodes from `next` on wait.
-    fn merge(&mut self, start: usize, round: Vec<Grown<S>>, next: usize) -> Result<(), Box<Trouble>> {
+    fn merge(&mut self, start: usize, round: Vec<Grown<S>>, next: u32) -> Result<(), Box<Trouble>> {
         for grown in round {
             let first = (start + grown.first) as u32;
             let (mut children, mut runs) = (grown.children.into_iter(), grown.runs.into_iter());
@@ -304,7 +358,9 @@ impl<S: Clone> Check<'_, S> {
             && is_new
             && !self.findings.is_full(self.shared.options)
         {
-            self.findings.add(failure, self.census.runs + run.number, || trace);
+            let number = self.census.runs + run.number;
+            self.findings.add(failure, number, || trace);
+            self.unkept.iter_mut().for_each(|unkept| unkept.failed(failure, number, (node, &run)));
         }
     }
 
@@ -323,6 +379,7 @@ impl<S: Clone> Check<'_, S> {
         }
         self.census.states += 1;
         let node = self.nodes.push(parent, child.action, script, child.saved);
+        self.unkept.iter_mut().for_each(|unkept| unkept.added(child.state));
         states.holds.push(child.holds);
         states.add(&mut self.nodes, node, (child.action, child.way), script);
         if let Some(state) = child.state {
@@ -332,7 +389,7 @@ impl<S: Clone> Check<'_, S> {
     }
 
     /// A state that a node led to: it is new, or known. Whether it is new.
-    fn met(&mut self, parent: u32, child: Child<S>, script: &[Scripted], next: usize) -> bool {
+    fn met(&mut self, parent: u32, child: Child<S>, script: &[Scripted], next: u32) -> bool {
         let reduces = self.shared.options.reduces;
         if let Some(state) = child.state
             && !reduces
@@ -354,10 +411,11 @@ impl<S: Clone> Check<'_, S> {
                     self.census.pruned += 1;
                     return false;
                 }
-                if known as usize >= next {
+                if known >= next {
                     // It waits, so what sleeps there can still be changed.
                     let rules = before.rules | missing;
                     self.nodes.asleep[known as usize] = Asleep { sleep: both, rules, ..before };
+                    self.unkept.iter_mut().for_each(|unkept| unkept.changed(known));
                     self.census.pruned += 1;
                     return false;
                 }
@@ -365,6 +423,7 @@ impl<S: Clone> Check<'_, S> {
             }
         };
         let node = self.nodes.push(parent, child.action, script, child.saved);
+        self.unkept.iter_mut().for_each(|unkept| unkept.added(child.state));
         if reduces {
             self.nodes.asleep.push(asleep);
             if let Some(state) = child.state {

@@ -1,0 +1,164 @@
+//! What a check has come to, so that another process can go on where this one ended. The states themselves are not kept: they are
+//! reached again by their steps.
+
+use serde::{Deserialize, Serialize};
+
+use super::graph::{Drawn, States};
+use super::grown::Run;
+use super::nodes::{Asleep, Node, Nodes};
+use super::{Check, Frontier};
+use crate::check::sleep::Rules;
+use crate::check::{Census, Keeping, lock};
+use crate::choice::{Kind, Scripted};
+use crate::outcome::{Failure, Found};
+use crate::property::Counts;
+use crate::trace::Action;
+
+/// What came to be known since the last time.
+#[derive(Serialize, Deserialize)]
+pub struct News {
+    frontier: Frontier,
+    census: Census,
+    bounds: u64,
+    /// Of each node its parent, the step from there and how many answers that has.
+    nodes: Vec<(u32, Action, u32)>,
+    scripts: Vec<(u32, u32)>,
+    kinds: Vec<Kind>,
+    /// Of each node the hash of its state, where states are compared.
+    states: Vec<Option<u128>>,
+    /// Nodes of which something else sleeps than was kept.
+    asleep: Vec<(u32, Rules, Rules, bool)>,
+    graph: Option<Drawn>,
+    findings: Vec<Failed>,
+    counts: Counts,
+}
+
+/// A finding: its steps are those to a node, and one more.
+#[derive(Serialize, Deserialize)]
+struct Failed {
+    /// As JSON, which says what it leaves out.
+    failure: String,
+    run: u64,
+    node: u32,
+    step: Option<(Action, Vec<Scripted>)>,
+}
+
+impl News {
+    /// States that were met before, and how many steps they are from the start.
+    pub fn progress(&self) -> (u64, u32) {
+        (self.census.states, self.frontier.depth)
+    }
+}
+
+/// What is not kept yet.
+#[derive(Default)]
+pub(super) struct Unkept {
+    /// The nodes that are kept, the root among them, and their answers and questions.
+    nodes: usize,
+    scripts: usize,
+    kinds: usize,
+    states: Vec<Option<u128>>,
+    changed: Vec<u32>,
+    failed: Vec<Failed>,
+}
+
+impl Unkept {
+    /// A node was added.
+    pub(super) fn added(&mut self, state: Option<u128>) {
+        self.states.push(state);
+    }
+
+    /// Something else sleeps in a node.
+    pub(super) fn changed(&mut self, node: u32) {
+        self.changed.push(node);
+    }
+
+    /// A finding was added.
+    pub(super) fn failed(&mut self, failure: &Failure, number: u64, (node, run): (u32, &Run)) {
+        let failure = serde_json::to_string(failure).unwrap_or_default();
+        self.failed.push(Failed { failure, run: number, node, step: run.step.clone() });
+    }
+}
+
+impl<S: Clone> Check<'_, S> {
+    /// Hands over what came to be known since the last time.
+    pub(super) fn keep(&mut self, keeping: &mut Keeping<'_>) {
+        let Some(unkept) = &mut self.unkept else { return };
+        let Nodes { list, scripts, kinds, asleep, .. } = &self.nodes;
+        let end = |at: usize| list.get(at + 1).map_or(scripts.len(), |next| next.script as usize) as u32;
+        let added = (unkept.nodes..).zip(&list[unkept.nodes..]);
+        let changed =
+            std::mem::take(&mut unkept.changed).into_iter().chain(unkept.nodes as u32..list.len() as u32);
+        let changed = changed.filter_map(|node| {
+            let Asleep { sleep, rules, is_again } = *asleep.get(node as usize)?;
+            Some((node, sleep, rules, is_again))
+        });
+        let news = News {
+            frontier: self.frontier.clone(),
+            census: self.census,
+            bounds: self.bounds,
+            nodes: added.map(|(at, node)| (node.parent, node.action, end(at) - node.script)).collect(),
+            scripts: scripts[unkept.scripts..].to_vec(),
+            kinds: kinds[unkept.kinds..].to_vec(),
+            states: std::mem::take(&mut unkept.states),
+            asleep: changed.collect(),
+            graph: self.states.as_mut().map(States::drawn),
+            findings: std::mem::take(&mut unkept.failed),
+            counts: keeping.counts.clone(),
+        };
+        (unkept.nodes, unkept.scripts, unkept.kinds) = (list.len(), scripts.len(), kinds.len());
+        keeping.keeper.keep(&news);
+    }
+
+    /// Takes over what an earlier process kept, all of it in order.
+    pub(super) fn take_over(&mut self, keeping: &mut Keeping<'_>) {
+        for news in std::mem::take(&mut keeping.before) {
+            self.take_one(news, &mut keeping.counts);
+        }
+        let Nodes { list, scripts, kinds, .. } = &self.nodes;
+        let (nodes, scripts, kinds) = (list.len(), scripts.len(), kinds.len());
+        self.unkept = Some(Unkept { nodes, scripts, kinds, ..Unkept::default() });
+        self.shared.met.set(self.bytes());
+        self.report();
+        lock(&self.shared.progress).before = self.census;
+    }
+
+    fn take_one(&mut self, news: News, counts: &mut Counts) {
+        let first = self.nodes.list.len() as u32;
+        let mut script = self.nodes.scripts.len() as u32;
+        self.nodes.scripts.extend(news.scripts);
+        self.nodes.kinds.extend(news.kinds);
+        for (node, ((parent, action, len), state)) in (first..).zip(news.nodes.into_iter().zip(news.states)) {
+            self.nodes.list.push(Node { parent, script, action });
+            self.nodes.saved.push(None);
+            script += len;
+            let Some(state) = state else { continue };
+            if !self.shared.options.reduces {
+                self.shared.claims.claim(state, parent);
+            }
+            if self.shared.options.reduces || self.states.is_some() {
+                self.nodes.visited.insert(state, node);
+            }
+        }
+        for (node, sleep, rules, is_again) in news.asleep {
+            let asleep = Asleep { sleep, rules, is_again };
+            match self.nodes.asleep.get_mut(node as usize) {
+                Some(known) => *known = asleep,
+                None => self.nodes.asleep.push(asleep),
+            }
+        }
+        for Failed { failure, run, node, step } in news.findings {
+            let failure: Failure = serde_json::from_str(&failure).expect("it was written by `failed`");
+            let trace = match &step {
+                Some((action, script)) => self.nodes.trace_with(node, *action, script),
+                None => self.nodes.trace(node),
+            };
+            self.findings.0.push(Found { failure, run, trace });
+        }
+        if let (Some(states), Some(drawn)) = (&mut self.states, news.graph) {
+            states.take_over(drawn);
+        }
+        (self.frontier, self.census, self.bounds) = (news.frontier, news.census, news.bounds);
+        *counts = news.counts;
+    }
+}
