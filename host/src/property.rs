@@ -170,14 +170,14 @@ impl Counts {
 }
 
 /// Room for names.
-struct Room {
+pub(crate) struct Room {
     names: usize,
     bytes: usize,
 }
 
 impl Room {
     /// What is left beside names of these lengths.
-    fn new(lengths: impl Iterator<Item = usize>) -> Room {
+    pub(crate) fn new(lengths: impl Iterator<Item = usize>) -> Room {
         let start = Room { names: NAMES_MAX, bytes: NAMES_BYTES_MAX };
         lengths.fold(start, |Room { names, bytes }, length| Room {
             names: names.saturating_sub(1),
@@ -186,7 +186,7 @@ impl Room {
     }
 
     /// Takes room for one more, where there is.
-    fn takes(&mut self, length: usize) -> bool {
+    pub(crate) fn takes(&mut self, length: usize) -> bool {
         let fits = self.names > 0 && length <= self.bytes;
         if fits {
             (self.names, self.bytes) = (self.names - 1, self.bytes - length);

@@ -7,6 +7,7 @@ use spelunk::check::{self, Census, Checked, Options, Order};
 use spelunk::load::{Build, load};
 use spelunk::machine::{Edges, Limits, Machine, Program, Selection, on_guest_stack};
 use spelunk::outcome::Found;
+use spelunk::property::Property;
 
 use crate::{check_replays, steps_of};
 
@@ -37,6 +38,17 @@ pub fn machines(program: &Arc<Program>, count: usize) -> Vec<Machine> {
 /// The target cannot be checked.
 pub fn run(program: &Arc<Program>, workers: usize, options: &Options) -> Checked {
     check::check(&mut machines(program, workers), options, &|_| None, &mut |_, _| ()).unwrap()
+}
+
+/// What is seen of properties in a check by these machines.
+///
+/// # Panics
+/// The target cannot be checked.
+pub fn seen(machines: &mut [Machine], options: &Options) -> Vec<Property> {
+    let mut counts = machines[0].program().declared();
+    let told = (&|_: &_| None, &mut |_: &_, _: &_| ());
+    check::check_keeping(machines, options, (told.0, told.1), (None, &mut counts)).unwrap();
+    counts.properties.iter().cloned().collect()
 }
 
 /// The order and the comparison of states that the command line takes by itself.

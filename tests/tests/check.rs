@@ -7,6 +7,7 @@ use spelunk::machine::{Edges, Limits, Machine, Program, Selection};
 use spelunk::replay::{Replayed, replay};
 use spelunk::target::Target;
 use spelunk::trace::Action;
+use spelunk_tests::checks::seen;
 
 fn program(wat: &str) -> Arc<Program> {
     let wasm = wat::parse_str(wat).unwrap();
@@ -270,8 +271,8 @@ fn what_is_seen_is_seen_without_snapshots_too() {
         for uses_snapshots in [true, false] {
             let mut machines = machines(&program, 1);
             machines[0].set_uses_snapshots(uses_snapshots).unwrap();
-            run(&mut machines, &Options { order, ..Options::default() });
-            let unmet = machines[0].properties().iter().filter(|property| property.is_unmet());
+            let seen = seen(&mut machines, &Options { order, ..Options::default() });
+            let unmet = seen.iter().filter(|property| property.is_unmet());
             assert_eq!(unmet.map(|property| property.name.as_str()).collect::<Vec<_>>(), ["nine"]);
         }
     }

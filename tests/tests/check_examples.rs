@@ -6,7 +6,7 @@ use spelunk::check::{self, Limit, Options, Order};
 use spelunk::machine::{Machine, on_guest_stack};
 use spelunk::property::PropertyKind;
 use spelunk::story;
-use spelunk_tests::checks::{default_options, fails, holds, machines, program, run};
+use spelunk_tests::checks::{default_options, fails, holds, machines, program, run, seen};
 
 /// What each run notes, in the order in which they are visited.
 fn listed(path: &str, features: &[&str], order: Order) -> Vec<String> {
@@ -98,7 +98,7 @@ fn every_error_path_of_a_parser_is_visited() {
         let options = Options { prunes: false, order: Order::Depth, ..Options::default() };
         let checked = check::check(&mut machines, &options, &|_| None, &mut |_, _| ()).unwrap();
         assert_eq!((checked.findings.len(), checked.limit, checked.census.runs), (0, None, 14));
-        let properties: Vec<_> = machines[0].properties().iter().collect();
+        let properties = seen(&mut machines, &options);
         assert_eq!(properties.iter().filter(|p| p.kind == PropertyKind::Sometimes).count(), 4);
         assert!(properties.iter().all(|property| !property.is_unmet()));
     })

@@ -21,7 +21,9 @@ mod visit;
 mod visited;
 
 pub use breadth::News;
+pub use breadth::graph::{Picture, Step, To};
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -30,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::choice::Kind;
 use crate::outcome::{Failure, Found, Halt};
-use crate::property::Counts;
+use crate::property::{Counts, PropertyKind};
 use crate::target::Target;
 use crate::threads;
 use crate::trace::{Action, Trace};
@@ -70,6 +72,8 @@ pub struct Options {
     pub reduces: bool,
     /// Every path is reported, not only those that fail.
     pub lists: bool,
+    /// The graph of states is wanted, breadth-first and without reduction.
+    pub draws: bool,
 }
 
 impl Options {
@@ -97,6 +101,7 @@ impl Default for Options {
             prunes: true,
             reduces: false,
             lists: false,
+            draws: false,
         }
     }
 }
@@ -203,6 +208,19 @@ pub enum End {
     Failed(Box<Failure>),
 }
 
+/// What a breadth-first check saw of a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RuleCover {
+    /// States in which it was called.
+    pub enabled: u64,
+    /// Calls that were not rejected, one for each state and answers.
+    pub taken: u64,
+    /// States that it led to first.
+    pub states: u64,
+    /// The fewest steps after which it was taken, itself among them.
+    pub depth: Option<u32>,
+}
+
 /// What a check found out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
@@ -212,9 +230,23 @@ pub struct Checked {
     pub findings: Vec<Found>,
     /// What kept the check from being complete; among several, the one that ended it.
     pub limit: Option<Limit>,
+    /// Each rule, breadth-first.
+    pub rules: Vec<RuleCover>,
+    /// After how few steps each property was evaluated first, and held first; breadth-first.
+    pub first: First,
+    /// The graph of states, where it was wanted.
+    pub picture: Option<Picture>,
 }
 
+/// After how few steps properties were evaluated first, and where they did hold, by kind and name.
+pub type First = BTreeMap<(PropertyKind, String), (u32, Option<u32>)>;
+
 impl Checked {
+    /// A check that was ended by this, or by nothing, and did not look at rules one by one.
+    fn of(census: Census, findings: Findings, limit: Option<Limit>) -> Checked {
+        Checked { census, findings: findings.0, limit, rules: Vec::new(), first: First::new(), picture: None }
+    }
+
     /// Why the check says nothing, where it found nothing because nothing could be done. The target of the check is
     /// `has_teardown`.
     pub fn vacuity(&self, has_teardown: bool) -> Option<&'static str> {
@@ -308,8 +340,6 @@ pub struct Keeping<'a> {
     pub before: Vec<News>,
     /// What keeps the rest.
     pub keeper: &'a dyn Keeper,
-    /// What was counted of properties, before and now, as far as the targets do not tell it themselves.
-    pub counts: Counts,
 }
 
 /// Checks a target on as many workers as there are copies of it. Each path that ended is handed to `told`, in the
@@ -327,10 +357,11 @@ where
     T: Target + Send,
     T::Snapshot: Send + Sync,
 {
-    check_keeping(targets, options, (goes_on, told), None)
+    check_keeping(targets, options, (goes_on, told), (None, &mut Counts::default()))
 }
 
-/// As [`check`]. It goes on after what was kept, and what it comes to is kept, where [`Options::can_be_kept`] says so.
+/// As [`check`]. It goes on after what was kept, and what it comes to is kept, where [`Options::can_be_kept`] says so. What
+/// is seen of properties is added to `counts`; how often depends on the number of workers.
 ///
 /// # Errors
 /// As those of [`check`].
@@ -338,7 +369,7 @@ pub fn check_keeping<T>(
     targets: &mut [T],
     options: &Options,
     (goes_on, told): (GoesOn<'_>, Told<'_>),
-    keeping: Option<&mut Keeping<'_>>,
+    (keeping, counts): (Option<Keeping<'_>>, &mut Counts),
 ) -> Result<Checked, Box<Trouble>>
 where
     T: Target + Send,
@@ -346,7 +377,7 @@ where
 {
     assert!(!targets.is_empty(), "a check needs a target");
     if options.runs_max == Some(0) {
-        return Ok(Checked { census: Census::default(), findings: Vec::new(), limit: Some(Limit::Runs) });
+        return Ok(Checked::of(Census::default(), Findings::default(), Some(Limit::Runs)));
     }
     // Fewer workers come to the same result.
     let others = threads::available(targets.len() - 1, targets[0].stack_bytes());
@@ -357,10 +388,14 @@ where
     let checked = match options.order {
         Order::Depth => depth::check(targets, options, goes_on, told),
         Order::Breadth => {
-            breadth::check(targets, options, (goes_on, told), keeping.filter(|_| options.can_be_kept()))
+            let keeping = keeping.filter(|_| options.can_be_kept());
+            breadth::check(targets, options, (goes_on, told), (keeping, counts))
         }
     };
-    targets.iter_mut().for_each(|target| target.set_counts(false));
+    for target in targets.iter_mut() {
+        target.set_counts(false);
+        target.take_counts().iter().for_each(|more| counts.add(more));
+    }
     let judges = options.order == Order::Breadth && options.prunes && !options.reduces;
     checked.map(|mut checked| {
         if !judges && !targets[0].liveness().is_empty() && !options.are_enough(checked.findings.len()) {

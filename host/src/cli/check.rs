@@ -74,6 +74,13 @@ pub(super) struct Check {
     sanitizers: Sanitizers,
     #[command(flatten)]
     compiled: Compiled,
+    /// Print of each rule in how many states it was called, how often, how many states it led to first, and after how few
+    /// steps it was called; and after how few steps each property was seen. Breadth-first.
+    #[arg(long, help_heading = "Output")]
+    coverage: bool,
+    /// Write the graph of the states that were met to this file, for Graphviz (`.dot`) or as JSON (`.json`).
+    #[arg(long, value_name = "FILE", conflicts_with = "reduce", help_heading = "Output")]
+    graph: Option<PathBuf>,
     /// The folder that findings are saved in, below one named after the target.
     #[arg(long, default_value = ".spelunk", help_heading = "Output")]
     out: PathBuf,
@@ -109,6 +116,8 @@ impl Check {
             workers: self.workers,
             memory: self.memory.saturating_mul(1 << 20),
             shrink_budget: self.shrink_budget,
+            coverage: self.coverage,
+            graph: self.graph.clone(),
             uses_snapshots: !self.no_snapshots,
             out: self.out.clone(),
             keep: Keep::of(self.in_memory, self.fresh),

@@ -61,7 +61,7 @@ use crate::choice::{Choice, Chooser};
 use crate::compare::{Compare, Place};
 use crate::coverage::FeatureSet;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
-use crate::property::{Counts, Properties};
+use crate::property::Counts;
 use crate::target::{Fairness, Holds, Liveness, Rule, Scores, Target};
 use crate::trace::Action;
 use against::Second;
@@ -168,11 +168,6 @@ impl Machine {
     /// The program it runs.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
-    }
-
-    /// The properties and how often they were evaluated.
-    pub fn properties(&self) -> &Properties {
-        &self.store.data().tally.properties
     }
 
     /// The hash that [`Target::state`] gives, computed from all of memory without trusting that every page

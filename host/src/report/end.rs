@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value as Json, json};
 
 use super::{counted, unmet_json};
-use crate::check::Limit;
+use crate::check::{Limit, RuleCover};
 use crate::coverage::FeatureKind;
 use crate::search::Ways;
 use crate::session::{CheckedTarget, End, Explored, Fate, Saved, Summary, Verdict};
@@ -92,8 +92,16 @@ fn news_text(features: &BTreeMap<FeatureKind, u64>, ways: &Ways) -> String {
 }
 
 pub(super) fn checked_json(summary: &Summary, checked: &CheckedTarget) -> Json {
-    let CheckedTarget { census, limit, warning, findings, unmet, compared, seconds, is_kept } = checked;
+    let CheckedTarget { census, limit, warning, findings, unmet, compared, seconds, is_kept, .. } = checked;
+    let rules = checked.rules.iter().map(|(name, rule)| {
+        let RuleCover { enabled, taken, states, depth } = rule;
+        json!({ "rule": name, "states": enabled, "calls": taken, "new": states, "depth": depth })
+    });
+    let first = checked.first.iter().map(|((kind, name), (reached, held))| {
+        json!({ "kind": kind, "name": name, "reached": reached, "held": held })
+    });
     json!({
+        "rules": rules.collect::<Vec<_>>(), "properties": first.collect::<Vec<_>>(),
         "verdict": verdict_name(summary), "limit": limit.as_ref().map(|(limit, _)| limit.to_string()),
         "exit": summary.verdict.exit_code(), "findings": findings, "unmet": unmet_json(unmet),
         "saved": saved_json(&summary.saved), "runs": census.runs, "rejected": census.rejected,
@@ -148,8 +156,59 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
         };
         out += &format!("\n{seen}: {} {}", property.kind, text::line(&property.name));
     }
+    if warning.is_none() {
+        out += &covered_text(checked, name == "holds");
+    }
     if *is_kept {
         out += "\nthe same command goes on from here";
+    }
+    out
+}
+
+/// The rules that were never called, or a table of all, and of properties.
+fn covered_text(checked: &CheckedTarget, is_complete: bool) -> String {
+    let mut out = String::new();
+    if !checked.shows_coverage {
+        for (name, rule) in checked.rules.iter().filter(|(_, rule)| rule.taken == 0) {
+            let what = match (rule.enabled, is_complete) {
+                (0, true) => "never called",
+                (0, false) => "not called so far",
+                (_, true) => "always rejected",
+                (_, false) => "rejected so far",
+            };
+            out += &format!("\n{what}: {}", text::line(name));
+        }
+        return out;
+    }
+    let depth = |depth: Option<u32>| depth.map_or("-".to_string(), |depth| depth.to_string());
+    let mut rows = vec![["rule", "states", "calls", "new states", "depth"].map(str::to_string)];
+    for (name, RuleCover { enabled, taken, states, depth: first }) in &checked.rules {
+        let counts = [*enabled, *taken, *states].map(|count| count.to_string());
+        let [enabled, taken, states] = counts;
+        rows.push([text::line(name).to_string(), enabled, taken, states, depth(*first)]);
+    }
+    out += &table(&rows);
+    if !checked.first.is_empty() {
+        let mut rows = vec![["property", "reached", "held"].map(str::to_string)];
+        for ((kind, name), (reached, held)) in &checked.first {
+            rows.push([format!("{kind} {}", text::line(name)), reached.to_string(), depth(*held)]);
+        }
+        out += &table(&rows);
+    }
+    out
+}
+
+/// Rows below one another, the first column left and the others right, after an empty line.
+fn table<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let mut out = "\n".to_string();
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
+            0 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        out += &format!("\n{}", cells.collect::<Vec<_>>().join("  "));
     }
     out
 }
@@ -157,7 +216,7 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::Census;
+    use crate::check::{Census, First};
     use crate::property::{Property, PropertyKind};
     use crate::session::JobResult;
 
@@ -180,6 +239,9 @@ mod tests {
             compared: Some("128-bit hash".to_string()),
             seconds: 0.0,
             is_kept: false,
+            rules: Vec::new(),
+            first: First::new(),
+            shows_coverage: false,
         };
         let counts =
             "36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)";

@@ -2,6 +2,7 @@
 
 mod coverage;
 mod end;
+pub mod graph;
 mod story;
 
 use std::io::{self, IsTerminal, Write};

@@ -1,11 +1,10 @@
 //! A check: every answer is tried, and the verdict told.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 
 use super::error::{Error, ErrorKind};
 use super::finding::{steps_of, write_trace};
@@ -13,8 +12,12 @@ use super::kept::Kept;
 use super::pace::Pace;
 use super::{Begin, Event, Fate, JobResult, Saved, Summary, Told, Verdict, Work};
 use crate::budget::Over;
-use crate::check::{self, Census, Checked, End, Keeping, Limit, Options, Order, Trouble, TroubleKind};
+use crate::check::{
+    self, Census, Checked, End, First, Keeping, Limit, Options, Order, Picture, RuleCover, Trouble,
+    TroubleKind,
+};
 use crate::choice::Kind;
+use crate::disk;
 use crate::file::{Shrinking, name_of};
 use crate::machine::{Compares, Machine};
 use crate::outcome::Failure;
@@ -43,6 +46,12 @@ pub struct CheckedTarget {
     pub seconds: f64,
     /// Whether the same command goes on where it ended.
     pub is_kept: bool,
+    /// Each rule by name, breadth-first.
+    pub rules: Vec<(String, RuleCover)>,
+    /// When each property was seen first, breadth-first.
+    pub first: First,
+    /// Whether all of that is to be told, and not only what was never called.
+    pub shows_coverage: bool,
 }
 
 /// What was found is told while a check goes on for so long.
@@ -51,6 +60,10 @@ const SOON: Duration = Duration::from_secs(2);
 impl Work<'_> {
     pub(super) fn check(&self, mut machines: Vec<Machine>, options: &Options) -> Result<Summary> {
         let options = self.resolved(&machines[0], options);
+        if options.draws && options.order == Order::Depth {
+            let text = "--graph is drawn breadth-first: add --order bfs";
+            return Err(Error::new(ErrorKind::Config, anyhow!(text)).into());
+        }
         self.begin_checking(&machines[0], &options)?;
         // Before a state is hashed: what was kept may be under another key.
         let kept = self.kept(machines[0].program(), &options);
@@ -58,13 +71,9 @@ impl Work<'_> {
         self.observer.on(Event::Searching { steps: 0 })?;
         let started = Instant::now();
         let (kept, before) = kept.unzip();
-        let mut keeping = kept.as_ref().map(|keeper| Keeping {
-            before: before.unwrap_or_default(),
-            keeper,
-            counts: Counts::default(),
-        });
-        let walked = self.walk(&mut machines, &options, keeping.as_mut())?;
-        let counts = keeping.map(|keeping| keeping.counts).unwrap_or_default();
+        let keeping = kept.as_ref().map(|keeper| Keeping { before: before.unwrap_or_default(), keeper });
+        let mut counts = machines[0].program().declared();
+        let walked = self.walk(&mut machines, &options, (keeping, &mut counts))?;
         let is_kept = match (&kept, &walked) {
             (Some(kept), Ok(checked)) if checked.limit.is_some_and(Limit::is_from_outside) => {
                 self.is_kept(kept)
@@ -76,12 +85,26 @@ impl Work<'_> {
         };
         match walked {
             Ok(checked) => {
+                self.draw(&machines[0], checked.picture.as_ref())?;
                 let seconds = started.elapsed().as_secs_f64();
-                let unmet = unmet(&machines, &counts);
+                let unmet =
+                    counts.properties.iter().filter(|property| property.is_unmet()).cloned().collect();
                 self.verdict(&mut machines, &options, (&checked, saved, unmet), (seconds, is_kept))
             }
             Err(trouble) => self.trouble(&machines[0], &options, &trouble),
         }
+    }
+
+    /// Writes the graph of states, where it is wanted.
+    fn draw(&self, machine: &Machine, picture: Option<&Picture>) -> Result<()> {
+        let (Some(path), Some(picture)) = (&self.guest.config.graph, picture) else { return Ok(()) };
+        let name = |action| name_of(machine, action);
+        let text = match path.extension().is_some_and(|end| end == "dot") {
+            true => report::graph::dot(picture, name),
+            false => report::graph::json(picture, name),
+        };
+        let written = disk::write_named(path, text.as_bytes());
+        written.with_context(|| format!("cannot write the graph `{}`", path.display()))
     }
 
     /// Whether all is kept that the check has come to, which ends before it is complete.
@@ -108,6 +131,7 @@ impl Work<'_> {
             findings_max: config.findings(),
             saved_bytes_max: config.memory,
             met_bytes_max: config.memory,
+            draws: config.graph.is_some(),
             ..options.clone()
         }
     }
@@ -131,7 +155,7 @@ impl Work<'_> {
         &self,
         machines: &mut [Machine],
         options: &Options,
-        keeping: Option<&mut Keeping<'_>>,
+        keeping: (Option<Keeping<'_>>, &mut Counts),
     ) -> Result<Result<Checked, Box<Trouble>>> {
         let (teller, machines) = machines.split_last_mut().expect("there is one to tell paths");
         let (pace, is_unheard, order) = (Pace::new(), AtomicBool::new(false), options.order);
@@ -211,20 +235,19 @@ impl Work<'_> {
             None => Verdict::Passed,
             Some(_) => Verdict::Unknown,
         };
-        let compared = match machine.program().compares() {
-            Compares::Memory => "128-bit hash".to_string(),
-            Compares::Content(name) => format!("128-bit hash of what `{name}` holds"),
-            Compares::Declared => "128-bit hash of what the guest says they are".to_string(),
-        };
+        let names = machine.rules().iter().map(|rule| rule.name.clone());
         let result = JobResult::Checked(Box::new(CheckedTarget {
             census: checked.census,
             limit: limit.map(|limit| (limit, limit_text(limit, options))),
             warning: checked.vacuity(machine.has_teardown()),
             findings: checked.findings.len(),
             unmet,
-            compared: options.prunes.then_some(compared),
+            compared: options.prunes.then(|| compared_by(machine)),
             seconds,
             is_kept,
+            rules: names.zip(checked.rules.iter().copied()).collect(),
+            first: checked.first.clone(),
+            shows_coverage: self.guest.config.coverage,
         }));
         Ok(Summary { verdict, findings: told, saved, result })
     }
@@ -267,6 +290,15 @@ impl Work<'_> {
                 Ok(Summary { verdict: Verdict::Nondeterministic, findings, saved, result })
             }
         }
+    }
+}
+
+/// How states are compared.
+fn compared_by(machine: &Machine) -> String {
+    match machine.program().compares() {
+        Compares::Memory => "128-bit hash".to_string(),
+        Compares::Content(name) => format!("128-bit hash of what `{name}` holds"),
+        Compares::Declared => "128-bit hash of what the guest says they are".to_string(),
     }
 }
 
@@ -388,23 +420,4 @@ fn unbounded(
         "{what} asks for {kind}, which has {count}; a check tries all, and takes {} at most (--domain-max): {help}",
         options.alternatives_max
     )
-}
-
-/// The properties that no machine saw, now or before.
-fn unmet(machines: &[Machine], before: &Counts) -> Vec<Property> {
-    let mut all: Vec<Property> = Vec::new();
-    let mut index = BTreeMap::new();
-    let now = machines.iter().flat_map(|machine| machine.properties().iter());
-    for property in now.chain(before.properties.iter()) {
-        let at = *index.entry((property.kind.to_string(), &property.name)).or_insert(all.len());
-        match all.get_mut(at) {
-            Some(known) => {
-                known.reached += property.reached;
-                known.held += property.held;
-            }
-            None => all.push(property.clone()),
-        }
-    }
-    all.retain(Property::is_unmet);
-    all
 }

@@ -68,6 +68,10 @@ pub struct Config {
     pub cache: Caching,
     /// What a check walks first; by default, depth-first a guest that is one function, and others breadth-first.
     pub order: Option<check::Order>,
+    /// Whether a check tells how often each rule was called, and when each property was seen first.
+    pub coverage: bool,
+    /// A file for the graph of the states that a check meets, which ends in `.dot` or `.json`.
+    pub graph: Option<PathBuf>,
     /// Seed inputs of an `LLVMFuzzerTestOneInput`: files, and folders of such.
     pub seeds: Vec<PathBuf>,
     /// A file for a report of coverage, checkpoints, properties and findings, as JSON.
@@ -177,6 +181,8 @@ impl Config {
             store_max: None,
             cache: Caching::User,
             order: None,
+            coverage: false,
+            graph: None,
             seeds: Vec::new(),
             report: None,
             program: "spelunk".to_string(),
@@ -204,6 +210,16 @@ impl Config {
             Job::Explore(settings) => settings.validate(),
             Job::Check(options) => {
                 ensure!(options.alternatives_max > 0, "--domain-max must be at least 1");
+                let is_known =
+                    |path: &PathBuf| path.extension().is_some_and(|end| end == "dot" || end == "json");
+                ensure!(
+                    self.graph.iter().all(is_known),
+                    "--graph takes a file that ends in `.dot` or `.json`"
+                );
+                ensure!(
+                    self.graph.is_none() || !options.reduces,
+                    "--graph shows all steps, of which --reduce leaves out some"
+                );
                 Ok(())
             }
         }

@@ -104,6 +104,8 @@ fn a_check_that_is_killed_goes_on() {
             assert!(check.try_wait().unwrap().is_none(), "{kill}: it goes on");
             std::thread::sleep(Duration::from_millis(5));
         }
+        // Long enough for the part to be whole, and not for the next.
+        std::thread::sleep(Duration::from_millis(500));
         check.kill().unwrap();
         check.wait().unwrap();
         before = len();

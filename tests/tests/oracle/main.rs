@@ -19,7 +19,9 @@ use spelunk::machine::{Edges, Limits, Machine, Program, Selection, on_guest_stac
 use spelunk::outcome::{Failure, FailureKind};
 use spelunk::property::Counts;
 use spelunk::replay::{Replayed, replay};
+use spelunk::target::Target as _;
 use spelunk::trace::Action;
+use spelunk_tests::checks::seen;
 
 /// Models that are checked where nothing else is asked for.
 const MODELS: u64 = 200;
@@ -77,6 +79,7 @@ impl Subject {
         }
         if options.order == Order::Breadth {
             self.in_parts(options, &one);
+            self.drawn(options, &one);
         }
         one
     }
@@ -91,6 +94,26 @@ impl Subject {
         for (workers, after) in [(3, 1), (1, count / 2), (2, count)] {
             let resumed = parts.go_on(&mut self.machines[..workers], options, after);
             assert_eq!(&resumed, one, "{}", note(&format!("after {after} of {count} parts")));
+        }
+    }
+
+    /// The graph of a check changes nothing, and has what was counted.
+    fn drawn(&mut self, options: &Options, one: &Result<Checked, Box<Trouble>>) {
+        let (Ok(one), false) = (one, options.reduces) else { return };
+        let drawn = Options { draws: true, ..options.clone() };
+        let mut drawn = Subject::check(&mut self.machines[..2], &drawn).unwrap();
+        let Some(picture) = drawn.picture.take() else { return assert_eq!(options.runs_max, Some(0)) };
+        assert_eq!(&drawn, one, "model {}: {options:?}", self.seed);
+        let (census, rules) = (one.census, &one.rules);
+        let has_setup = self.machines[0].has_setup();
+        assert_eq!(picture.depths.len() as u64, census.states + u64::from(has_setup), "model {}", self.seed);
+        let of = |rule| picture.steps.iter().filter(move |step| step.action == Action::Rule(rule));
+        for (number, rule) in (0..).zip(rules) {
+            assert_eq!(of(number).count() as u64, rule.taken, "model {}, rule {number}", self.seed);
+            let depth = of(number).map(|step| picture.depths[step.from as usize] + 1).min();
+            assert_eq!(depth, rule.depth, "model {}, rule {number}", self.seed);
+            let from: BTreeSet<u32> = of(number).map(|step| step.from).collect();
+            assert!(from.len() as u64 <= rule.enabled, "model {}, rule {number}", self.seed);
         }
     }
 
@@ -151,8 +174,8 @@ impl Parts {
             parts.clear();
         }
         drop(parts);
-        let mut keeping = Keeping { before, keeper: self, counts: Counts::default() };
-        check::check_keeping(machines, options, (&|_| None, &mut |_, _| ()), Some(&mut keeping))
+        let keeping = (Some(Keeping { before, keeper: self }), &mut Counts::default());
+        check::check_keeping(machines, options, (&|_| None, &mut |_, _| ()), keeping)
     }
 }
 
@@ -213,8 +236,8 @@ fn check_model(seed: u64, tally: &mut Tally) {
 
 /// What was seen is what can be seen.
 fn check_properties(subject: &mut Subject, model: &Model, met: &BTreeSet<usize>) {
-    Subject::check(&mut subject.machines[..1], &Options { findings_max: 0, ..Options::default() }).unwrap();
-    let properties = subject.machines[0].properties().iter();
+    let properties =
+        seen(&mut subject.machines[..1], &Options { findings_max: 0, ..Options::default() }).into_iter();
     let seen = properties.filter(|property| property.name.starts_with('p') && property.held > 0);
     let seen: BTreeSet<usize> = seen.map(|property| property.name[1..].parse().unwrap()).collect();
     assert_eq!(&seen, met, "model {}", subject.seed);

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::nodes::{Nodes, index_of};
+use super::nodes::{NONE, Nodes, index_of};
 use super::{Check, Limit};
 use crate::check::liveness::{Edge, Graph, Lasso};
-use crate::check::{End, lock, path};
-use crate::choice::Scripted;
+use crate::check::path::{self, is_step};
+use crate::check::{End, lock};
+use crate::choice::{Scripted, Value};
 use crate::outcome::{Failure, FailureKind};
 use crate::target::{Fairness, Holds, Liveness, Target};
 use crate::trace::{Action, Trace};
@@ -37,7 +38,48 @@ pub(super) struct States {
     arrows: Vec<Arrow>,
     /// Answers, with the index of what was asked.
     scripts: Vec<(u32, u32)>,
-    drawn: [usize; 4],
+    /// States in which a run fails.
+    failing: Vec<u32>,
+    drawn: [usize; 5],
+}
+
+/// Where an arrow leads that leads to no state, since the run ends; and where the run fails.
+const END: u32 = NONE;
+const FAILURE: u32 = NONE - 1;
+
+/// The states that a check met, and the steps between them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Picture {
+    /// How many steps each state is from the start. The first is that before setup, where there is one.
+    pub depths: Vec<u32>,
+    /// Of the states that were looked at.
+    pub steps: Vec<Step>,
+    /// States in which a run fails without a further step, in order.
+    pub failing: Vec<u32>,
+}
+
+/// A step between two states.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The state that it is performed in.
+    pub from: u32,
+    /// Where it leads.
+    pub to: To,
+    /// What it does.
+    pub action: Action,
+    /// What its choices were answered with.
+    pub values: Vec<Value>,
+}
+
+/// Where a step leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum To {
+    /// To this state.
+    State(u32),
+    /// The run ends.
+    End,
+    /// The run fails.
+    Failure,
 }
 
 /// What was added to the graph since the last time.
@@ -48,20 +90,35 @@ pub(super) struct Drawn {
     is_whole: Vec<bool>,
     arrows: Vec<Arrow>,
     scripts: Vec<(u32, u32)>,
+    failing: Vec<u32>,
 }
 
 impl States {
     /// Of a target that has a state before setup, which meets all properties: no run stays there.
     pub(super) fn new(has_setup: bool) -> States {
         let to = if has_setup { u64::MAX } else { 0 };
-        States { holds: vec![Holds { from: 0, to }], drawn: [1, 0, 0, 0], ..States::default() }
+        States { holds: vec![Holds { from: 0, to }], drawn: [1, 0, 0, 0, 0], ..States::default() }
     }
 
     /// The arrows of a node follow, which comes after those before. Those between were not looked at, where the check was stopped.
-    pub(super) fn begin(&mut self, node: u32, is_whole: bool) {
+    pub(super) fn begin(&mut self, node: u32, is_whole: bool, fails: bool) {
+        if fails {
+            self.failing.push(node);
+        }
         self.starts.resize(node as usize + 1, self.arrows.len() as u32);
         self.is_whole.resize(node as usize, false);
         self.is_whole.push(is_whole);
+    }
+
+    /// A step of the state that was begun last ends the run, or fails.
+    pub(super) fn end<S>(
+        &mut self,
+        nodes: &mut Nodes<S>,
+        fails: bool,
+        what: (Action, Option<u64>),
+        script: &[Scripted],
+    ) {
+        self.add(nodes, if fails { FAILURE } else { END }, what, script);
     }
 
     /// A step leads from the state that was begun last to a node.
@@ -82,15 +139,21 @@ impl States {
 
     /// What was added since the last time.
     pub(super) fn drawn(&mut self) -> Drawn {
-        let now = [self.holds.len(), self.starts.len(), self.arrows.len(), self.scripts.len()];
-        let [holds, starts, arrows, scripts] = std::mem::replace(&mut self.drawn, now);
+        let now = self.lens();
+        let [holds, starts, arrows, scripts, failing] = std::mem::replace(&mut self.drawn, now);
         Drawn {
             holds: self.holds[holds..].to_vec(),
             starts: self.starts[starts..].to_vec(),
             is_whole: self.is_whole[starts..].to_vec(),
             arrows: self.arrows[arrows..].to_vec(),
             scripts: self.scripts[scripts..].to_vec(),
+            failing: self.failing[failing..].to_vec(),
         }
+    }
+
+    fn lens(&self) -> [usize; 5] {
+        let States { holds, starts, arrows, scripts, failing, .. } = self;
+        [holds.len(), starts.len(), arrows.len(), scripts.len(), failing.len()]
     }
 
     /// Takes over what another process added.
@@ -100,13 +163,14 @@ impl States {
         self.is_whole.extend(drawn.is_whole);
         self.arrows.extend(drawn.arrows);
         self.scripts.extend(drawn.scripts);
-        self.drawn = [self.holds.len(), self.starts.len(), self.arrows.len(), self.scripts.len()];
+        self.failing.extend(drawn.failing);
+        self.drawn = self.lens();
     }
 
     /// Bytes that it holds and that judging it takes, about.
     pub(super) fn bytes(&self) -> usize {
         let state = size_of::<Holds>() + JUDGED_BYTES;
-        let arrow = size_of::<Arrow>() + size_of::<Edge>();
+        let arrow = size_of::<Arrow>() + size_of::<Edge>().max(size_of::<Step>());
         self.holds.len() * state + self.arrows.len() * arrow + size_of_val(&*self.scripts)
     }
 
@@ -129,10 +193,33 @@ impl States {
                 (Action::Rule(rule), None) => Some(rule.into()),
                 _ => None,
             };
-            Edge { to: arrow.to, class }
+            Edge { to: if arrow.to == FAILURE { END } else { arrow.to }, class }
         };
         let edges = self.arrows.iter().map(edge).collect();
         (edges, classes)
+    }
+
+    /// The graph, as far as it was looked at.
+    pub(super) fn picture<S>(&self, nodes: &Nodes<S>) -> Picture {
+        let mut depths: Vec<u32> = vec![0];
+        for node in &nodes.list[1..] {
+            depths.push(depths[node.parent as usize] + u32::from(is_step(node.action)));
+        }
+        let ends = self.starts.iter().skip(1).copied().chain([self.arrows.len() as u32]);
+        let steps = (0..).zip(self.starts.iter().zip(ends)).flat_map(|(from, (start, end))| {
+            (*start..end).map(move |at| {
+                let Arrow { to, action, .. } = self.arrows[at as usize];
+                let to = match to {
+                    END => To::End,
+                    FAILURE => To::Failure,
+                    state => To::State(state),
+                };
+                let value = |&(kind, number): &(u32, u32)| nodes.kinds[kind as usize].nth(number.into());
+                let values = self.script(at as usize).iter().map(value).collect();
+                Step { from, to, action, values }
+            })
+        });
+        Picture { steps: steps.collect(), failing: self.failing.clone(), depths }
     }
 
     fn push<S>(&self, nodes: &Nodes<S>, arrow: u32, trace: &mut Trace) {
@@ -205,7 +292,7 @@ mod tests {
     fn states_that_were_not_looked_at_have_no_steps() {
         let (mut states, mut nodes) = (States::new(false), Nodes::<()>::new());
         for (node, to) in [(0, 1), (3, 4)] {
-            states.begin(node, true);
+            states.begin(node, true, false);
             states.add(&mut nodes, to, (Action::Rule(0), None), &[]);
         }
         assert_eq!((states.starts, states.is_whole), (vec![0, 1, 1, 1], vec![true, false, false, true]));

@@ -15,16 +15,19 @@ pub(super) struct Grown<S> {
     pub(super) nodes: Vec<GrownNode>,
     pub(super) children: Vec<Child<S>>,
     pub(super) runs: Vec<Run>,
+    /// Rules, and how many of their calls were not rejected.
+    pub(super) rules: Vec<(u16, u64)>,
     pub(super) scripts: Vec<Scripted>,
     pub(super) trouble: Option<Box<Trouble>>,
 }
 
-/// What one state led to; children and runs are the next ones in the chunk.
+/// What one state led to; children, runs and rules are the next ones in the chunk.
 #[derive(Clone, Copy, Default)]
 pub(super) struct GrownNode {
     pub(super) census: Census,
     pub(super) children: usize,
     pub(super) runs: usize,
+    pub(super) rules: usize,
     /// Something could be done here, and the bound on steps forbids it.
     pub(super) is_bound: bool,
     /// The bound on runs ended it.
@@ -42,6 +45,8 @@ pub(super) struct Child<S> {
     pub(super) sleep: Rules,
     /// No state: the run ends in the step.
     pub(super) is_end: bool,
+    /// It fails.
+    pub(super) fails: bool,
     pub(super) holds: Holds,
     /// Which of the steps of its rule it is, of one that is fair in each.
     pub(super) way: Option<u64>,
@@ -51,7 +56,17 @@ pub(super) struct Child<S> {
 impl<S> Child<S> {
     pub(super) fn new(action: Action, script: usize) -> Child<S> {
         let (holds, sleep) = (Holds::default(), sleep::NONE);
-        Child { action, script, state: None, sleep, is_end: false, holds, way: None, saved: None }
+        Child {
+            action,
+            script,
+            state: None,
+            sleep,
+            is_end: false,
+            fails: false,
+            holds,
+            way: None,
+            saved: None,
+        }
     }
 }
 
@@ -85,14 +100,15 @@ impl<S> Grown<S> {
             nodes: Vec::new(),
             children: Vec::new(),
             runs: Vec::new(),
+            rules: Vec::new(),
             scripts: Vec::new(),
             trouble: None,
         }
     }
 
     /// Records what a step from the last node led to under all its answers: all of it at once, so that nothing of a
-    /// step counts that was tried in vain.
-    pub(super) fn record(&mut self, led: &mut Led<S>, options: &Options) {
+    /// step counts that was tried in vain. No step is the end of a path in the node itself.
+    pub(super) fn record(&mut self, led: &mut Led<S>, action: Option<Action>, options: &Options) {
         if !options.lists {
             led.runs.retain(|run| matches!(&run.end, End::Failed(failure) if is_new(&self.runs, failure)));
         }
@@ -101,6 +117,10 @@ impl<S> Grown<S> {
         node.census.add(&led.census);
         node.children += led.children.len();
         node.runs += led.runs.len();
+        if let Some(Action::Rule(rule)) = action {
+            node.rules += 1;
+            self.rules.push((rule, led.census.steps - led.census.rejected));
+        }
         node.is_bound |= led.is_bound;
         node.is_cut |= led.is_cut;
         node.fails |= led.fails;

@@ -8,10 +8,10 @@ use super::grown::Run;
 use super::nodes::{Asleep, Node, Nodes};
 use super::{Check, Frontier};
 use crate::check::sleep::Rules;
-use crate::check::{Census, Keeping, lock};
+use crate::check::{Census, Keeping, RuleCover, lock};
 use crate::choice::{Kind, Scripted};
 use crate::outcome::{Failure, Found};
-use crate::property::Counts;
+use crate::property::{Counts, PropertyKind, Room};
 use crate::trace::Action;
 
 /// What came to be known since the last time.
@@ -30,6 +30,8 @@ pub struct News {
     asleep: Vec<(u32, Rules, Rules, bool)>,
     graph: Option<Drawn>,
     findings: Vec<Failed>,
+    rules: Vec<RuleCover>,
+    first: Vec<((PropertyKind, String), (u32, Option<u32>))>,
     counts: Counts,
 }
 
@@ -82,7 +84,7 @@ impl Unkept {
 
 impl<S: Clone> Check<'_, S> {
     /// Hands over what came to be known since the last time.
-    pub(super) fn keep(&mut self, keeping: &mut Keeping<'_>) {
+    pub(super) fn keep(&mut self, keeping: &Keeping<'_>) {
         let Some(unkept) = &mut self.unkept else { return };
         let Nodes { list, scripts, kinds, asleep, .. } = &self.nodes;
         let end = |at: usize| list.get(at + 1).map_or(scripts.len(), |next| next.script as usize) as u32;
@@ -104,7 +106,9 @@ impl<S: Clone> Check<'_, S> {
             asleep: changed.collect(),
             graph: self.states.as_mut().map(States::drawn),
             findings: std::mem::take(&mut unkept.failed),
-            counts: keeping.counts.clone(),
+            rules: self.rules.clone(),
+            first: self.first.iter().map(|(key, depths)| (key.clone(), *depths)).collect(),
+            counts: self.counts.clone(),
         };
         (unkept.nodes, unkept.scripts, unkept.kinds) = (list.len(), scripts.len(), kinds.len());
         keeping.keeper.keep(&news);
@@ -113,7 +117,7 @@ impl<S: Clone> Check<'_, S> {
     /// Takes over what an earlier process kept, all of it in order.
     pub(super) fn take_over(&mut self, keeping: &mut Keeping<'_>) {
         for news in std::mem::take(&mut keeping.before) {
-            self.take_one(news, &mut keeping.counts);
+            self.take_one(news);
         }
         let Nodes { list, scripts, kinds, .. } = &self.nodes;
         let (nodes, scripts, kinds) = (list.len(), scripts.len(), kinds.len());
@@ -123,7 +127,7 @@ impl<S: Clone> Check<'_, S> {
         lock(&self.shared.progress).before = self.census;
     }
 
-    fn take_one(&mut self, news: News, counts: &mut Counts) {
+    fn take_one(&mut self, news: News) {
         let first = self.nodes.list.len() as u32;
         let mut script = self.nodes.scripts.len() as u32;
         self.nodes.scripts.extend(news.scripts);
@@ -159,6 +163,8 @@ impl<S: Clone> Check<'_, S> {
             states.take_over(drawn);
         }
         (self.frontier, self.census, self.bounds) = (news.frontier, news.census, news.bounds);
-        *counts = news.counts;
+        (self.rules, self.first) = (news.rules, news.first.into_iter().collect());
+        self.names = Room::new(self.first.keys().map(|(_, name)| name.len()));
+        *self.counts = news.counts;
     }
 }

@@ -4,7 +4,7 @@
 //! Workers share a level: each takes the next few states of it, and what they found is merged in the order of the
 //! states. A new state belongs to the first state in this order that leads to it, whichever worker was faster.
 
-mod graph;
+pub(super) mod graph;
 mod grown;
 mod kept;
 mod nodes;
@@ -20,13 +20,14 @@ use super::equal::Equals;
 use super::path;
 use super::sleep::{self, Independence};
 use super::{
-    Census, Checked, End, Findings, GoesOn, Keeper, Keeping, Limit, Met, Options, Progress, Stop, Told,
-    Trouble, TroubleKind, in_parallel, lock,
+    Census, Checked, End, Findings, First, GoesOn, Keeper, Keeping, Limit, Met, Options, Progress, RuleCover,
+    Stop, Told, Trouble, TroubleKind, in_parallel, lock,
 };
 use crate::choice::Scripted;
+use crate::property::{Counts, Room};
 use crate::target::Target;
 use crate::trace::{Action, Trace};
-use graph::States;
+use graph::{Picture, States};
 use grown::{Child, Grown, GrownNode, Run};
 pub use kept::News;
 use kept::Unkept;
@@ -44,7 +45,7 @@ pub(super) fn check<T>(
     targets: &mut [T],
     options: &Options,
     (goes_on, told): (GoesOn<'_>, Told<'_>),
-    mut keeping: Option<&mut Keeping<'_>>,
+    (mut keeping, counts): (Option<Keeping<'_>>, &mut Counts),
 ) -> Result<Checked, Box<Trouble>>
 where
     T: Target + Send,
@@ -53,9 +54,10 @@ where
     targets[0].reset();
     let root = targets[0].snapshot();
     let has_liveness = options.prunes && !options.reduces && !targets[0].liveness().is_empty();
+    let keeps_steps = has_liveness || options.draws;
     let shared = Shared {
         options,
-        keeps_steps: has_liveness,
+        keeps_steps,
         goes_on,
         keeper: keeping.as_ref().map(|keeping| keeping.keeper),
         stack_bytes: targets[0].stack_bytes(),
@@ -69,35 +71,25 @@ where
     let equals = Equals::new();
     let mut workers: Vec<Worker<'_, '_, T>> =
         targets.iter_mut().map(|target| Worker::new(target, &shared, &equals, root.clone())).collect();
-    let has_setup = workers[0].visitor.target.has_setup();
-    let mut check = Check {
-        shared: &shared,
-        told,
-        states: has_liveness.then(|| States::new(has_setup)),
-        nodes: Nodes::new(),
-        frontier: Frontier { first: 0, end: 1, depth: 0, is_start: has_setup },
-        census: Census::default(),
-        findings: Findings::default(),
-        bounds: 0,
-        unkept: None,
-    };
+    let mut check = Check::new(&shared, told, counts, workers[0].visitor.target);
     check.start(&mut workers[0], root)?;
+    check.count(&mut workers, 0);
     if let Some(keeping) = &mut keeping {
         check.take_over(keeping);
     }
     while !check.is_over() && (check.frontier.first < check.frontier.end || check.next_level()) {
-        check.round(&mut workers, keeping.as_deref_mut())?;
+        check.round(&mut workers, keeping.as_ref())?;
     }
     if check.is_out_of_runs() && check.waiting() > 0 {
         check.limited(Limit::Runs);
     }
-    if lock(&shared.limit).is_none_or(|limit| !matches!(limit, Limit::Time | Limit::Interrupt)) {
+    let picture = check.states.as_ref().filter(|_| options.draws).map(|states| states.picture(&check.nodes));
+    if has_liveness
+        && lock(&shared.limit).is_none_or(|limit| !matches!(limit, Limit::Time | Limit::Interrupt))
+    {
         check.judge(workers[0].visitor.target);
     }
-    let limit = *lock(&shared.limit);
-    let limit = limit.or((check.bounds > 0).then_some(Limit::Steps));
-    let limit = if check.findings.is_full(options) { None } else { limit };
-    Ok(Checked { census: check.census, findings: check.findings.0, limit })
+    Ok(check.finished(picture))
 }
 
 /// Has the workers look at the states of a round; the results in order. Once it is time to keep something no more are begun.
@@ -173,6 +165,11 @@ struct Check<'a, S> {
     census: Census,
     findings: Findings,
     bounds: u64,
+    rules: Vec<RuleCover>,
+    first: First,
+    names: Room,
+    /// What was counted of properties.
+    counts: &'a mut Counts,
     /// What is to be kept of all that, where something keeps it.
     unkept: Option<Unkept>,
 }
@@ -186,7 +183,44 @@ struct Frontier {
     is_start: bool,
 }
 
-impl<S: Clone> Check<'_, S> {
+impl<'a, S: Clone> Check<'a, S> {
+    fn new<T: Target>(
+        shared: &'a Shared<'a>,
+        told: Told<'a>,
+        counts: &'a mut Counts,
+        target: &T,
+    ) -> Check<'a, S> {
+        let has_setup = target.has_setup();
+        Check {
+            shared,
+            told,
+            states: shared.keeps_steps.then(|| States::new(has_setup)),
+            nodes: Nodes::new(),
+            frontier: Frontier { first: 0, end: 1, depth: 0, is_start: has_setup },
+            census: Census::default(),
+            findings: Findings::default(),
+            bounds: 0,
+            rules: vec![RuleCover::default(); target.rules().len()],
+            first: First::new(),
+            names: Room::new(std::iter::empty()),
+            counts,
+            unkept: None,
+        }
+    }
+
+    /// What it came to.
+    fn finished(mut self, picture: Option<Picture>) -> Checked {
+        let limit = *lock(&self.shared.limit);
+        let mut limit = limit.or((self.bounds > 0).then_some(Limit::Steps));
+        if self.findings.is_full(self.shared.options) {
+            limit = None;
+            // What workers have seen beyond the last of them depends on how many they are.
+            self.first.clear();
+        }
+        let Check { census, findings, rules, first, .. } = self;
+        Checked { rules, first, picture, ..Checked::of(census, findings, limit) }
+    }
+
     /// Adds the root of the tree.
     fn start<T: Target<Snapshot = S>>(
         &mut self,
@@ -231,7 +265,7 @@ impl<S: Clone> Check<'_, S> {
     fn round<T>(
         &mut self,
         workers: &mut [Worker<'_, '_, T>],
-        mut keeping: Option<&mut Keeping<'_>>,
+        keeping: Option<&Keeping<'_>>,
     ) -> Result<(), Box<Trouble>>
     where
         T: Target<Snapshot = S> + Send,
@@ -243,16 +277,11 @@ impl<S: Clone> Check<'_, S> {
         let round = first as usize..(first.saturating_add(most)).min(end) as usize;
         let job = Job { nodes: &self.nodes, round: round.clone(), depth, is_start, runs: self.census.runs };
         let grown = grow(workers, self.shared, &job);
-        if let Some(keeping) = &mut keeping {
-            // What is known of a round that was broken off is not whole: it is begun again.
-            if self.shared.stop.is_set() {
-                self.keep(keeping);
-            }
-            for worker in workers {
-                let counts = worker.visitor.target.take_counts();
-                counts.iter().for_each(|counts| keeping.counts.add(counts));
-            }
+        // What is known of a round that was broken off is not whole: it is begun again.
+        if let (Some(keeping), true) = (keeping, self.shared.stop.is_set()) {
+            self.keep(keeping);
         }
+        self.count(workers, depth + u32::from(!is_start));
         let looked_at: usize = grown.iter().map(|grown| grown.nodes.len()).sum();
         self.merge(round.start, grown, end)?;
         self.shared.met.set(self.bytes());
@@ -265,6 +294,22 @@ impl<S: Clone> Check<'_, S> {
             self.keep(keeping);
         }
         Ok(())
+    }
+
+    /// Adds what the workers counted of properties, so many steps from the start.
+    fn count<T: Target>(&mut self, workers: &mut [Worker<'_, '_, T>], depth: u32) {
+        for counts in workers.iter_mut().filter_map(|worker| worker.visitor.target.take_counts()) {
+            for property in counts.properties.iter() {
+                let held = (property.held > 0).then_some(depth);
+                let key = (property.kind, property.name.clone());
+                if let Some((_, first_held)) = self.first.get_mut(&key) {
+                    *first_held = first_held.or(held);
+                } else if self.names.takes(property.name.len()) {
+                    self.first.insert(key, (depth, held));
+                }
+            }
+            self.counts.add(&counts);
+        }
     }
 
     /// States that were met and not looked at.
@@ -301,6 +346,7 @@ impl<S: Clone> Check<'_, S> {
         for grown in round {
             let first = (start + grown.first) as u32;
             let (mut children, mut runs) = (grown.children.into_iter(), grown.runs.into_iter());
+            let mut rules = grown.rules.into_iter();
             let mut script = 0;
             for (node, grown_node) in (first..).zip(grown.nodes) {
                 if self.is_over() && !self.shared.stop.is_set() {
@@ -313,23 +359,29 @@ impl<S: Clone> Check<'_, S> {
                     self.ended(node, run);
                 }
                 self.census.add(&grown_node.census);
+                for (rule, taken) in rules.by_ref().take(grown_node.rules) {
+                    self.called(rule, taken);
+                }
                 self.bounds += u64::from(grown_node.is_bound);
                 if grown_node.is_cut {
                     self.limited(Limit::Runs);
                 }
                 if let Some(states) = &mut self.states {
                     let GrownNode { is_bound, is_cut, fails, .. } = grown_node;
-                    states.begin(node, !(is_bound || is_cut || fails || self.shared.stop.is_set()));
+                    states.begin(node, !(is_bound || is_cut || fails || self.shared.stop.is_set()), fails);
                 }
                 let mut all_saved = true;
                 for child in children.by_ref().take(grown_node.children) {
                     let answers = &grown.scripts[script..script + child.script];
                     script += child.script;
-                    let is_saved = child.saved.is_some();
+                    let (is_saved, action) = (child.saved.is_some(), child.action);
                     let is_new = match self.states.is_some() {
                         true => self.joined(node, child, answers),
                         false => self.met(node, child, answers, next),
                     };
+                    if let (Action::Rule(rule), true) = (action, is_new) {
+                        self.rules[usize::from(rule)].states += 1;
+                    }
                     all_saved &= is_saved || !is_new;
                 }
                 if all_saved {
@@ -341,6 +393,16 @@ impl<S: Clone> Check<'_, S> {
             }
         }
         Ok(())
+    }
+
+    /// A rule was called in a state of the level, under all answers.
+    fn called(&mut self, rule: u16, taken: u64) {
+        let cover = &mut self.rules[usize::from(rule)];
+        cover.enabled += 1;
+        cover.taken += taken;
+        if taken > 0 {
+            cover.depth.get_or_insert(self.frontier.depth + 1);
+        }
     }
 
     fn ended(&mut self, node: u32, run: Run) {
@@ -369,7 +431,7 @@ impl<S: Clone> Check<'_, S> {
         let known = child.state.and_then(|state| self.nodes.visited.get(state));
         let Some(states) = &mut self.states else { return false };
         if child.is_end {
-            states.add(&mut self.nodes, NONE, (child.action, child.way), script);
+            states.end(&mut self.nodes, child.fails, (child.action, child.way), script);
             return false;
         }
         if let Some(known) = known {

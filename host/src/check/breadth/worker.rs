@@ -173,7 +173,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             self.led.ended(end, self.shared.options, || further);
             self.untold.runs += 1;
         }
-        self.record(grown);
+        self.record(grown, None);
     }
 
     /// Which faults are on in a state.
@@ -243,7 +243,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         if !can_be_undone || !self.in_order(job, start, action)? {
             self.queue(job, start, action, grown.runs_so_far(job))?;
         }
-        self.record(grown);
+        self.record(grown, Some(action));
         Ok(())
     }
 
@@ -329,9 +329,9 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     }
 
     /// Records what the step led to.
-    fn record(&mut self, grown: &mut Grown<T::Snapshot>) {
+    fn record(&mut self, grown: &mut Grown<T::Snapshot>, action: Option<Action>) {
         self.shared.met.add(self.led.bytes);
-        grown.record(&mut self.led, self.shared.options);
+        grown.record(&mut self.led, action, self.shared.options);
     }
 
     fn asked(&mut self, choices: u64) {
@@ -401,8 +401,9 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             Visit::Asks(_) => unreachable!("it was performed to its end"),
         };
         if self.shared.keeps_steps && end != End::Rejected && matches!(action, Action::Rule(_)) {
-            let (script, way) = (self.script.len(), self.way(action));
-            self.led.arrived(Child { is_end: true, way, ..Child::new(action, script) }, &self.script);
+            let (script, way, fails) = (self.script.len(), self.way(action), matches!(end, End::Failed(_)));
+            let child = Child { is_end: true, fails, way, ..Child::new(action, script) };
+            self.led.arrived(child, &self.script);
         }
         self.untold.runs += 1;
         self.led.ended(end, self.shared.options, || Some((action, self.script.clone())));

@@ -224,7 +224,7 @@ impl<S> Shared<'_, S> {
                 findings.add(&failed.failure, run, || failed.trace.clone());
                 if cut.as_ref() == Some(&failed.place) {
                     census.add(&failed.census);
-                    return Ok(Checked { census, findings: findings.0, limit: None });
+                    return Ok(Checked::of(census, findings, None));
                 }
             }
             if let Some(trouble) = task.trouble {
@@ -235,7 +235,7 @@ impl<S> Shared<'_, S> {
         }
         let limit = self.limit.into_inner().unwrap_or_else(PoisonError::into_inner);
         let limit = limit.or((bounds > 0).then_some(Limit::Steps));
-        Ok(Checked { census, findings: findings.0, limit })
+        Ok(Checked::of(census, findings, limit))
     }
 }
 
