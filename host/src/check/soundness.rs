@@ -260,7 +260,7 @@ fn a_step_that_is_tried_again_counts_once() {
     let options = Options { order: Order::Breadth, prunes: false, ..Options::default() };
     let breadth = check(&mut [make(), make()], &options, &goes_on, &mut |_, _| ()).unwrap();
     let depth = run(make(), &Options { order: Order::Depth, ..options });
-    assert_eq!(breadth, depth);
+    assert_eq!((breadth.census, breadth.rules[0].taken), (depth.census, depth.census.steps));
     assert!(lock(&most).runs <= 2 * depth.census.runs);
 }
 

@@ -94,7 +94,8 @@ fn mutate_bytes<'o>(
             5 => out[at] = printable(rng.random()),
             6 => number(out, at, rng),
             7 => digit(out, at, rng),
-            8 | 9 => {
+            8 => copy_part(out, rng),
+            9 => {
                 let end = out.len().min(at + part_len(rng));
                 out.drain(at..end);
             }
@@ -163,6 +164,20 @@ fn splice(other: &[u8], out: &mut Vec<u8>, rng: &mut impl Rng) {
     }
 }
 
+/// Inserts a part once more, there or elsewhere, or writes it over what is elsewhere.
+fn copy_part(out: &mut Vec<u8>, rng: &mut impl Rng) {
+    let from = rng.random_range(0..out.len());
+    let len = part_len(rng).min(out.len() - from);
+    let at = if rng.random() { from } else { rng.random_range(0..=out.len()) };
+    if at != from && rng.random() {
+        let len = len.min(out.len() - at);
+        out.copy_within(from..from + len, at);
+    } else {
+        out.extend_from_within(from..from + len);
+        out[at..].rotate_right(len);
+    }
+}
+
 /// Adds a little to a number of 1, 2 or 4 bytes, or writes a special one.
 fn number(out: &mut [u8], at: usize, rng: &mut impl Rng) {
     let width = 1usize << rng.random_range(0..3u32);
@@ -218,8 +233,8 @@ mod tests {
             shorter += u32::from(out.len() < one.len());
             mutate_bytes(&[], || &[], &Tokens::default(), &mut out, &mut rng);
         }
-        assert_eq!((same, kept, spliced), (100, 8975, 453));
-        assert_eq!((longer, shorter), (3245, 2883));
+        assert_eq!((same, kept, spliced), (117, 9481, 492));
+        assert_eq!((longer, shorter), (4430, 1442));
     }
 
     #[test]
@@ -233,6 +248,6 @@ mod tests {
             let has = |token: &[u8]| u32::from(out.windows(token.len()).any(|part| part == token));
             (given, gathered) = (given + has(b"given"), gathered + has(b"gathered"));
         }
-        assert_eq!((given, gathered), (1901, 766));
+        assert_eq!((given, gathered), (1915, 812));
     }
 }
