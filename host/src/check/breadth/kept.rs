@@ -8,10 +8,10 @@ use super::grown::Run;
 use super::nodes::{Asleep, Node, Nodes};
 use super::{Check, Frontier};
 use crate::check::sleep::Rules;
-use crate::check::{Census, Keeping, RuleCover, lock};
+use crate::check::{Census, First, Keeping, RuleCover, lock};
 use crate::choice::{Kind, Scripted};
 use crate::outcome::{Failure, Found};
-use crate::property::{Counts, PropertyKind, Room};
+use crate::property::{Counts, Room};
 use crate::trace::Action;
 
 /// What came to be known since the last time.
@@ -31,7 +31,7 @@ pub struct News {
     graph: Option<Drawn>,
     findings: Vec<Failed>,
     rules: Vec<RuleCover>,
-    first: Vec<((PropertyKind, String), (u32, Option<u32>))>,
+    first: First,
     counts: Counts,
 }
 
@@ -107,7 +107,7 @@ impl<S: Clone> Check<'_, S> {
             graph: self.states.as_mut().map(States::drawn),
             findings: std::mem::take(&mut unkept.failed),
             rules: self.rules.clone(),
-            first: self.first.iter().map(|(key, depths)| (key.clone(), *depths)).collect(),
+            first: self.first.clone(),
             counts: self.counts.clone(),
         };
         (unkept.nodes, unkept.scripts, unkept.kinds) = (list.len(), scripts.len(), kinds.len());
@@ -163,7 +163,7 @@ impl<S: Clone> Check<'_, S> {
             states.take_over(drawn);
         }
         (self.frontier, self.census, self.bounds) = (news.frontier, news.census, news.bounds);
-        (self.rules, self.first) = (news.rules, news.first.into_iter().collect());
+        (self.rules, self.first) = (news.rules, news.first);
         self.names = Room::new(self.first.keys().map(|(_, name)| name.len()));
         *self.counts = news.counts;
     }
