@@ -10,7 +10,7 @@ use std::hash::Hash;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -22,7 +22,7 @@ use super::component::LinkedComponent;
 use crate::file::{Limits, Selection, StubImports};
 
 /// Raised when what an entry holds changes.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 /// Bytes that all entries together may take.
 const BYTES_MAX: u64 = 1 << 30;
 /// What the names of entries end in, and what the names of entries begin with that are being written.
@@ -183,27 +183,19 @@ fn program(content: &[u8], engine: &Engine) -> Option<(Instrumented, Module)> {
 }
 
 impl Key {
-    /// What any key is made of. Which build of Spelunk this is counts too: another may instrument otherwise.
-    fn of(what: &str, module: u128) -> Option<Xxh3> {
-        let program = fs::metadata(std::env::current_exe().ok()?).ok()?;
-        let mut hash = Xxh3::new();
-        (FORMAT, env!("CARGO_PKG_VERSION"), what, module).hash(&mut hash);
-        (program.len(), program.modified().ok()?).hash(&mut hash);
-        Some(hash)
+    /// The key of what a component is linked into.
+    pub(super) fn of_linked(component: &[u8]) -> Option<Key> {
+        Some(Key(identity("linked", component, &[])?))
     }
 
-    /// The key of what a component with this hash is linked into.
-    pub(super) fn of_linked(component: u128) -> Option<Key> {
-        Some(Key(Key::of("linked", component)?.digest128()))
-    }
-
-    /// The key of a module with this hash. What answers its imports is not compiled into it.
-    pub(super) fn new(module: u128, limits: &Limits, selection: &Selection, engine: &Engine) -> Option<Key> {
-        let mut hash = Key::of("program", module)?;
+    /// The key of a module. What answers its imports is not compiled into it.
+    pub(super) fn new(module: &[u8], limits: &Limits, selection: &Selection, engine: &Engine) -> Option<Key> {
         let limits = Limits { stub_imports: StubImports::None, ..*limits };
-        serde_json::to_string(&(limits, selection)).ok()?.hash(&mut hash);
-        engine.precompile_compatibility_hash().hash(&mut hash);
-        Some(Key(hash.digest128()))
+        // Of the engine's version and settings.
+        let mut made_for = Xxh3::new();
+        engine.precompile_compatibility_hash().hash(&mut made_for);
+        let settings = serde_json::to_vec(&(limits, selection, made_for.digest())).ok()?;
+        Some(Key(identity("program", module, &settings)?))
     }
 }
 
@@ -215,11 +207,15 @@ pub fn key_of_user() -> Result<[u8; KEY]> {
     key_in(&place_of_key()?)
 }
 
-/// What names what this build of Spelunk does with a module, under settings.
-pub fn identity(what: &str, module: u128, settings: &[u8]) -> Option<u128> {
-    let mut hash = Key::of(what, module)?;
-    settings.hash(&mut hash);
-    Some(hash.digest128())
+/// What names what this build of Spelunk does with a module under settings: another build may instrument otherwise. Nobody can write
+/// two modules with the same name, so that what is known of one is taken for the other.
+pub fn identity(what: &str, module: &[u8], settings: &[u8]) -> Option<u128> {
+    let program = fs::metadata(std::env::current_exe().ok()?).ok()?;
+    let modified = program.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let build = (FORMAT, env!("CARGO_PKG_VERSION"), what, program.len(), modified);
+    let module = blake3::hash(module);
+    let hash = blake3::hash(&postcard::to_stdvec(&(build, settings, module.as_bytes())).ok()?);
+    Some(u128::from_le_bytes(*hash.as_bytes().first_chunk()?))
 }
 
 fn place_of_key() -> Result<PathBuf> {

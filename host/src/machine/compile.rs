@@ -19,16 +19,15 @@ use crate::budget::Budget;
 use crate::file::{Limits, Sanitizer, Selection, StubImports};
 use crate::symbols::STACK_MAX;
 
-/// The code of a module with this hash: out of the cache, where it is there.
+/// The code of a module: out of the cache, where it is there.
 pub(super) fn compiled(
     (wasm, interface): (&[u8], Option<&Arc<Interface>>),
-    hash: u128,
     (limits, selection): (Limits, Selection),
     engine: &Engine,
     cache: Option<&Cache>,
     budget: &Budget,
 ) -> Result<(Instrumented, Module)> {
-    let kept = cache.and_then(|cache| Some((cache, Key::new(hash, &limits, &selection, engine)?)));
+    let kept = cache.and_then(|cache| Some((cache, Key::new(wasm, &limits, &selection, engine)?)));
     if let Some(loaded) = kept.and_then(|(cache, key)| cache.load(key, engine)) {
         // It may have been kept where they were answered otherwise.
         refuse_imports(wasm, engine, (limits.stub_imports, interface))?;

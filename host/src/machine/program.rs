@@ -157,7 +157,7 @@ fn linked<'w>(
         return Ok((bytes, None));
     }
     let cache = cache.filter(|_| bytes.len() >= KEPT_BYTES_MIN);
-    let kept = cache.and_then(|cache| Some((cache, Key::of_linked(xxh3_128(&bytes))?)));
+    let kept = cache.and_then(|cache| Some((cache, Key::of_linked(&bytes)?)));
     let linked = match kept.and_then(|(cache, key)| cache.load_linked(key, &bytes)) {
         Some(linked) => linked,
         None => {
@@ -270,12 +270,12 @@ impl Program {
         let (given, code) = Given::take_from(&rest)?;
         let (code, component) = linked(code, cache, budget)?;
         // With other files, or called in another way, it is the same code.
-        let (wasm, of_code) = (&*code, xxh3_128(&code));
+        let wasm = &*code;
         let memories = Arc::new(Memories::new(budget.clone()));
         let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
         let interface = component.as_ref().map(|component| &component.interface);
         let (instrumented, module) =
-            compiled((wasm, interface), of_code, (limits, selection), &engine, cache, budget)?;
+            compiled((wasm, interface), (limits, selection), &engine, cache, budget)?;
         let environment = &conditions.environment;
         let state_says = StateSays::of(&custom_section(wasm, "spelunk:state"))?;
         let called = Called {
