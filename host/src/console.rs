@@ -195,6 +195,9 @@ impl Observer for Console {
     fn on(&mut self, event: Event<'_>) -> io::Result<()> {
         match event {
             Event::Status { verb, text } => self.status(verb, text),
+            Event::CheckResumed { states, depth } => {
+                self.status("Resumed", &format!("the check at {states} states, {depth} steps deep"));
+            }
             Event::Warning(text) => self.warning(text),
             Event::Saved(saved) => self.saved(saved),
             Event::Searching { steps } => self.restart(steps),

@@ -160,7 +160,8 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
         out += &covered_text(checked, name == "holds");
     }
     if *is_kept {
-        out += "\nthe same command goes on from here";
+        let more = if matches!(limit, Some((Limit::Memory, _))) { " with a larger --memory" } else { "" };
+        out += &format!("\nthe same command{more} goes on from here");
     }
     out
 }

@@ -50,7 +50,8 @@ pub fn json(picture: &Picture, name: impl Fn(Action) -> String) -> String {
         let values: Vec<String> = step.values.iter().map(ToString::to_string).collect();
         json!({ "from": step.from, "to": to(step.to), "step": name(step.action), "values": values })
     });
-    json!({ "states": states, "steps": steps.collect::<Vec<_>>() }).to_string() + "\n"
+    let graph = json!({ "states": states, "steps": steps.collect::<Vec<_>>() }).to_string();
+    text::json(&graph).into_owned() + "\n"
 }
 
 fn fails(picture: &Picture, state: u32) -> bool {
@@ -80,20 +81,22 @@ mod tests {
         let step = |to| Step { from: 0, to, action: Action::Rule(0), values: vec![Value::Integer(-1)] };
         let steps = vec![step(To::State(1)), step(To::End), step(To::Failure)];
         let picture = Picture { depths: vec![0, 1], steps, failing: vec![1] };
-        let name = |_| "rule a\"];\n\\\x1b".to_string();
+        let name = |_| "rule a\"];\n\\\x1b\u{202e}".to_string();
         let expected = r#"digraph states {
   node [shape=circle];
   0 [shape=doublecircle];
   1 [color=red];
-  0 -> 1 [label="a\"];\\n\\\\u{1b} -1"];
+  0 -> 1 [label="a\"];\\n\\\\u{1b}\\u{202e} -1"];
   end1 [shape=point];
-  0 -> end1 [label="a\"];\\n\\\\u{1b} -1"];
+  0 -> end1 [label="a\"];\\n\\\\u{1b}\\u{202e} -1"];
   failure2 [shape=octagon, color=red, label="fails"];
-  0 -> failure2 [label="a\"];\\n\\\\u{1b} -1"];
+  0 -> failure2 [label="a\"];\\n\\\\u{1b}\\u{202e} -1"];
 }
 "#;
         assert_eq!(dot(&picture, name), expected);
-        let read: serde_json::Value = serde_json::from_str(&json(&picture, name)).unwrap();
+        let text = json(&picture, name);
+        assert!(text.is_ascii());
+        let read: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(
             read["steps"][2],
             json!({ "from": 0, "to": "failure", "step": name(Action::Setup), "values": ["-1"] })

@@ -146,6 +146,9 @@ impl Observer for Report {
         match event {
             Event::Begin(begin) => self.begin(begin),
             Event::Resumed { runs, edges } => self.event("resumed", json!({ "runs": runs, "edges": edges })),
+            Event::CheckResumed { states, depth } => {
+                self.event("resumed", json!({ "states": states, "depth": depth }))
+            }
             Event::Rebuilt { module, checkpoints, kept, edges } => {
                 let module = String::from(Hex(module));
                 let data =

@@ -66,7 +66,7 @@ impl Work<'_> {
         }
         self.begin_checking(&machines[0], &options)?;
         // Before a state is hashed: what was kept may be under another key.
-        let kept = self.kept(machines[0].program(), &options);
+        let kept = self.kept(&options);
         let saved = self.replay_saved(&mut machines[0])?;
         self.observer.on(Event::Searching { steps: 0 })?;
         let started = Instant::now();

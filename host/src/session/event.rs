@@ -48,6 +48,13 @@ pub enum Event<'e> {
         /// Edges seen.
         edges: u32,
     },
+    /// A check goes on where an earlier one of the same target ended.
+    CheckResumed {
+        /// States so far.
+        states: u64,
+        /// How many steps they are from the start.
+        depth: u32,
+    },
     /// An exploration followed the steps of a campaign of another build.
     Rebuilt {
         /// The hash of the module.

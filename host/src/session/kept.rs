@@ -7,7 +7,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufReader, Read, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,9 +16,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::pace::Pace;
-use super::{Keep, Work};
+use super::{Event, Keep, Work};
+use crate::budget::Budget;
 use crate::check::{Keeper, News, Options};
-use crate::machine::{Program, adopt_seed, identity, key_of_user, seed};
+use crate::machine::{adopt_seed, identity, key_of_user, seed};
 
 /// Something is kept so often, at most.
 const SOON: Duration = Duration::from_secs(2);
@@ -35,6 +36,13 @@ pub(super) struct Kept {
     is_due: AtomicBool,
 }
 
+/// What bounds reading.
+#[derive(Clone, Copy)]
+struct Bounds<'b> {
+    bytes_max: u64,
+    budget: &'b Budget,
+}
+
 /// Where the file ends.
 struct Tail {
     file: File,
@@ -48,11 +56,11 @@ struct Tail {
 
 impl Work<'_> {
     /// What was kept of the check, and what keeps the rest. None where nothing is to be kept, or nothing can.
-    pub(super) fn kept(&self, program: &Program, options: &Options) -> Option<(Kept, Vec<News>)> {
+    pub(super) fn kept(&self, options: &Options) -> Option<(Kept, Vec<News>)> {
         if self.guest.config.keep == Keep::Findings || !options.can_be_kept() {
             return None;
         }
-        match self.open_kept(program, options) {
+        match self.open_kept(options) {
             Ok(opened) => opened,
             Err(error) => {
                 self.observer.warning(format!("the check is not kept, so it cannot be resumed: {error:#}"));
@@ -61,21 +69,23 @@ impl Work<'_> {
         }
     }
 
-    fn open_kept(&self, program: &Program, options: &Options) -> Result<Option<(Kept, Vec<News>)>> {
+    fn open_kept(&self, options: &Options) -> Result<Option<(Kept, Vec<News>)>> {
         let config = self.guest.config;
         // What bounds a check in time and memory, and what no result depends on, may differ.
         let options = Options { saved_bytes_max: 0, met_bytes_max: 0, ..options.clone() };
         let settings = serde_json::to_vec(&(options, config.limits, &config.selection, &config.environment))?;
-        let Some(identity) = identity("check", program.hash(), &settings) else { return Ok(None) };
+        let Some(identity) = identity("check", self.wasm, &settings) else { return Ok(None) };
         self.guest.place.make()?;
         let name = blake3::hash(&settings).to_hex();
         let path = self.guest.place.folder().join(format!("check-{}.kept", &name[..8]));
-        let mut opened = Kept::open(&path, key_of_user()?, identity, config.keep == Keep::Fresh)?;
+        let is_fresh = config.keep == Keep::Fresh;
+        let bounds = Bounds { bytes_max: config.memory as u64, budget: self.budget };
+        let mut opened = Kept::open(&path, (key_of_user()?, identity), is_fresh, bounds)?;
         if let Some(why) = opened.2.take() {
             self.observer.warning(format!("the check begins anew: {why}"));
         } else if let Some(last) = opened.1.last() {
-            let (states, steps) = last.progress();
-            self.observer.status("Resumed", &format!("the check at {states} states, {steps} steps deep"));
+            let (states, depth) = last.progress();
+            self.observer.on(Event::CheckResumed { states, depth })?;
         }
         Ok(Some((opened.0, opened.1)))
     }
@@ -85,9 +95,9 @@ impl Kept {
     /// Opens the file, or begins it; what was kept, and why it begins anew where something was.
     fn open(
         path: &Path,
-        key: [u8; 32],
-        identity: u128,
+        (key, identity): ([u8; 32], u128),
         is_fresh: bool,
+        bounds: Bounds<'_>,
     ) -> Result<(Kept, Vec<News>, Option<&'static str>)> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -100,10 +110,13 @@ impl Kept {
         }
         let metadata = file.metadata()?;
         ensure!(metadata.is_file(), "`{}` is not a file", path.display());
+        ensure!(metadata.nlink() == 1, "`{}` has a second name", path.display());
         let mut tail = Tail { file: file.try_clone()?, key, tag: [0; TAG], bytes: 0, trouble: None };
         let (mut before, mut why) = (Vec::new(), None);
         if !is_fresh && metadata.len() > 0 {
-            match tail.read(&mut file, identity, metadata.len()) {
+            let is_small = metadata.len() <= bounds.bytes_max;
+            ensure!(is_small, "what was kept takes {} bytes: give more --memory, or --fresh", metadata.len());
+            match tail.read(&mut file, identity, metadata.len(), bounds.budget)? {
                 Ok(news) => before = news,
                 Err(reason) => why = Some(reason),
             }
@@ -158,9 +171,34 @@ impl Keeper for Kept {
 }
 
 impl Tail {
-    /// What was kept, up to the last part that is whole.
-    fn read(&mut self, file: &mut File, identity: u128, len: u64) -> Result<Vec<News>, &'static str> {
+    /// What was kept, up to the last part that is whole; or why nothing of it counts.
+    ///
+    /// # Errors
+    /// The budget ends before all is read, and the file is left as it is; or nothing can be added to it.
+    fn read(
+        &mut self,
+        file: &mut File,
+        identity: u128,
+        len: u64,
+        budget: &Budget,
+    ) -> Result<Result<Vec<News>, &'static str>> {
         let mut file = BufReader::new(file);
+        if let Err(why) = self.read_head(&mut file, identity) {
+            return Ok(Err(why));
+        }
+        let mut all = Vec::new();
+        while let Some(news) = self.read_part(&mut file, len) {
+            all.push(news);
+            budget.check().context("not all of what was kept could be read")?;
+        }
+        let file = &mut self.file;
+        let cut = file.set_len(self.bytes).and_then(|()| file.seek(SeekFrom::Start(self.bytes)));
+        cut.context("what was kept cannot be added to")?;
+        Ok(Ok(all))
+    }
+
+    /// Whether the file is one of this user, this module, these settings and this build.
+    fn read_head(&mut self, file: &mut impl Read, identity: u128) -> Result<(), &'static str> {
         let mut head = [0; 64];
         let mut tag = [0; TAG];
         let other = "what was kept is of another format, or damaged";
@@ -179,14 +217,7 @@ impl Tail {
             return Err("this process compares states under another key");
         }
         (self.tag, self.bytes) = (tag, (head.len() + TAG) as u64);
-        let mut all = Vec::new();
-        while let Some(news) = self.read_part(&mut file, len) {
-            all.push(news);
-        }
-        let file = &mut self.file;
-        let cut = file.set_len(self.bytes).and_then(|()| file.seek(SeekFrom::Start(self.bytes)));
-        cut.map_err(|_| "what was kept cannot be added to")?;
-        Ok(all)
+        Ok(())
     }
 
     fn read_part(&mut self, file: &mut impl Read, len: u64) -> Option<News> {

@@ -1,5 +1,6 @@
 //! Checks that are ended at any moment go on where they were, and come to what they come to at once.
 
+use std::fs::File;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -60,6 +61,7 @@ fn check_in_parts(place: &Place, parts: u64) -> Vec<u8> {
         let end = ran.event("end");
         assert_eq!((&end["limit"], &end["kept"]), (&"memory".into(), &true.into()), "{mib}: {}", ran.err);
         assert_eq!(mib > 1, ran.err.contains("Resumed the check at"), "{}", ran.err);
+        assert_eq!(mib > 1, ran.out.contains(r#""type":"resumed""#), "{}", ran.out);
     }
     std::fs::read(kept(place).unwrap()).unwrap()
 }
@@ -178,6 +180,21 @@ fn where_nothing_can_be_kept_a_check_goes_on_without() {
     std::fs::create_dir(&path).unwrap();
     check("the check is not kept, so it cannot be resumed", place.run("check guest.wat --json").passed());
     std::fs::remove_dir(&path).unwrap();
+    std::fs::write(&path, "a part").unwrap();
+    std::fs::hard_link(&path, place.path("second")).unwrap();
+    check("has a second name", place.run("check guest.wat --json").passed());
+    assert_eq!(std::fs::read(&path).unwrap(), b"a part");
+    std::fs::remove_file(&path).unwrap();
+    // More than there is room for is left as it is, and so is what there is no time to read.
+    File::create(&path).unwrap().set_len(3 << 20).unwrap();
+    let large = place.run("check guest.wat --json --memory 2").exits(3);
+    assert!(large.err.contains("what was kept takes 3145728 bytes: give more --memory"), "{}", large.err);
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 3 << 20);
+    std::fs::remove_file(&path).unwrap();
+    let whole = check_in_parts(&place, 2);
+    let late = place.run("check guest.wat --json --time 0s");
+    assert_eq!(std::fs::read(&path).unwrap(), whole, "{}", late.err);
+    std::fs::remove_file(&path).unwrap();
     let key = place.path("open/spelunk/cache.key");
     std::fs::create_dir_all(key.parent().unwrap()).unwrap();
     std::fs::write(&key, [7; 32]).unwrap();

@@ -16,6 +16,8 @@ use crate::trace::{Action, Trace};
 
 /// Bytes that judging takes for each state.
 const JUDGED_BYTES: usize = 128;
+/// Bytes that drawing takes for each state and each answer; for a step twice as many.
+const DRAWN_BYTES: usize = 128;
 
 /// A step from one state to another.
 #[derive(Clone, Serialize, Deserialize)]
@@ -44,8 +46,8 @@ pub(super) struct States {
 }
 
 /// Where an arrow leads that leads to no state, since the run ends; and where the run fails.
-const END: u32 = NONE;
-const FAILURE: u32 = NONE - 1;
+pub(super) const END: u32 = NONE;
+pub(super) const FAILURE: u32 = NONE - 1;
 
 /// The states that a check met, and the steps between them.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,18 +112,7 @@ impl States {
         self.is_whole.push(is_whole);
     }
 
-    /// A step of the state that was begun last ends the run, or fails.
-    pub(super) fn end<S>(
-        &mut self,
-        nodes: &mut Nodes<S>,
-        fails: bool,
-        what: (Action, Option<u64>),
-        script: &[Scripted],
-    ) {
-        self.add(nodes, if fails { FAILURE } else { END }, what, script);
-    }
-
-    /// A step leads from the state that was begun last to a node.
+    /// A step leads from the state that was begun last to a node, to [`END`] or to [`FAILURE`].
     pub(super) fn add<S>(
         &mut self,
         nodes: &mut Nodes<S>,
@@ -167,11 +158,13 @@ impl States {
         self.drawn = self.lens();
     }
 
-    /// Bytes that it holds and that judging it takes, about.
-    pub(super) fn bytes(&self) -> usize {
-        let state = size_of::<Holds>() + JUDGED_BYTES;
-        let arrow = size_of::<Arrow>() + size_of::<Edge>().max(size_of::<Step>());
-        self.holds.len() * state + self.arrows.len() * arrow + size_of_val(&*self.scripts)
+    /// Bytes that it holds, and about what judging it takes, and drawing it where it is drawn.
+    pub(super) fn bytes(&self, is_drawn: bool) -> usize {
+        let drawn = if is_drawn { DRAWN_BYTES } else { 0 };
+        let state = size_of::<Holds>() + JUDGED_BYTES + drawn;
+        let arrow = size_of::<Arrow>() + size_of::<Edge>() + 2 * drawn;
+        let answer = size_of::<(u32, u32)>() + drawn;
+        self.holds.len() * state + self.arrows.len() * arrow + self.scripts.len() * answer
     }
 
     fn script(&self, arrow: usize) -> &[(u32, u32)] {

@@ -27,7 +27,7 @@ use crate::choice::Scripted;
 use crate::property::{Counts, Room};
 use crate::target::Target;
 use crate::trace::{Action, Trace};
-use graph::{Picture, States};
+use graph::{END, FAILURE, Picture, States};
 use grown::{Child, Grown, GrownNode, Run};
 pub use kept::News;
 use kept::Unkept;
@@ -319,7 +319,8 @@ impl<'a, S: Clone> Check<'a, S> {
 
     /// Bytes that all this holds, about.
     fn bytes(&self) -> usize {
-        self.nodes.bytes() + self.states.as_ref().map_or(0, States::bytes)
+        let draws = self.shared.options.draws;
+        self.nodes.bytes() + self.states.as_ref().map_or(0, |states| states.bytes(draws))
     }
 
     fn is_out_of_runs(&self) -> bool {
@@ -431,7 +432,8 @@ impl<'a, S: Clone> Check<'a, S> {
         let known = child.state.and_then(|state| self.nodes.visited.get(state));
         let Some(states) = &mut self.states else { return false };
         if child.is_end {
-            states.end(&mut self.nodes, child.fails, (child.action, child.way), script);
+            let to = if child.fails { FAILURE } else { END };
+            states.add(&mut self.nodes, to, (child.action, child.way), script);
             return false;
         }
         if let Some(known) = known {
