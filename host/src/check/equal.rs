@@ -30,9 +30,12 @@ const WIDE: u64 = 256;
 const SCRIPTS_MAX: usize = 256;
 /// States that are told apart of those that steps lead to and that are taken for one.
 const STATES_MAX: usize = 8;
-/// Steps that comparing may take: so many, and one for so many steps of the check that led to a state.
-const GRACE: u64 = 100_000;
+/// Steps that comparing may take: so many, and one for so many steps of the check that led to a state. In random models a quarter of
+/// the first number is enough to tell every omission, and an eighth is not.
+const GRACE: u64 = 8192;
 const SHARE: u64 = 16;
+/// After so many steps that led to a state, only states of the kind that is kept are compared.
+const ALL: u64 = 100_000;
 
 /// Steps that are tried from one state, at most: where there are more, what is missing is not told.
 const TRIED_MAX: u64 = 4096;
@@ -120,7 +123,7 @@ impl<S: Clone> Equals<S> {
         trace: impl FnOnce() -> Trace,
     ) -> Result<(), TroubleKind> {
         let arrived = self.arrived.fetch_add(1, Ordering::Relaxed);
-        if arrived >= GRACE && !state.is_multiple_of(EVERY) {
+        if arrived >= ALL && !state.is_multiple_of(EVERY) {
             return Ok(());
         }
         let is_spent = self.taken.load(Ordering::Relaxed) > GRACE + arrived / SHARE;
