@@ -30,6 +30,7 @@ pub(crate) struct Model<S> {
     pub(crate) steps: u64,
     /// Before the step with this number the state becomes this one, which no answer explains.
     pub(crate) drift: Option<(u64, S)>,
+    bookmark: Option<S>,
 }
 
 impl<S: Clone + std::fmt::Debug> Model<S> {
@@ -58,6 +59,7 @@ impl<S: Clone + std::fmt::Debug> Model<S> {
             stack_bytes: None,
             steps: 0,
             drift: None,
+            bookmark: None,
         }
     }
 }
@@ -120,6 +122,15 @@ impl<S: Clone + std::fmt::Debug> Target for Model<S> {
 
     fn restore(&mut self, snapshot: &S) {
         self.state = snapshot.clone();
+    }
+
+    fn bookmark(&mut self) -> bool {
+        self.bookmark = self.snapshot();
+        self.bookmark.is_some()
+    }
+
+    fn to_bookmark(&mut self) {
+        self.state = self.bookmark.clone().expect("a state was kept");
     }
 
     fn coverage(&mut self, seen: &FeatureSet, new: &mut Vec<u32>) {

@@ -111,6 +111,11 @@ pub trait Target {
     fn snapshot(&mut self) -> Option<Self::Snapshot>;
     /// Goes to a saved state.
     fn restore(&mut self, snapshot: &Self::Snapshot);
+    /// Keeps the state in the target itself, one at a time, to go back to it soon: for that it is cheaper than a snapshot. Whether it
+    /// did; a target that cannot be saved cannot.
+    fn bookmark(&mut self) -> bool;
+    /// Goes to the state that was kept last, from wherever the target is.
+    fn to_bookmark(&mut self);
     /// Puts the features that the steps since the last call showed, and that are not in `seen`, into `new`.
     fn coverage(&mut self, seen: &FeatureSet, new: &mut Vec<u32>);
     /// Puts the scores of the last step that are higher than the best of their labels into `risen`.

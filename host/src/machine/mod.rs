@@ -72,7 +72,7 @@ use host::Host;
 use lens::Lens;
 use pages::Hashing;
 use sections::StateSays;
-use state::State;
+use state::{Aside, State};
 use tally::Tally;
 use thread::{STACK_BYTES, STACK_MARGIN, THREAD_STACK_BYTES};
 use watchdog::Watched;
@@ -110,6 +110,10 @@ pub struct Machine {
     watched: Arc<Watched>,
     /// The guest could not be instantiated anew; it has no state to go on from.
     lost: Option<Halt>,
+    /// Where [`Target::to_bookmark`] goes to.
+    bookmark: Aside,
+    /// Where it goes back to from saying what its state is.
+    unsaid: Aside,
     /// The guest that this one is compared with.
     second: Option<Box<Second>>,
     /// The second build of the guest, once somebody asked for it, where there is one.
@@ -136,6 +140,8 @@ impl Machine {
             uses_snapshots,
             watched,
             lost: None,
+            bookmark: Aside::nothing(),
+            unsaid: Aside::nothing(),
             second,
             lens: None,
         };
@@ -226,7 +232,7 @@ impl Machine {
     /// The hash of what the guest says its state is, of the faults and of whether it ran; the state stays as it is. `None` where the
     /// memory is to be compared after all.
     fn guest_state(&mut self) -> Result<Option<u128>, Halt> {
-        let before = self.state.save(&mut self.store);
+        self.state.set_aside(&mut self.store, &mut self.unsaid);
         self.state.begin(&self.program.limits);
         let step = &mut self.store.data_mut().step;
         step.may_choose = false;
@@ -244,7 +250,7 @@ impl Machine {
         if let (Some(system), StateSays::Content(_)) = (&host.system, &self.program.state_says) {
             hasher.update(&system.hash(Hashing::Keyed).to_le_bytes());
         }
-        self.state.load(&mut self.store, &before);
+        self.state.put_back(&mut self.store, &self.unsaid);
         match called {
             Ok(_) if self.program.budget.is_exhausted() => Err(Halt::Stopped),
             Ok(Some(0)) => Ok(None),
@@ -379,6 +385,22 @@ impl Target for Machine {
         self.state.load(&mut self.store, snapshot);
         if let (Some(second), Some(other)) = (&mut self.second, &snapshot.0.against) {
             second.machine.restore(other);
+        }
+    }
+
+    fn bookmark(&mut self) -> bool {
+        if !self.uses_snapshots {
+            return false;
+        }
+        self.state.set_aside(&mut self.store, &mut self.bookmark);
+        self.second.as_mut().is_none_or(|second| second.machine.bookmark())
+    }
+
+    fn to_bookmark(&mut self) {
+        self.store.data_mut().step.reports.forget();
+        self.state.put_back(&mut self.store, &self.bookmark);
+        if let Some(second) = &mut self.second {
+            second.machine.to_bookmark();
         }
     }
 

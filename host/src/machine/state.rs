@@ -1,5 +1,6 @@
 //! Everything of an instance that a step can change: saved, restored and hashed.
 
+mod aside;
 mod budgets;
 
 use std::ops::Range;
@@ -20,6 +21,7 @@ use super::saved::{GlobalValue, Saved, SavedTable, Snapshot, digest};
 use super::scan;
 use super::stack::ShadowStack;
 use crate::coverage::FeatureSet;
+pub(super) use aside::Aside;
 
 /// Who spent the budget of a call.
 pub(super) enum Spent {
@@ -386,7 +388,11 @@ impl State {
     /// Goes to a saved state.
     pub(super) fn load(&mut self, store: &mut Store<Host>, snapshot: &Snapshot) {
         self.look(store);
-        let saved = &*snapshot.0;
+        self.load_saved(store, &snapshot.0);
+    }
+
+    /// As [`State::load`], once it is known what the guest changed.
+    fn load_saved(&mut self, store: &mut Store<Host>, saved: &Saved) {
         for (memory, to) in self.memories.iter_mut().zip(&saved.memories) {
             if memory.view.size() != to.size {
                 memory.resize(store, to.size);

@@ -144,8 +144,8 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             }
         }
         let is_saved = actions.len() > 1 || matches!(actions[..], [Action::Rule(_) | Action::Fault(..)]);
-        let ready = if is_saved && !job.is_start { self.visitor.target.snapshot() } else { None };
-        let mut start = Start { node, before, ready, is_in_place: true, sleep: asleep.sleep };
+        let is_marked = is_saved && !job.is_start && self.visitor.target.bookmark();
+        let mut start = Start { node, before, is_marked, is_in_place: true, sleep: asleep.sleep };
         if !job.is_start && !asleep.is_again && !self.shared.independence.is_empty() && !actions.is_empty() {
             self.test_independence(job, &mut start)?;
         }
@@ -350,8 +350,12 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         if std::mem::take(&mut start.is_in_place) && follows {
             return Ok(());
         }
-        if let Some(saved) = if follows { &start.ready } else { &start.before } {
-            self.visitor.target.restore(saved);
+        if follows && start.is_marked {
+            self.visitor.target.to_bookmark();
+            return Ok(());
+        }
+        if let Some(before) = start.before.as_ref().filter(|_| !follows) {
+            self.visitor.target.restore(before);
             return Ok(());
         }
         self.reach(nodes, start.node)?;
@@ -482,7 +486,8 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
 pub(super) struct Start<S> {
     pub(super) node: u32,
     pub(super) before: Option<S>,
-    pub(super) ready: Option<S>,
+    /// The target keeps the state after the preconditions were evaluated.
+    pub(super) is_marked: bool,
     /// The target is there, with the preconditions evaluated.
     pub(super) is_in_place: bool,
     /// The rules that sleep, those that were explored here included.
