@@ -41,6 +41,7 @@ const NOT_CHECKED: &[(&str, &str)] = &[
     ("store", "depends on the disk"),
     ("tree, of all leaves", "takes long"),
     ("states, breadth-first and of all workers", "takes long, and depends on the number of cores"),
+    ("protocols", "theirs is as fast as the allocator of the machine"),
     ("states, beside collections", "theirs is as fast as the allocator of the machine"),
 ];
 
@@ -70,6 +71,7 @@ const PARTS: &[(Part, bool)] = &[
     (("store", campaign::store), false),
     (("tree", check::tree), true),
     (("states", check::states), true),
+    (("protocols", check::protocols), false),
     (("interleavings", check::interleavings), true),
 ];
 
