@@ -89,6 +89,7 @@
 //! - Equal states are explored once. The allocator of this crate helps: it wipes what is freed. A harness may also
 //!   say what is to be compared, by a method marked `#[state]`, and which rules commute
 //!   (see [`#[harness]`](macro@harness)).
+//! - A [`Scalar`] is one of several interchangeable ids: states are equal whoever is who.
 //!
 //! # Features
 //!
@@ -148,6 +149,8 @@ mod pool;
 mod property;
 mod recursive;
 mod sample;
+mod scalar;
+mod shown;
 mod state;
 mod strategy;
 pub mod task;
@@ -174,6 +177,7 @@ pub use outcome::assume;
 pub use pool::{Pool, Produced};
 pub use recursive::{Recursive, recursive};
 pub use sample::{Permutation, SampledFrom, Samples, permutation, sampled_from};
+pub use scalar::{PerScalar, Scalar, ScalarIter, ScalarSet, symmetric};
 pub use spelunk_guest_macros::{Arbitrary, State, check, harness};
 pub use state::State;
 pub use strategy::{Boxed, Composite, Filter, FlatMap, Map, Strategy, composite, draw};
@@ -182,10 +186,10 @@ pub use text::{Text, text};
 /// Everything a harness needs: `use spelunk_guest::prelude::*;`.
 pub mod prelude {
     pub use crate::{
-        Arbitrary, Bag, Boxed, Fault, Pool, State, Strategy, any, assume, boolean, bytes, choose,
-        choose_from, composite, draw, flip, floats, just, map, matching, observe, one_of, option,
-        permutation, recursive, result, roll, sampled_from, set, target, target_label, text, vec, weighted,
-        weighted_one_of,
+        Arbitrary, Bag, Boxed, Fault, PerScalar, Pool, Scalar, ScalarSet, State, Strategy, any, assume,
+        boolean, bytes, choose, choose_from, composite, draw, flip, floats, just, map, matching, observe,
+        one_of, option, permutation, recursive, result, roll, sampled_from, set, symmetric, target,
+        target_label, text, vec, weighted, weighted_one_of,
     };
     #[cfg(feature = "allocator")]
     pub use crate::{alloc_can_fail, alloc_cannot_fail};
@@ -208,6 +212,7 @@ pub mod __private {
     pub use crate::outcome::{fail_with, note};
     pub use crate::pool::{produce, taken};
     pub use crate::property::declaration;
+    pub use crate::shown::{ByDebug, ByParts, NoDebug, NoParts, Show, path};
     pub use crate::state::{ByHash, ByMemory, ByState, NotHash, NotState, Tell, Told, state};
     pub use crate::strategy::spanned;
 }

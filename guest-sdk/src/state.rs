@@ -15,6 +15,7 @@ use std::sync::atomic::{
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use crate::scalar::canonical;
 use crate::{Bag, Pool, abi, task};
 
 /// Bytes that go to the host at once.
@@ -42,6 +43,12 @@ const BUFFER: usize = 128;
 pub trait State {
     /// Gives all that tells values apart to a hasher.
     fn state<H: Hasher>(&self, hasher: &mut H);
+
+    /// Describes its parts where a finding is reported, each by its name below `path`; whether it has any.
+    #[doc(hidden)]
+    fn describe_parts(&self, _path: &str) -> bool {
+        false
+    }
 }
 
 /// As [`Hash`] does it.
@@ -280,11 +287,9 @@ pub struct Tell<'v, T: ?Sized>(pub &'v T);
 pub trait ByState {
     #[doc(hidden)]
     fn tell<H: Hasher>(&self, hasher: &mut H);
-    /// Hands it to the host; whether that is all that there is.
+    /// Hands it to the host; whether that is all that there is. Where it `is_symmetric`, interchangeable ids are not told apart.
     #[doc(hidden)]
-    fn send(&self) -> bool {
-        content(|stream| self.tell(stream))
-    }
+    fn send(&self, is_symmetric: bool) -> bool;
 }
 
 /// By [`Hash`].
@@ -292,15 +297,13 @@ pub trait ByHash {
     #[doc(hidden)]
     fn tell<H: Hasher>(&self, hasher: &mut H);
     #[doc(hidden)]
-    fn send(&self) -> bool {
-        content(|stream| self.tell(stream))
-    }
+    fn send(&self, is_symmetric: bool) -> bool;
 }
 
 /// By nothing: the memory is compared.
 pub trait ByMemory {
     #[doc(hidden)]
-    fn send(&self) -> bool {
+    fn send(&self, _is_symmetric: bool) -> bool {
         false
     }
 }
@@ -309,40 +312,72 @@ impl<T: State + ?Sized> ByState for &&Tell<'_, T> {
     fn tell<H: Hasher>(&self, hasher: &mut H) {
         self.0.state(hasher);
     }
+
+    fn send(&self, is_symmetric: bool) -> bool {
+        send_all(&StateOf(self.0), is_symmetric)
+    }
 }
 
 impl<T: Hash + ?Sized> ByHash for &Tell<'_, T> {
     fn tell<H: Hasher>(&self, hasher: &mut H) {
         self.0.hash(hasher);
     }
+
+    fn send(&self, is_symmetric: bool) -> bool {
+        send_all(&HashOf(self.0), is_symmetric)
+    }
 }
 
 impl<T: ?Sized> ByMemory for Tell<'_, T> {}
 
-/// Hands what is given to a hasher to the host, but where there are tasks, of which only the memory tells; whether it did.
-fn content(give: impl FnOnce(&mut Stream)) -> bool {
+/// What can be given to a hasher, as often as wanted.
+pub(crate) trait Content {
+    fn give<H: Hasher>(&self, hasher: &mut H);
+}
+
+struct StateOf<'v, T: ?Sized>(&'v T);
+
+struct HashOf<'v, T: ?Sized>(&'v T);
+
+impl<T: State + ?Sized> Content for StateOf<'_, T> {
+    fn give<H: Hasher>(&self, hasher: &mut H) {
+        self.0.state(hasher);
+    }
+}
+
+impl<T: Hash + ?Sized> Content for HashOf<'_, T> {
+    fn give<H: Hasher>(&self, hasher: &mut H) {
+        self.0.hash(hasher);
+    }
+}
+
+/// Hands all that there is to the host, but where there are tasks, of which only the memory tells; whether it did.
+fn send_all(content: &impl Content, is_symmetric: bool) -> bool {
     let is_all = !task::is_any();
     if is_all {
-        send(give);
+        send(content, is_symmetric);
     }
     is_all
 }
 
-fn send(give: impl FnOnce(&mut Stream)) {
+fn send(content: &impl Content, is_symmetric: bool) {
     let mut stream = Stream { bytes: [0; BUFFER], len: 0 };
-    give(&mut stream);
+    match is_symmetric && canonical::is_needed() {
+        true => stream.write(&canonical::canonical(content)),
+        false => content.give(&mut stream),
+    }
     stream.send();
 }
 
 /// Hands what a value hashes to the host.
 #[doc(hidden)]
-pub fn state(value: impl Hash) {
-    send(|stream| value.hash(stream));
+pub fn state(value: impl Hash, is_symmetric: bool) {
+    send(&HashOf(&value), is_symmetric);
 }
 
 /// A hasher that keeps the bytes.
 #[derive(Default)]
-struct Bytes(Vec<u8>);
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
 impl Hasher for Bytes {
     fn write(&mut self, bytes: &[u8]) {
@@ -388,78 +423,4 @@ impl Hasher for Stream {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::abi::play;
-
-    fn told(value: &impl State) -> Vec<u8> {
-        let mut bytes = Bytes::default();
-        value.state(&mut bytes);
-        bytes.0
-    }
-
-    #[test]
-    fn content_tells_values_apart_and_not_how_they_came_about() {
-        let (mut one, mut other) = (HashMap::new(), HashMap::with_capacity(1000));
-        for at in 0..50u8 {
-            one.insert(at, f64::from(at));
-            other.insert(49 - at, f64::from(49 - at));
-        }
-        assert_eq!(told(&one), told(&other));
-        other.insert(3, -0.0);
-        assert_ne!(told(&one), told(&other));
-        let mut deque = VecDeque::from([9u8, 1, 2]);
-        deque.rotate_left(1);
-        assert_eq!(told(&deque), told(&vec![1u8, 2, 9]));
-        assert_eq!(told(&BinaryHeap::from([1u8, 5, 3])), told(&BinaryHeap::from([5u8, 3, 1])));
-        assert_ne!(told(&(vec![1u8], vec![2u8, 3])), told(&(vec![1u8, 2], vec![3u8])));
-        assert_ne!(told(&(Some(1u8), None::<u8>)), told(&(None::<u8>, Some(1u8))));
-        let shared = Rc::new(RefCell::new([1u8]));
-        assert_eq!(told(&shared.clone()), told(&[1u8]));
-        shared.borrow_mut()[0] = 2;
-        assert_eq!(told(&shared), told(&[2u8]));
-    }
-
-    #[derive(spelunk_guest_macros::State)]
-    enum Shape<T> {
-        Point,
-        Circle { radius: f32, of: T },
-        Hashed(std::net::Ipv4Addr),
-    }
-
-    #[test]
-    fn a_derived_state_has_the_variant_and_each_field_as_state_or_hash() {
-        assert_eq!(told(&Shape::<u8>::Point), [0, 0, 0, 0]);
-        assert_eq!(told(&Shape::Circle { radius: 1.0, of: 7u8 }), [1, 0, 0, 0, 0, 0, 0x80, 0x3f, 7]);
-        let hashed = told(&Shape::<u8>::Hashed([1, 2, 3, 4].into()));
-        assert_eq!(hashed[..4], [2, 0, 0, 0]);
-        assert!(hashed.ends_with(&[1, 2, 3, 4]));
-    }
-
-    #[test]
-    fn a_type_is_told_by_state_or_else_by_hash_or_else_by_memory() {
-        #[derive(Hash)]
-        struct Hashed(u8);
-        struct Neither;
-        let map = [Told::<HashMap<u8, f32>>::BY_STATE, Told::<HashMap<u8, f32>>::BY_HASH];
-        let hashed = [Told::<Hashed>::BY_STATE, Told::<Hashed>::BY_HASH];
-        let neither = [Told::<Neither>::BY_STATE, Told::<Neither>::BY_HASH];
-        assert_eq!([map, hashed, neither], [[true, false], [false, true], [false, false]]);
-        // As `#[harness]` writes it: by how many references are taken off, the first that fits is called.
-        #[allow(clippy::needless_borrow)]
-        let (sent, log) =
-            play(&[], || [(&&&Tell(&7u8)).send(), (&&&Tell(&Hashed(8))).send(), (&&&Tell(&Neither)).send()]);
-        assert_eq!(sent, [true, true, false]);
-        assert_eq!(log, ["state [7]", "state [8]"]);
-    }
-
-    #[test]
-    fn bytes_are_sent_in_order_and_many_at_once() {
-        let ((), log) = play(&[], || state((1u8, [2u8; 2], false)));
-        assert_eq!(log, ["state [1, 2, 0, 0, 0, 0, 0, 0, 0, 2, 2, 0]"]);
-        let ((), log) = play(&[], || state([7u16; 100]));
-        let lens: Vec<usize> = log.iter().map(|call| call.matches('7').count()).collect();
-        assert_eq!(lens, [60, 40], "eight bytes are its length");
-        assert_eq!(play(&[], || state(())).1, [""; 0]);
-    }
-}
+mod tests;

@@ -26,6 +26,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{Attribute, Error, ItemImpl, Token};
 
+use crate::content::{content_export, description_export};
 use crate::error::place;
 use crate::harness::{
     Argument, Harness, Independence, Invariant, Method, Pool, Rule, Setup, Source, Teardown,
@@ -214,9 +215,11 @@ fn exports(harness: &Harness) -> TokenStream {
     let rules = harness.rules.iter().map(|rule| rule_exports(self_type, rule));
     let invariants = harness.invariants.iter().map(|invariant| invariant_export(self_type, invariant));
     let teardowns = harness.teardowns.iter().map(|teardown| teardown_export(self_type, teardown));
-    let states = harness.states.iter().map(|state| state_export(self_type, state));
+    let is_symmetric = harness.is_symmetric();
+    let states = harness.states.iter().map(|state| state_export(self_type, state, is_symmetric));
     let terminals = harness.terminals.iter().map(|terminal| terminal_export(self_type, terminal));
-    let content = harness.states.is_empty().then(|| content_export(self_type));
+    let description = description_export(self_type);
+    let content = harness.states.is_empty().then(|| content_export(self_type, is_symmetric));
     let independences = harness.independences.iter().map(independence);
     let fairness = harness.rules.iter().map(fairness);
     quote! {
@@ -230,6 +233,7 @@ fn exports(harness: &Harness) -> TokenStream {
             #(#states)*
             #(#terminals)*
             #content
+            #description
             #(#independences)*
             #(#fairness)*
         };
@@ -269,36 +273,16 @@ fn teardown_export(self_type: &syn::Type, teardown: &Teardown) -> TokenStream {
     export("teardown", "teardown", cfgs, None, quote!({ let _ = #body; }))
 }
 
-fn state_export(self_type: &syn::Type, Method { ident, cfgs }: &Method) -> TokenStream {
-    let body = quote!(STATE.with(|state| ::spelunk_guest::__private::state(<#self_type>::#ident(state))));
+fn state_export(self_type: &syn::Type, Method { ident, cfgs }: &Method, is_symmetric: bool) -> TokenStream {
+    let body = quote! {
+        STATE.with(|state| ::spelunk_guest::__private::state(<#self_type>::#ident(state), #is_symmetric))
+    };
     export("state", "state", cfgs, None, body)
 }
 
 fn terminal_export(self_type: &syn::Type, Method { ident, cfgs }: &Method) -> TokenStream {
     let body = quote!(STATE.with(|state| <#self_type>::#ident(state)) as i32);
     export("terminal", "terminal", cfgs, Some(quote!(i32)), body)
-}
-
-/// Where no method says what the state is, it is what the harness holds, if its type tells that; a section says whether.
-fn content_export(self_type: &syn::Type) -> TokenStream {
-    let name = quote!(#self_type).to_string().replace(' ', "");
-    let (content, memory) = (format!("content {name}\n"), "memory\n");
-    let body = quote!({
-        use ::spelunk_guest::__private::{ByHash, ByMemory, ByState, Tell};
-        STATE.with(|state| (&&&Tell(&*state)).send()) as i32
-    });
-    let export = export("state", "state", &[], Some(quote!(i32)), body);
-    quote! {
-        #export
-        const _: () = {
-            use ::spelunk_guest::__private::{NotHash, NotState, Told, declaration};
-            const LINE: &str =
-                if Told::<#self_type>::BY_STATE || Told::<#self_type>::BY_HASH { #content } else { #memory };
-            #[used]
-            #[cfg_attr(target_family = "wasm", unsafe(link_section = "spelunk:state"))]
-            static DECLARATION: [u8; LINE.len()] = declaration(LINE);
-        };
-    }
 }
 
 /// A line in the custom section of the declarations. A rule that is not there needs none.
@@ -369,7 +353,10 @@ mod tests {
 
     #[test]
     fn one_export_for_each_marked_method() {
-        exports_of("impl B { #[rule] fn r(&self) {} fn other(&self) {} }", &["setup", "rule:r", "state"]);
+        exports_of(
+            "impl B { #[rule] fn r(&self) {} fn other(&self) {} }",
+            &["setup", "rule:r", "state", "describe_state"],
+        );
         exports_of(
             "impl B {
                 #[teardown] fn end(&mut self) {}
@@ -377,7 +364,15 @@ mod tests {
                 #[rule] #[precondition(self.a)] fn r#move(&mut self, a: u8) {}
                 #[setup] fn new() -> Self { B }
             }",
-            &["setup", "rule:move", "precondition:move", "invariant:i", "teardown", "state"],
+            &[
+                "setup",
+                "rule:move",
+                "precondition:move",
+                "invariant:i",
+                "teardown",
+                "state",
+                "describe_state",
+            ],
         );
     }
 
@@ -396,7 +391,10 @@ mod tests {
             #[rule(into = p)] fn make(&mut self) -> u8 { 0 }
             #[rule] #[precondition(self.a)] fn use_up(&mut self, #[take(p)] x: u8, #[from(p)] y: u8) {}
         }";
-        exports_of(block, &["setup", "rule:make", "rule:use_up", "precondition:use_up", "state"]);
+        exports_of(
+            block,
+            &["setup", "rule:make", "rule:use_up", "precondition:use_up", "state", "describe_state"],
+        );
         let text = expanded(block);
         for expected in [
             "produce (\"p\" , & mut self . p , produced)",
@@ -414,7 +412,7 @@ mod tests {
             #[steps] fn steps(&self) -> S { S }
             #[execute] fn execute(&mut self, step: Step) {}
         }";
-        exports_of(block, &["setup", "rule:step", "state"]);
+        exports_of(block, &["setup", "rule:step", "state", "describe_state"]);
         assert!(expanded(block).contains("argument (\"step\" , self . steps ())"));
     }
 
@@ -426,7 +424,7 @@ mod tests {
             #[state] fn clients(&self) -> impl Hash { 0 }
             #[terminal] fn is_over(&self) -> bool { true }
         }";
-        exports_of(block, &["setup", "rule:a", "rule:b", "state", "terminal"]);
+        exports_of(block, &["setup", "rule:a", "rule:b", "state", "terminal", "describe_state"]);
         let text = expanded(block);
         assert!(text.contains("declaration (\"independent b a\\n\")"), "{text}");
         assert_eq!(
@@ -446,7 +444,7 @@ mod tests {
             #[teardown] #[cfg(a)] fn end(self) {}
             #[teardown] #[cfg(not(a))] fn end(self) {}
         }";
-        exports_of(block, &["setup", "rule:r", "rule:r", "teardown", "teardown", "state"]);
+        exports_of(block, &["setup", "rule:r", "rule:r", "teardown", "teardown", "state", "describe_state"]);
         let text = expanded(block);
         let other =
             "# [cfg (not (any (all (a , b) , all (not (a)))))] fn __spelunk_setup () -> Self { < Self as";

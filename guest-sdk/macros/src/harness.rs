@@ -27,6 +27,11 @@ impl Harness {
         let (teardowns, states, terminals, independences) = Default::default();
         Harness { self_type, setups, rules, invariants, teardowns, states, terminals, independences }
     }
+
+    /// Whether it does not matter who is who of interchangeable ids. It does where something is asked of each step of a rule.
+    pub(crate) fn is_symmetric(&self) -> bool {
+        !self.rules.iter().any(|rule| rule.fairness.contains(&"each"))
+    }
 }
 
 /// Two rules, by the names of their exports, whose order does not matter.

@@ -6,6 +6,7 @@
 //! `spelunk_guest::__private`.
 
 mod check;
+mod content;
 mod derive;
 mod error;
 mod expand;

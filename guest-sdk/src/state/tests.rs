@@ -1,0 +1,77 @@
+use super::*;
+use crate::abi::play;
+
+fn told(value: &impl State) -> Vec<u8> {
+    let mut bytes = Bytes::default();
+    value.state(&mut bytes);
+    bytes.0
+}
+
+#[test]
+fn content_tells_values_apart_and_not_how_they_came_about() {
+    let (mut one, mut other) = (HashMap::new(), HashMap::with_capacity(1000));
+    for at in 0..50u8 {
+        one.insert(at, f64::from(at));
+        other.insert(49 - at, f64::from(49 - at));
+    }
+    assert_eq!(told(&one), told(&other));
+    other.insert(3, -0.0);
+    assert_ne!(told(&one), told(&other));
+    let mut deque = VecDeque::from([9u8, 1, 2]);
+    deque.rotate_left(1);
+    assert_eq!(told(&deque), told(&vec![1u8, 2, 9]));
+    assert_eq!(told(&BinaryHeap::from([1u8, 5, 3])), told(&BinaryHeap::from([5u8, 3, 1])));
+    assert_ne!(told(&(vec![1u8], vec![2u8, 3])), told(&(vec![1u8, 2], vec![3u8])));
+    assert_ne!(told(&(Some(1u8), None::<u8>)), told(&(None::<u8>, Some(1u8))));
+    let shared = Rc::new(RefCell::new([1u8]));
+    assert_eq!(told(&shared.clone()), told(&[1u8]));
+    shared.borrow_mut()[0] = 2;
+    assert_eq!(told(&shared), told(&[2u8]));
+}
+
+#[derive(Hash)]
+struct Key([u8; 4]);
+
+#[derive(spelunk_guest_macros::State)]
+enum Shape<T> {
+    Point,
+    Circle { radius: f32, of: T },
+    Hashed(Key),
+}
+
+#[test]
+fn a_derived_state_has_the_variant_and_each_field_as_state_or_hash() {
+    assert_eq!(told(&Shape::<u8>::Point), [0, 0, 0, 0]);
+    assert_eq!(told(&Shape::Circle { radius: 1.0, of: 7u8 }), [1, 0, 0, 0, 0, 0, 0x80, 0x3f, 7]);
+    let hashed = told(&Shape::<u8>::Hashed(Key([1, 2, 3, 4])));
+    assert_eq!(hashed[..4], [2, 0, 0, 0]);
+    assert!(hashed.ends_with(&[1, 2, 3, 4]));
+}
+
+#[test]
+fn a_type_is_told_by_state_or_else_by_hash_or_else_by_memory() {
+    #[derive(Hash)]
+    struct Hashed(u8);
+    struct Neither;
+    let map = [Told::<HashMap<u8, f32>>::BY_STATE, Told::<HashMap<u8, f32>>::BY_HASH];
+    let hashed = [Told::<Hashed>::BY_STATE, Told::<Hashed>::BY_HASH];
+    let neither = [Told::<Neither>::BY_STATE, Told::<Neither>::BY_HASH];
+    assert_eq!([map, hashed, neither], [[true, false], [false, true], [false, false]]);
+    // As `#[harness]` writes it: by how many references are taken off, the first that fits is called.
+    #[allow(clippy::needless_borrow)]
+    let (sent, log) = play(&[], || {
+        [(&&&Tell(&7u8)).send(true), (&&&Tell(&Hashed(8))).send(true), (&&&Tell(&Neither)).send(true)]
+    });
+    assert_eq!(sent, [true, true, false]);
+    assert_eq!(log, ["state [7]", "state [8]"]);
+}
+
+#[test]
+fn bytes_are_sent_in_order_and_many_at_once() {
+    let ((), log) = play(&[], || state((1u8, [2u8; 2], false), true));
+    assert_eq!(log, ["state [1, 2, 0, 0, 0, 0, 0, 0, 0, 2, 2, 0]"]);
+    let ((), log) = play(&[], || state([7u16; 100], true));
+    let lens: Vec<usize> = log.iter().map(|call| call.matches('7').count()).collect();
+    assert_eq!(lens, [60, 40], "eight bytes are its length");
+    assert_eq!(play(&[], || state((), true)).1, [""; 0]);
+}
