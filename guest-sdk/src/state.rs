@@ -15,7 +15,7 @@ use std::sync::atomic::{
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use crate::{Bag, Pool, abi, task};
+use crate::{Bag, Pool, abi, sync, task};
 
 /// Bytes that go to the host at once.
 const BUFFER: usize = 128;
@@ -319,9 +319,9 @@ impl<T: Hash + ?Sized> ByHash for &Tell<'_, T> {
 
 impl<T: ?Sized> ByMemory for Tell<'_, T> {}
 
-/// Hands what is given to a hasher to the host, but where there are tasks, of which only the memory tells; whether it did.
+/// Hands what is given to a hasher to the host, but where there are tasks or threads, of which only the memory tells; whether it did.
 fn content(give: impl FnOnce(&mut Stream)) -> bool {
-    let is_all = !task::is_any();
+    let is_all = !task::is_any() && !sync::is_any();
     if is_all {
         send(give);
     }
