@@ -198,3 +198,99 @@ mod beside {
         reader.join().unwrap();
     }
 }
+
+/// What a module does wrong with its threads ends as a failure of its own.
+mod wrong {
+    use std::sync::Arc;
+
+    use spelunk::machine::{Limits, Program, Selection, on_guest_stack};
+    use spelunk_tests::checks::{default_options, run};
+
+    /// The failures of a module with this rule and these functions, the entry of threads the first in its table.
+    fn check(entry: &str, rule: &str, expected: &str) {
+        let text = format!(
+            r#"(module
+              (import "spelunk" "suspend" (func $suspend))
+              (import "spelunk" "resume" (func $resume (param i32) (result i32)))
+              (memory 1)
+              (global $__stack_pointer (mut i32) (i32.const 65536))
+              (type $entry (func (param i32 f32)))
+              (table funcref (elem $entry))
+              (data (i32.const 1024) "\00\00\00\00\3c\00\00\00\00\08\00\00\00\10\00\00\00\08\00\00")
+              (func $entry (type $entry) {entry})
+              (func (export "rule:run") {rule}))"#
+        );
+        let wasm = wat::parse_str(text).unwrap();
+        on_guest_stack(|| {
+            let program = Program::load(&wasm, Limits::default(), Selection::default()).unwrap();
+            let program = Arc::new(program);
+            let checked = run(&program, 1, &default_options(&program));
+            let found: Vec<String> = checked.findings.iter().map(|found| found.failure.to_string()).collect();
+            assert_eq!(found, [expected], "{entry} {rule}");
+        });
+    }
+
+    const RESUME: &str = "(drop (call $resume (i32.const 1024)))";
+
+    #[test]
+    fn a_thread_is_needed_to_suspend() {
+        let why = "abi: `suspend` was called outside of a thread: call it in what `resume` calls";
+        check("", "(call $suspend)", why);
+        check("", &format!("{RESUME} (call $suspend)"), why);
+    }
+
+    #[test]
+    fn a_full_stack_is_a_failure() {
+        let why = "stack-overflow: the stack of a thread is full: keep large values elsewhere, such as in a `Box`, or nest \
+                   fewer calls";
+        check("(global.set $__stack_pointer (i32.const 2050))", RESUME, why);
+        // There is no room to write down where it is, in 61 calls.
+        let nested = "(global.set $__stack_pointer (i32.const 2176))
+            (if (local.get 0) (then (call $entry (i32.sub (local.get 0) (i32.const 1)) (local.get 1))))
+            (call $suspend)";
+        check(nested, RESUME, why);
+    }
+
+    #[test]
+    fn what_was_overwritten_is_a_failure() {
+        let why = "abi: what was written down of a thread that is suspended was overwritten, or its record is not one";
+        let overwritten = |store: &str| format!("{RESUME} {store} {RESUME}");
+        check("(call $suspend)", &overwritten("(i32.store (i32.const 2048) (i32.const 9))"), why);
+        check("(call $suspend)", &overwritten("(i32.store (i32.const 1040) (i32.const 2049))"), why);
+    }
+
+    #[test]
+    fn a_thread_that_resumes_itself_nests_too_deep() {
+        check(RESUME, RESUME, "stack-overflow: calls nest deeper than 10000 (--depth-max), in entry+0x4");
+    }
+
+    /// A thread that suspends for ever comes back to a state that is known.
+    #[test]
+    fn equal_states_of_threads_are_equal_bytes() {
+        let text = r#"(module
+          (import "spelunk" "suspend" (func $suspend))
+          (import "spelunk" "resume" (func $resume (param i32) (result i32)))
+          (memory 1)
+          (global $__stack_pointer (mut i32) (i32.const 65536))
+          (type $entry (func (param i32 f32)))
+          (table funcref (elem $entry))
+          (data (i32.const 1024) "\00\00\00\00\3c\00\00\00\00\08\00\00\00\10\00\00\00\08\00\00")
+          (func $entry (type $entry) (local $frame i32)
+            (loop $again
+              ;; A frame of 64 bytes, in which something is left.
+              (local.set $frame (i32.sub (global.get $__stack_pointer) (i32.const 64)))
+              (global.set $__stack_pointer (local.get $frame))
+              (call $suspend)
+              (i64.store (local.get $frame) (i64.const -1))
+              (global.set $__stack_pointer (i32.add (local.get $frame) (i32.const 64)))
+              (call $suspend)
+              (br $again)))
+          (func (export "rule:run") (drop (call $resume (i32.const 1024)))))"#;
+        let wasm = wat::parse_str(text).unwrap();
+        on_guest_stack(|| {
+            let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap());
+            let checked = run(&program, 1, &default_options(&program));
+            assert_eq!((checked.census.states, checked.findings.len()), (3, 0));
+        });
+    }
+}
