@@ -1,5 +1,5 @@
 //! The imports of `guest-sdk/ABI.md`, as safe functions, and what else touches the machine. The only file with
-//! `unsafe` code.
+//! `unsafe` code beside `sync`.
 //!
 //! `outside.rs` (native targets) and `script.rs` (the tests of this crate) have the same functions.
 
@@ -15,6 +15,7 @@ mod host {
     unsafe extern "C" {
         pub(super) safe fn boolean(probability: f64) -> i32;
         pub(super) safe fn index(n: i32) -> i32;
+        pub(super) fn schedule(threads: *const u32, count: usize) -> usize;
         pub(super) safe fn integer(min: i64, max: i64, simplest: i64) -> i64;
         pub(super) safe fn unsigned(min: u64, max: u64, simplest: u64) -> u64;
         pub(super) safe fn float(min: f64, max: f64, flags: i32) -> f64;
@@ -63,6 +64,12 @@ pub(crate) fn boolean(probability: f64) -> bool {
 /// One of `0..n`; simplest is 0. Where `n` is 0 it does not return: the run ends as a deadlock.
 pub(crate) fn index(n: usize) -> usize {
     host::index(n as i32) as usize
+}
+
+/// Which of these threads goes on, by its place. The highest bit of a number says that the thread gave way by itself.
+pub(crate) fn schedule(threads: &[u32]) -> usize {
+    // SAFETY: the host reads the words of a slice.
+    unsafe { host::schedule(threads.as_ptr(), threads.len()) }
 }
 
 /// In `min..=max`; the nearest to `simplest` is the simplest.

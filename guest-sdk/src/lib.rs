@@ -84,6 +84,7 @@
 //!
 //! - [`flip`], [`roll`], [`choose`] and [`choose_from`] are choices by themselves. They are tried in order, `false`
 //!   and the first alternative first. Any other strategy will do whose values are not too many.
+//! - [`sync`] has the threads, atomics and locks of `std`, of which it tries every interleaving.
 //! - [`task`] runs asynchronous code in every interleaving, on a clock of its own.
 //! - [`alloc_can_fail`] lets allocations fail, each in turn.
 //! - Equal states are explored once. The allocator of this crate helps: it wipes what is freed. A harness may also
@@ -153,6 +154,7 @@ mod scalar;
 mod shown;
 mod state;
 mod strategy;
+pub mod sync;
 pub mod task;
 mod text;
 
@@ -178,7 +180,7 @@ pub use pool::{Pool, Produced};
 pub use recursive::{Recursive, recursive};
 pub use sample::{Permutation, SampledFrom, Samples, permutation, sampled_from};
 pub use scalar::{PerScalar, Scalar, ScalarIter, ScalarSet, symmetric};
-pub use spelunk_guest_macros::{Arbitrary, State, check, harness};
+pub use spelunk_guest_macros::{Arbitrary, State, check, harness, threads};
 pub use state::State;
 pub use strategy::{Boxed, Composite, Filter, FlatMap, Map, Strategy, composite, draw};
 pub use text::{Text, text};
@@ -215,4 +217,6 @@ pub mod __private {
     pub use crate::shown::{ByDebug, ByParts, NoDebug, NoParts, Show, path};
     pub use crate::state::{ByHash, ByMemory, ByState, NotHash, NotState, Tell, Told, state};
     pub use crate::strategy::spanned;
+    #[cfg(target_family = "wasm")]
+    pub use crate::sync::begin;
 }

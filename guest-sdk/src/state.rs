@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use crate::scalar::canonical;
-use crate::{Bag, Pool, abi, task};
+use crate::{Bag, Pool, abi, sync, task};
 
 /// Bytes that go to the host at once.
 const BUFFER: usize = 128;
@@ -351,9 +351,9 @@ impl<T: Hash + ?Sized> Content for HashOf<'_, T> {
     }
 }
 
-/// Hands all that there is to the host, but where there are tasks, of which only the memory tells; whether it did.
+/// Hands all that there is to the host, but where there are tasks or threads, of which only the memory tells; whether it did.
 fn send_all(content: &impl Content, is_symmetric: bool) -> bool {
-    let is_all = !task::is_any();
+    let is_all = !task::is_any() && !sync::is_any();
     if is_all {
         send(content, is_symmetric);
     }

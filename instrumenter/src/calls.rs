@@ -203,7 +203,7 @@ fn invoked(module: &Module, ty: TypeId, node_of_type: &BTreeMap<TypeId, usize>) 
 
 /// Gives each function type a node, structurally equal ones the same. With subtyping a call may reach
 /// functions of other types; then all types share one node.
-fn type_nodes(module: &Module, first: usize) -> (BTreeMap<TypeId, usize>, usize) {
+pub(crate) fn type_nodes(module: &Module, first: usize) -> (BTreeMap<TypeId, usize>, usize) {
     let functions = || module.types.iter().filter(|ty| ty.is_function());
     let subtyping = functions().any(|ty| !ty.is_final || ty.supertype.is_some());
     let mut shapes = BTreeMap::new();

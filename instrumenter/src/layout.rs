@@ -35,6 +35,10 @@ pub struct StateLayout {
     pub compares: Range<u32>,
     /// What finds errors of the heap and of the stack, where it was asked for. Its shadow is the last of `memories`.
     pub sanitizer: Option<SanitizerLayout>,
+    /// [`SUSPEND_BYTES`](crate::SUSPEND_BYTES), to be set to 0 before each call, if the module has threads. After a trap the last
+    /// of these words is not 0 if it is theirs: 1 there is no room on the stack of one, 2 `suspend` was called outside of one,
+    /// 3 what was written down of one was overwritten.
+    pub suspend: Option<u32>,
     /// Every memory of the target, in order of index, imported ones too.
     pub memories: Vec<MemoryLayout>,
     /// Every mutable global that can hold different values, imported ones too.

@@ -36,6 +36,7 @@
 //! | `work`, `charges` | what instructions take, and those that pay for it themselves |
 //! | `flow` (`cfg`) → `placement` (`classes`) → `weave` (`counters`) | the edges of a function → those to be counted → their code |
 //! | `depth`, `segments`, `marks` (`bases`, `ranges`) | calls, dropped segments, stores |
+//! | `suspend/` | functions that can be left in the middle, where the module has threads |
 //! | `compares`, `stored` | what is compared with what, and what is stored, where it is asked for |
 //! | `heap/` | errors of the heap and of the stack, where they are asked for |
 //! | `link/` | makes one module of two, before all of these |
@@ -71,6 +72,7 @@ mod segments;
 mod selection;
 mod state;
 mod stored;
+mod suspend;
 mod weave;
 mod work;
 
@@ -85,6 +87,7 @@ pub use link::{Linked, Origins, Parts, link};
 pub use locate::{CodeMap, Location};
 pub use names::FunctionName;
 pub use selection::EXCLUDED;
+pub use suspend::SUSPEND_BYTES;
 
 use anyhow::{Context, Result, ensure};
 use selection::Selection;
@@ -188,7 +191,7 @@ pub fn instrument(wasm: &[u8], options: &Options) -> Result<Instrumented> {
         }
     }
     let functions = names.len();
-    let (layout, edges) = rewrite::rewrite(&mut module, options, &mut names, &offsets)?;
+    let (layout, edges) = rewrite::rewrite(&mut module, wasm, options, &mut names, &offsets)?;
     names.truncate(functions);
     let (wasm, code) = locate::emit(&mut module, &names);
     // Forgetting so much takes as long as validating.

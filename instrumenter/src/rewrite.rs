@@ -11,9 +11,9 @@ use crate::refuse::Offsets;
 use crate::segments::Segments;
 use crate::{
     Edge, Edges, FunctionName, MemoryLayout, Options, PREFIX, SanitizerLayout, StateLayout, calls, code,
-    depth, locate, ranges, state, weave,
+    depth, locate, ranges, state, suspend, weave,
 };
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use rayon::iter::ParallelIterator;
 use std::collections::BTreeMap;
 use walrus::{ConstExpr, DataKind, FunctionId, MemoryId, Module, ValType};
@@ -21,16 +21,18 @@ use walrus::{ConstExpr, DataKind, FunctionId, MemoryId, Module, ValType};
 /// Adds everything, in the order in which one thing needs another.
 pub(crate) fn rewrite(
     module: &mut Module,
+    wasm: &[u8],
     options: &Options,
     names: &mut Vec<FunctionName>,
     offsets: &Offsets,
 ) -> Result<(StateLayout, Vec<Edge>)> {
     let mut allocator = Allocator::default();
-    let (targets, private, checks) = memories_of(module, options, names, &mut allocator)?;
+    let (targets, private, checks, suspend) = memories_of((module, wasm), options, names, &mut allocator)?;
     let names = &*names;
     let functions: Vec<FunctionId> = module.funcs.iter_local().map(|(id, _)| id).collect();
     let (calls, survey) = rayon::join(|| calls::analyse(module), || state::survey(module, names, offsets));
     let mut layout = small_state(options, &calls, &survey, functions.len(), &mut allocator)?;
+    layout.suspend = suspend;
 
     let places = places(private, &layout);
     let (counters, shared) = (layout.resets.end, layout.resets.end.saturating_sub(1));
@@ -86,18 +88,24 @@ fn segments(private: Private, survey: &state::Survey, layout: &StateLayout) -> S
     }
 }
 
-/// The memories of a module, with the shadow of its heap and stack if they are sanitized, and private memory.
+/// The memories of a module, with the shadow of its heap and stack if they are sanitized, and private memory; and where in that is
+/// what its threads need.
 fn memories_of(
-    module: &mut Module,
+    (module, wasm): (&mut Module, &[u8]),
     options: &Options,
     names: &mut Vec<FunctionName>,
     allocator: &mut Allocator,
-) -> Result<(Vec<MemoryId>, Private, Option<Checks>)> {
+) -> Result<(Vec<MemoryId>, Private, Option<Checks>, Option<u32>)> {
     let shadow = (options.heap || options.stack).then(|| Shadow::add(module, options, names)).transpose()?;
     let targets = module.memories.iter().map(|memory| memory.id()).collect();
     let private = Private(module.memories.add_local(false, false, 0, Some(0), None));
+    let suspend = suspend::replace(module, wasm, private, allocator, names)?;
+    ensure!(
+        suspend.is_none() || !options.stack,
+        "the stack of a module with threads (it imports `suspend` or `resume`) cannot be sanitized"
+    );
     let checks = shadow.map(|shadow| shadow.replace(module, private, allocator, names)).transpose()?;
-    Ok((targets, private, checks))
+    Ok((targets, private, checks, suspend))
 }
 
 /// What the host needs to know of the checks of memory.

@@ -59,7 +59,7 @@ fn instrumented_modules_are_as_expected() {
         .filter(|path| !path.to_string_lossy().ends_with(".out.wat"))
         .collect();
     inputs.sort();
-    assert_eq!(inputs.len(), 17);
+    assert_eq!(inputs.len(), 18);
     for input in inputs {
         let found = render(&std::fs::read_to_string(&input).unwrap());
         let output = input.with_extension("out.wat");

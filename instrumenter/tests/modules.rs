@@ -261,3 +261,72 @@ fn operators(wasm: &[u8]) -> Vec<(u32, String, u32)> {
     }
     operators
 }
+
+/// A module whose function `$f` may suspend, with something more.
+fn with_threads(more: &str) -> String {
+    format!(
+        r#"(module
+          (import "spelunk" "suspend" (func $suspend))
+          (memory 1)
+          (global $__stack_pointer (mut i32) (i32.const 65536))
+          {more})"#
+    )
+}
+
+#[test]
+fn what_cannot_be_stopped_in_the_middle_is_refused() {
+    let threads = "a module with threads (it imports `suspend` or `resume`)";
+    check_refused(r#"(module (import "spelunk" "suspend" (func)))"#, &format!("{threads} needs a memory"));
+    check_refused(
+        r#"(module (import "spelunk" "suspend" (func)) (memory 1))"#,
+        &format!(
+            "{threads} needs a global called `__stack_pointer`; keep its names (do not strip it), or export it"
+        ),
+    );
+    check_refused(
+        r#"(module (import "spelunk" "suspend" (func (param i32))))"#,
+        "the module imports `suspend` from `spelunk` as [I32] -> []; it is [] -> []",
+    );
+    check_refused(
+        &with_threads("(tag $t)"),
+        &format!("{threads} cannot use exceptions; build it so that a panic aborts"),
+    );
+    let here = "may be left in the middle";
+    check_refused(
+        &with_threads("(func $f (return_call $suspend))"),
+        &format!(
+            "`f` makes a tail call, and {here} there (it may reach `suspend`); build the module without that"
+        ),
+    );
+    let reference = format!(
+        "`f` holds or returns a reference where it {here} (it may reach `suspend`), and references cannot be written to memory"
+    );
+    check_refused(
+        &with_threads("(func $f (param externref) (result externref) (call $suspend) (local.get 0))"),
+        &reference,
+    );
+    check_refused(
+        &with_threads("(func $f (local externref) (call $suspend) (drop (local.get 0)))"),
+        &reference,
+    );
+    check_refused(
+        &with_threads("(func $f (drop (ref.is_null (ref.null func) (call $suspend))))"),
+        &reference,
+    );
+    let deep = format!("(func $f {}(call $suspend){})", "(block ".repeat(1001), ")".repeat(1001));
+    check_refused(
+        &with_threads(&deep),
+        &format!("`f` {here} (it may reach `suspend`), and its blocks nest deeper than 1000"),
+    );
+}
+
+#[test]
+fn imports_that_may_call_back_are_refused_beside_threads() {
+    let more = r#"(import "env" "f" (func))"#;
+    let source = with_threads("").replace("(memory 1)", &format!("{more} (memory 1)"));
+    check_refused(
+        &source,
+        "a module with threads (it imports `suspend` or `resume`) may import functions from `spelunk` and \
+         `wasi_snapshot_preview1` alone, since others may call it back; it imports `f` from `env`",
+    );
+}

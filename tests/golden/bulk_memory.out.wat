@@ -154,6 +154,7 @@
 ;;     table_marks: 0..0,
 ;;     compares: 0..0,
 ;;     sanitizer: None,
+;;     suspend: None,
 ;;     memories: [
 ;;         MemoryLayout {
 ;;             export: "__spelunk:memory:0",

@@ -55,6 +55,7 @@
 ;;     table_marks: 0..0,
 ;;     compares: 0..0,
 ;;     sanitizer: None,
+;;     suspend: None,
 ;;     memories: [],
 ;;     globals: [],
 ;;     tables: [],

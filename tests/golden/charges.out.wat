@@ -139,6 +139,7 @@
 ;;     table_marks: 8..9,
 ;;     compares: 0..0,
 ;;     sanitizer: None,
+;;     suspend: None,
 ;;     memories: [
 ;;         MemoryLayout {
 ;;             export: "__spelunk:memory:0",

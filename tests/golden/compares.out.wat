@@ -1603,6 +1603,7 @@
 ;;     table_marks: 0..0,
 ;;     compares: 0..65536,
 ;;     sanitizer: None,
+;;     suspend: None,
 ;;     memories: [
 ;;         MemoryLayout {
 ;;             export: "__spelunk:memory:0",

@@ -85,6 +85,7 @@
 ;;     table_marks: 2..3,
 ;;     compares: 0..0,
 ;;     sanitizer: None,
+;;     suspend: None,
 ;;     memories: [
 ;;         MemoryLayout {
 ;;             export: "__spelunk:memory:0",

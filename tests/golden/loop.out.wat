@@ -71,6 +71,7 @@
 ;;     table_marks: 8..8,
 ;;     compares: 0..0,
 ;;     sanitizer: None,
+;;     suspend: None,
 ;;     memories: [],
 ;;     globals: [],
 ;;     tables: [],

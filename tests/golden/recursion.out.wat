@@ -151,6 +151,7 @@
 ;;     table_marks: 12..12,
 ;;     compares: 0..0,
 ;;     sanitizer: None,
+;;     suspend: None,
 ;;     memories: [],
 ;;     globals: [],
 ;;     tables: [],

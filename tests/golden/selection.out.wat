@@ -69,6 +69,7 @@
 ;;     table_marks: 8..8,
 ;;     compares: 0..0,
 ;;     sanitizer: None,
+;;     suspend: None,
 ;;     memories: [],
 ;;     globals: [],
 ;;     tables: [],

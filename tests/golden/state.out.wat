@@ -54,6 +54,7 @@
 ;;     table_marks: 0..1,
 ;;     compares: 0..0,
 ;;     sanitizer: None,
+;;     suspend: None,
 ;;     memories: [
 ;;         MemoryLayout {
 ;;             export: "__spelunk:memory:0",

@@ -16,7 +16,7 @@ use crate::error::fail;
 use crate::expand::export;
 
 pub(crate) fn check(arguments: TokenStream, function: TokenStream) -> TokenStream {
-    match read(&arguments, &function) {
+    match read("check", &arguments, &function) {
         Ok(item) => {
             let ident = &item.sig.ident;
             let cfgs: Vec<_> =
@@ -33,29 +33,30 @@ pub(crate) fn check(arguments: TokenStream, function: TokenStream) -> TokenStrea
     }
 }
 
-fn read(arguments: &TokenStream, function: &TokenStream) -> Result<ItemFn, Error> {
+/// Reads the function that an attribute of this name stands on.
+pub(crate) fn read(name: &str, arguments: &TokenStream, function: &TokenStream) -> Result<ItemFn, Error> {
     if !arguments.is_empty() {
-        return fail(arguments, "write `#[check]`: it takes no arguments");
+        return fail(arguments, format!("write `#[{name}]`: it takes no arguments"));
     }
     let item: ItemFn = syn::parse2(function.clone())
-        .map_err(|error| Error::new(error.span(), format!("`#[check]` stands on a function: {error}")))?;
+        .map_err(|error| Error::new(error.span(), format!("`#[{name}]` stands on a function: {error}")))?;
     let signature = &item.sig;
     if let Some(argument) = signature.inputs.first() {
         return fail(
             argument,
-            "the function of `#[check]` takes no arguments: draw what it needs in its body",
+            format!("the function of `#[{name}]` takes no arguments: draw what it needs in its body"),
         );
     }
     if let Some(token) = &signature.asyncness {
-        return fail(token, "the function of `#[check]` is not async: call `task::run` in it");
+        return fail(token, format!("the function of `#[{name}]` is not async: call `task::run` in it"));
     }
     if let Some(token) = &signature.unsafety {
-        return fail(token, "the function of `#[check]` cannot be unsafe: the checker calls it");
+        return fail(token, format!("the function of `#[{name}]` cannot be unsafe: the checker calls it"));
     }
     if !signature.generics.params.is_empty() {
         return fail(
             &signature.generics,
-            "the function of `#[check]` cannot be generic: it becomes one export",
+            format!("the function of `#[{name}]` cannot be generic: it becomes one export"),
         );
     }
     Ok(item)

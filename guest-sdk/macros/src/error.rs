@@ -30,7 +30,7 @@ impl Errors {
     }
 }
 
-pub(crate) fn fail<T>(place: impl quote::ToTokens, message: &str) -> Result<T, Error> {
+pub(crate) fn fail<T>(place: impl quote::ToTokens, message: impl std::fmt::Display) -> Result<T, Error> {
     Err(Error::new_spanned(place, message))
 }
 

@@ -298,7 +298,7 @@ fn fairness(rule: &Rule) -> TokenStream {
 }
 
 /// A line in a custom section.
-fn declaration(section: &str, line: &str, cfgs: &[Attribute]) -> TokenStream {
+pub(crate) fn declaration(section: &str, line: &str, cfgs: &[Attribute]) -> TokenStream {
     let len = line.len();
     quote! {
         #(#cfgs)*

@@ -1,4 +1,4 @@
-//! `#[harness]`, `#[check]` and `#[derive(Arbitrary)]`, the macros of `spelunk-guest`.
+//! `#[harness]`, `#[check]`, `#[threads]` and the derives, the macros of `spelunk-guest`.
 //!
 //! `#[harness]` turns an `impl` block into the exports of a guest. It has two halves: `parse` reads the block
 //! into a `Harness` and refuses what cannot work, at the place where it stands; `expand` writes the exports.
@@ -14,6 +14,7 @@ mod harness;
 mod marks;
 mod parse;
 mod state;
+mod threads;
 
 use proc_macro::TokenStream;
 
@@ -81,6 +82,15 @@ pub fn harness(arguments: TokenStream, block: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn check(arguments: TokenStream, function: TokenStream) -> TokenStream {
     check::check(arguments.into(), function.into()).into()
+}
+
+/// Makes a function the whole of a guest, with the threads that it spawns: each step lets one of them go on to its next operation.
+///
+/// See the module `spelunk_guest::sync`. The function takes no arguments; a panic in a thread, or an `Err` that the function
+/// returns, is a finding, and so is a deadlock. A module has one such function, and no harness.
+#[proc_macro_attribute]
+pub fn threads(arguments: TokenStream, function: TokenStream) -> TokenStream {
+    threads::threads(arguments.into(), function.into()).into()
 }
 
 /// Implements `Arbitrary` for a struct or an enum, so that `any` draws values of it.

@@ -7,8 +7,16 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::{Options, Order};
 use crate::property::PropertyKind;
 use crate::target::{Fairness, Holds};
+
+impl Options {
+    /// Whether what must come at last is judged: that takes all steps between all states.
+    pub(super) fn judges(&self) -> bool {
+        self.order == Order::Breadth && self.prunes && !self.reduces && self.preemptions.is_none()
+    }
+}
 
 /// No state, no component, no number.
 pub(super) const NONE: u32 = u32::MAX;

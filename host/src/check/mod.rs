@@ -74,12 +74,14 @@ pub struct Options {
     pub lists: bool,
     /// The graph of states is wanted, breadth-first and without reduction.
     pub draws: bool,
+    /// Threads that are preempted in a run, at most.
+    pub preemptions: Option<u32>,
 }
 
 impl Options {
     /// Whether another process can go on where a check was ended.
     pub fn can_be_kept(&self) -> bool {
-        self.order == Order::Breadth && self.runs_max.is_none() && !self.lists
+        self.order == Order::Breadth && self.runs_max.is_none() && self.preemptions.is_none() && !self.lists
     }
 
     /// Whether so many different failures are as many as wanted.
@@ -102,6 +104,7 @@ impl Default for Options {
             reduces: false,
             lists: false,
             draws: false,
+            preemptions: None,
         }
     }
 }
@@ -170,8 +173,10 @@ pub enum Limit {
     Interrupt,
     /// One of two orders of independent rules was left out, and something was not seen that may be seen there.
     Reduction,
-    /// Properties of runs without end were not judged: that takes all steps between all states.
+    /// Properties of runs without end were not judged.
     Liveness,
+    /// Runs with more preemptions than this were left out.
+    Preemptions(u32),
 }
 
 impl Limit {
@@ -191,6 +196,7 @@ impl fmt::Display for Limit {
             Limit::Interrupt => "interrupt",
             Limit::Reduction => "reduction",
             Limit::Liveness => "liveness",
+            Limit::Preemptions(_) => "preemptions",
         })
     }
 }
@@ -396,9 +402,11 @@ where
         target.set_counts(false);
         target.take_counts().iter().for_each(|more| counts.add(more));
     }
-    let judges = options.order == Order::Breadth && options.prunes && !options.reduces;
     checked.map(|mut checked| {
-        if !judges && !targets[0].liveness().is_empty() && !options.are_enough(checked.findings.len()) {
+        if !options.judges()
+            && !targets[0].liveness().is_empty()
+            && !options.are_enough(checked.findings.len())
+        {
             checked.limit.get_or_insert(Limit::Liveness);
         }
         checked

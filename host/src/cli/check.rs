@@ -50,6 +50,10 @@ pub(super) struct Check {
     /// Explore one of two orders of rules that the guest declares independent.
     #[arg(long, help_heading = "Search")]
     reduce: bool,
+    /// Threads of the guest that are preempted in a run, at most: others go on only where the one that runs waits, yields or ends.
+    /// Smaller bounds are tried first.
+    #[arg(long, value_name = "N", conflicts_with = "graph", help_heading = "Search")]
+    preemptions: Option<u32>,
     /// Explore a state again that was met before. States of a guest that exports `check` are never compared.
     #[arg(long, help_heading = "Search")]
     no_prune: bool,
@@ -100,6 +104,7 @@ impl Check {
             prunes: !self.no_prune,
             reduces: self.reduce,
             lists: self.list,
+            preemptions: self.preemptions,
             ..Options::default()
         };
         Ok(Config {

@@ -135,6 +135,10 @@ fn trapped(program: &Program, state: &mut State, stderr: &[u8], error: &Error, p
     if let Some(found) = state.memory_error() {
         return of_memory(program, &found, error);
     }
+    if let Some(problem) = state.thread_problem() {
+        let (kind, message) = problem.told();
+        return Failure { kind, subject: None, message: message.to_string(), place: entry(program, phase) };
+    }
     // Where a budget runs out or a stack ends is chance; the call that led there names the failure.
     let (kind, message, place) = if let Some(spent) = state.spent() {
         let (kind, message) = match spent {

@@ -11,6 +11,7 @@ use super::component::{Handles, Linked};
 use super::keyed::Hasher;
 use super::lens::Reports;
 use super::live::Monitor;
+use super::schedule::{Preemptions, Schedule};
 use super::signed::Pools;
 use super::system::System;
 use super::tally::Tally;
@@ -48,6 +49,9 @@ pub(crate) struct Guest {
     pub(crate) has_run: bool,
     /// What its run owes of what must come at last. It is no part of what is hashed.
     pub(crate) monitor: Monitor,
+    /// What was scheduled in its run. It is hashed under a bound alone.
+    pub(crate) schedule: Schedule,
+    pub(crate) preemptions: Preemptions,
     /// Handles that exports returned and others take.
     pub(crate) pools: Pools,
     /// Handles of a component's instances and of the host.

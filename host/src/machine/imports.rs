@@ -3,8 +3,8 @@
 use wasmtime::{AsContextMut, Caller, Error, Linker, Memory, Trap};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::PAGE;
 use super::host::{Host, Private, Step, Stop, TOLD_BYTES_MAX, TOLD_MAX, pay};
+use super::{PAGE, schedule};
 use crate::choice::{Kind, Value, mix};
 use crate::outcome::{Failure, FailureKind};
 use crate::property::PropertyKind;
@@ -38,6 +38,7 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     define_outcomes(linker)?;
     define_properties(linker)?;
     define_liveness(linker)?;
+    schedule::define(linker)?;
     linker.func_wrap(MODULE, "target", target)?;
     linker.func_wrap(MODULE, "observe", observe)?;
     linker.func_wrap(MODULE, "event", event)?;

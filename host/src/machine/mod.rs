@@ -39,12 +39,14 @@ mod program;
 mod said;
 mod saved;
 mod scan;
+mod schedule;
 mod sections;
 mod signed;
 mod spelling;
 mod stack;
 mod state;
 mod step;
+mod suspend;
 mod system;
 mod tally;
 mod telling;
@@ -427,7 +429,7 @@ impl Target for Machine {
     fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
         // What the guest does while it says what its state is must be undone.
         let said = if self.says_state() { self.enter(Err, Machine::guest_state)? } else { None };
-        let hash = said.or_else(|| self.live_hash(Hashing::Keyed));
+        let hash = said.or_else(|| self.live_hash(Hashing::Keyed)).map(|hash| self.scheduled(hash));
         self.hash_of_both(hash, Hashing::Keyed, Machine::compared_state)
     }
 

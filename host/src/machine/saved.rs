@@ -8,6 +8,7 @@ use super::component::Handles;
 use super::keyed;
 use super::live::Monitor;
 use super::pages::{Hashing, Held, PageTable};
+use super::schedule::Schedule;
 use super::signed::Pools;
 use super::system::System;
 
@@ -26,6 +27,7 @@ pub(super) struct Saved {
     /// The guest is one function, and it was called.
     pub(super) has_run: bool,
     pub(super) monitor: Monitor,
+    pub(super) schedule: Schedule,
     /// The virtual system of a guest that imports one.
     pub(super) system: Option<System>,
     /// Handles, of a guest with signatures that name pools.
@@ -61,6 +63,7 @@ impl Saved {
             faults: Vec::new(),
             has_run: false,
             monitor: Monitor::default(),
+            schedule: Schedule::default(),
             system: None,
             pools: Pools::default(),
             handles: Handles::default(),

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use spelunk_instrumenter::{GlobalLayout, MemoryLayout, StateLayout};
+use spelunk_instrumenter::{GlobalLayout, MemoryLayout, SUSPEND_BYTES, StateLayout};
 use wasmtime::{FuncType, Global, Instance, Memory, Ref, Store, Table};
 
 use super::Limits;
@@ -276,6 +276,9 @@ impl State {
         if let Some(sanitizer) = &self.layout.sanitizer {
             bytes[sanitizer.record as usize..][..RECORD_BYTES].fill(0);
         }
+        if let Some(suspend) = self.layout.suspend {
+            bytes[suspend as usize..][..SUSPEND_BYTES as usize].fill(0);
+        }
         self.has_counts = true;
     }
 
@@ -356,6 +359,7 @@ impl State {
             faults: store.data().guest.faults.clone(),
             has_run: store.data().guest.has_run,
             monitor: store.data().guest.monitor,
+            schedule: store.data().guest.schedule,
             system: store.data().system.clone(),
             pools: store.data().guest.pools.clone(),
             handles: store.data().guest.handles.clone(),
@@ -422,6 +426,7 @@ impl State {
         host.guest.faults.copy_from_slice(&saved.faults);
         host.guest.has_run = saved.has_run;
         host.guest.monitor = saved.monitor;
+        host.guest.schedule = saved.schedule;
         host.guest.pools.clone_from(&saved.pools);
         host.guest.handles.restore(&saved.handles);
         if let (Some(system), Some(to)) = (&mut host.system, &saved.system)

@@ -73,7 +73,7 @@ impl Work<'_> {
         let (kept, before) = kept.unzip();
         let keeping = kept.as_ref().map(|keeper| Keeping { before: before.unwrap_or_default(), keeper });
         let mut counts = machines[0].program().declared();
-        let walked = self.walk(&mut machines, &options, (keeping, &mut counts))?;
+        let walked = self.walk_in_rounds(&mut machines, &options, (keeping, &mut counts))?;
         let is_kept = match (&kept, &walked) {
             (Some(kept), Ok(checked)) if checked.limit.is_some_and(Limit::is_from_outside) => {
                 self.is_kept(kept)
@@ -148,6 +148,44 @@ impl Work<'_> {
             seed: None,
             check: Some((options.order, options.steps_max)),
         }))
+    }
+
+    /// As [`walk`](Self::walk); with a bound on preemptions under smaller ones first, until something fails. Where a bound leaves nothing
+    /// out, there is none.
+    fn walk_in_rounds(
+        &self,
+        machines: &mut [Machine],
+        options: &Options,
+        (keeping, counts): (Option<Keeping<'_>>, &mut Counts),
+    ) -> Result<Result<Checked, Box<Trouble>>> {
+        for bound in 0..=options.preemptions.unwrap_or_default() {
+            let Some(max) = options.preemptions else { break };
+            let options = Options { preemptions: Some(bound), ..options.clone() };
+            let mut seen = machines[0].program().declared();
+            machines.iter_mut().for_each(|machine| machine.bound_preemptions(Some(bound)));
+            let walked = self.walk(machines, &options, (None, &mut seen))?;
+            let has_cut = machines.iter().any(Machine::has_cut_preemptions);
+            machines.iter_mut().for_each(|machine| machine.bound_preemptions(None));
+            let mut checked = match walked {
+                Ok(checked) => checked,
+                trouble => return Ok(trouble),
+            };
+            if !has_cut && checked.findings.is_empty() {
+                break;
+            }
+            if bound == max
+                || checked.limit.is_some_and(Limit::is_from_outside)
+                || !checked.findings.is_empty()
+            {
+                checked.limit = checked
+                    .limit
+                    .filter(|limit| *limit != Limit::Liveness)
+                    .or(Some(Limit::Preemptions(bound)));
+                *counts = seen;
+                return Ok(Ok(checked));
+            }
+        }
+        self.walk(machines, &Options { preemptions: None, ..options.clone() }, (keeping, counts))
     }
 
     /// Walks the tree. The last machine reports what paths noted.
@@ -379,6 +417,10 @@ fn limit_text(limit: Limit, options: &Options) -> String {
         Limit::Liveness => {
             "what must come at last is judged only breadth-first, with states compared and without --reduce"
                 .to_string()
+        }
+        Limit::Preemptions(bound) => {
+            let plural = if bound == 1 { "" } else { "s" };
+            format!("runs with more than {bound} preemption{plural} were left out (--preemptions)")
         }
         Limit::Reduction => {
             "of independent rules one order was left out, which may show what was not seen (--reduce)"

@@ -287,7 +287,7 @@ impl Shadow {
 }
 
 /// The global that points to the stack which compilers keep in memory.
-fn stack_pointer(module: &Module) -> Option<GlobalId> {
+pub(crate) fn stack_pointer(module: &Module) -> Option<GlobalId> {
     let named = module.globals.iter().find(|global| global.name.as_deref() == Some("__stack_pointer"));
     let exported = || {
         module.exports.iter().find_map(|export| match export.item {

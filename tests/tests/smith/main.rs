@@ -7,6 +7,7 @@
 
 mod linked;
 mod snapshot;
+mod suspended;
 mod writers;
 
 use arbitrary::Unstructured;

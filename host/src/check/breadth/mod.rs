@@ -53,7 +53,7 @@ where
 {
     targets[0].reset();
     let root = targets[0].snapshot();
-    let has_liveness = options.prunes && !options.reduces && !targets[0].liveness().is_empty();
+    let has_liveness = options.judges() && !targets[0].liveness().is_empty();
     let keeps_steps = has_liveness || options.draws;
     let shared = Shared {
         options,

@@ -1,8 +1,11 @@
-//! What the budgets of a step say after it.
+//! What the budgets of a step say after it, and the stacks of threads.
+
+use spelunk_instrumenter::SUSPEND_BYTES;
 
 use super::{Spent, State};
 use crate::machine::Limits;
 use crate::machine::memory::was_ended;
+use crate::machine::suspend::ThreadProblem;
 use crate::machine::watchdog::Place;
 
 impl State {
@@ -28,6 +31,12 @@ impl State {
             (Some(private), Some(at)) => Place::At(private.mapping().clone(), at as usize),
             _ => Place::None,
         }
+    }
+
+    /// What went wrong with a thread in the last call, where something did.
+    pub(in crate::machine) fn thread_problem(&mut self) -> Option<ThreadProblem> {
+        let last = self.layout.suspend? + SUSPEND_BYTES - 4;
+        ThreadProblem::of(u32::from_le_bytes(self.private_at(Some(last))?))
     }
 
     /// Whether the last call ended because it nested too deep.

@@ -1,0 +1,136 @@
+//! Threads, atomics and locks with the names and signatures of `std`, of which the explorer chooses who runs next.
+//!
+//! Code that is written for `std::sync` and `std::thread` needs another `use`, and nothing else:
+//!
+//! ```
+//! use spelunk_guest::sync::atomic::{AtomicU32, Ordering};
+//! use spelunk_guest::sync::{Arc, thread};
+//!
+//! #[spelunk_guest::threads]
+//! fn two_threads_count() {
+//!     let count = Arc::new(AtomicU32::new(0));
+//!     let other = {
+//!         let count = count.clone();
+//!         thread::spawn(move || count.store(count.load(Ordering::SeqCst) + 1, Ordering::SeqCst))
+//!     };
+//!     count.store(count.load(Ordering::SeqCst) + 1, Ordering::SeqCst);
+//!     other.join().unwrap();
+//!     assert_eq!(count.load(Ordering::SeqCst), 2);
+//! }
+//! # fn main() {}
+//! ```
+//!
+//! `spelunk check` tries every interleaving, and this fails: both may read 0. On native targets this module is `std`'s, so that the
+//! same code runs there.
+//!
+//! # What is a step
+//!
+//! A thread stops before each operation on an atomic, a lock or a channel, before [`thread::yield_now`] and
+//! [`hint::spin_loop`], and where it waits. Who goes on is a choice among those that can; it does that operation, and all up to the next.
+//! So in a check states are compared at each operation: threads that spin come back to a state that is known, and need no bound. A
+//! thread that cannot go on, because a mutex is held or a channel is empty, is not among those that are chosen from.
+//!
+//! Where threads are left but none can go on, the run ends as a deadlock, and notes what each of them waits for. Threads that
+//! spin for ever, although each that can go on does so again and again, are a failure of kind `liveness`: "every thread ends".
+//! The run goes on after `main` until all threads have ended.
+//!
+//! # What is not like on a machine
+//!
+//! - **Memory is sequentially consistent**: orderings are checked as `std` does, and else ignored. What goes wrong because a store
+//!   is seen late is not found. A value that is published before it is complete is found, since others run in between.
+//! - What threads share beside this module is touched without a stop. It must not be a data race: use atomics or locks.
+//! - A `compare_exchange_weak` does not fail without a reason, and a [`Condvar`] does not wake without one. Time passes
+//!   in no way that can be relied on: a wait with a timeout may time out at any moment, and [`thread::sleep`] is a yield.
+//! - A panic ends the run, as a failure. So no mutex is ever poisoned.
+//! - `thread_local!` of `std` is one for all threads.
+//!
+//! # In a harness
+//!
+//! [`step`] lets one thread go on. What is called outside of threads, as in a setup or an invariant, does not stop; where it would
+//! have to wait, the run ends as a failure.
+//!
+//! ```
+//! use spelunk_guest::prelude::*;
+//! use spelunk_guest::sync::{self, Arc, Mutex, thread};
+//!
+//! struct Counting(Arc<Mutex<u32>>);
+//!
+//! #[harness]
+//! impl Counting {
+//!     #[setup]
+//!     fn new() -> Counting {
+//!         let total = Arc::new(Mutex::new(0));
+//!         for _ in 0..2 {
+//!             let total = total.clone();
+//!             thread::spawn(move || *total.lock().unwrap() += 1);
+//!         }
+//!         Counting(total)
+//!     }
+//!
+//!     #[rule]
+//!     #[precondition(!sync::all_are_done())]
+//!     fn run(&mut self) {
+//!         sync::step();
+//!     }
+//!
+//!     #[terminal]
+//!     fn is_over(&self) -> bool {
+//!         sync::all_are_done()
+//!     }
+//!
+//!     #[teardown]
+//!     fn end(self) {
+//!         if sync::all_are_done() {
+//!             assert_eq!(*self.0.lock().unwrap(), 2);
+//!         }
+//!     }
+//! }
+//! # fn main() {}
+//! ```
+
+#[cfg(target_family = "wasm")]
+pub mod atomic;
+#[cfg(target_family = "wasm")]
+mod barrier;
+#[cfg(target_family = "wasm")]
+mod cell;
+#[cfg(target_family = "wasm")]
+mod condvar;
+#[cfg(target_family = "wasm")]
+pub mod hint;
+#[cfg(target_family = "wasm")]
+pub mod mpsc;
+#[cfg(target_family = "wasm")]
+mod mutex;
+#[cfg(target_family = "wasm")]
+mod once;
+#[cfg(target_family = "wasm")]
+mod rwlock;
+#[cfg(target_family = "wasm")]
+mod scheduler;
+#[cfg(target_family = "wasm")]
+mod stack;
+#[cfg(target_family = "wasm")]
+pub mod thread;
+
+#[cfg(target_family = "wasm")]
+pub use self::{
+    barrier::{Barrier, BarrierWaitResult},
+    condvar::{Condvar, WaitTimeoutResult},
+    mutex::{Mutex, MutexGuard},
+    once::{LazyLock, Once, OnceLock},
+    rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard},
+    scheduler::{all_are_done, step},
+};
+#[cfg(target_family = "wasm")]
+#[doc(hidden)]
+pub use scheduler::begin;
+#[cfg(target_family = "wasm")]
+pub(crate) use scheduler::is_any;
+#[cfg(target_family = "wasm")]
+pub use std::sync::{Arc, LockResult, PoisonError, TryLockError, TryLockResult, Weak};
+
+#[cfg(not(target_family = "wasm"))]
+mod native;
+#[cfg(not(target_family = "wasm"))]
+pub use native::*;

@@ -1,0 +1,353 @@
+//! Who goes on next.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::panic::Location;
+
+use super::cell::Shared;
+use super::stack::{self, Place};
+use crate::outcome::note;
+use crate::strategy::draw_from_nothing;
+use crate::{abi, panic};
+
+/// No thread.
+pub(super) const NOBODY: u32 = u32::MAX;
+/// The bit that tells the host that a thread gave way by itself.
+const GAVE_WAY: u32 = 1 << 31;
+
+/// Where a thread stands, and when it can go on.
+#[derive(Clone, Copy)]
+pub(super) struct Wait {
+    pub(super) what: What,
+    /// What it is about to touch, for `can_go_on`, and to tell it from others.
+    pub(super) object: *const (),
+    pub(super) can_go_on: fn(*const ()) -> bool,
+    pub(super) at: &'static Location<'static>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(u32)]
+pub(super) enum What {
+    Load,
+    Store,
+    Swap,
+    Yield,
+    /// The object is the word that says who holds it.
+    Lock,
+    TryLock,
+    Unlock,
+    Read,
+    Write,
+    Wait,
+    Notify,
+    Barrier,
+    Once,
+    Send,
+    Receive,
+    /// The object is the number of the thread.
+    Join,
+    Park,
+    Unpark,
+}
+
+impl Wait {
+    /// Of what can be done at once.
+    pub(super) fn free(what: What, object: *const (), at: &'static Location<'static>) -> Wait {
+        Wait { what, object, can_go_on: |_| true, at }
+    }
+}
+
+/// Equal states of a guest are to be equal bytes, so nothing here keeps what was.
+struct Slot {
+    place: Place,
+    wait: Option<Wait>,
+    /// Empty where it was given none.
+    name: Cow<'static, str>,
+    is_live: bool,
+    /// Somebody may join it.
+    is_held: bool,
+    /// The object at which it sleeps until another thread notifies it, or null.
+    sleeps_at: *const (),
+    is_notified: bool,
+    may_park: bool,
+}
+
+impl Slot {
+    fn is_free(&self) -> bool {
+        !self.is_live && !self.is_held
+    }
+}
+
+/// By number. One is used again when its thread has ended, and nobody may join it.
+static SLOTS: Shared<Vec<Slot>> = Shared::new(Vec::new());
+static CURRENT: Shared<u32> = Shared::new(NOBODY);
+
+/// What happens to the slots; nothing in `f` may come back here.
+fn with<R>(f: impl FnOnce(&mut Vec<Slot>) -> R) -> R {
+    // SAFETY: `f` does not call what calls this, and does not suspend.
+    f(unsafe { SLOTS.write() })
+}
+
+fn of<R>(number: u32, f: impl FnOnce(&mut Slot) -> R) -> R {
+    with(|slots| f(&mut slots[number as usize]))
+}
+
+/// The number of the thread that runs, or [`NOBODY`].
+pub(super) fn current() -> u32 {
+    CURRENT.get()
+}
+
+/// Starts a thread, and lets it go on up to its first operation: what it does before concerns nobody else.
+///
+/// # Safety
+/// The thread ends before what it borrows.
+pub(super) unsafe fn spawn<F: FnOnce()>(name: Cow<'static, str>, main: F) -> u32 {
+    let free = with(|slots| slots.iter().position(Slot::is_free));
+    let number = free.unwrap_or_else(|| {
+        let place = Place::new();
+        with(|slots| {
+            slots.reserve_exact(1);
+            slots.push(Slot {
+                place,
+                wait: None,
+                name: Cow::Borrowed(""),
+                is_live: false,
+                is_held: false,
+                sleeps_at: std::ptr::null(),
+                is_notified: false,
+                may_park: false,
+            });
+            slots.len() - 1
+        })
+    });
+    let place = with(|slots| {
+        let slot = &mut slots[number];
+        (slot.name, slot.is_live, slot.is_held) = (name, true, true);
+        slot.place
+    });
+    // SAFETY: the caller promises it.
+    unsafe { place.begin(main) };
+    go_on(number as u32);
+    number as u32
+}
+
+fn go_on(number: u32) {
+    let before = CURRENT.get();
+    CURRENT.set(number);
+    let place = of(number, |slot| slot.place);
+    let is_suspended = place.resume();
+    CURRENT.set(before);
+    if !is_suspended {
+        let name = of(number, |slot| {
+            (slot.is_live, slot.wait, slot.is_notified, slot.may_park) = (false, None, false, false);
+            std::mem::take(&mut slot.name)
+        });
+        drop(name);
+    }
+}
+
+/// Nobody will join this thread any more.
+pub(super) fn let_go(number: u32) {
+    of(number, |slot| slot.is_held = false);
+}
+
+/// Stops before an operation, until it is chosen and can be done. Outside of threads it is done now.
+pub(super) fn stop(wait: Wait) {
+    let current = CURRENT.get();
+    if current != NOBODY {
+        of(current, |slot| slot.wait = Some(wait));
+        stack::suspend();
+        of(current, |slot| slot.wait = None);
+    } else if !(wait.can_go_on)(wait.object) {
+        abi::fail(&format!(
+            "what is called here outside of threads would wait for ever: at {} {}",
+            wait.at, wait.what
+        ));
+    }
+}
+
+/// Stops before what can always be done.
+pub(super) fn point(what: What, object: *const (), at: &'static Location<'static>) {
+    stop(Wait::free(what, object, at));
+}
+
+/// Stops until it can go on, as one of those that sleep at `object`. Whether it was notified there.
+pub(super) fn sleep(wait: Wait, object: *const ()) -> bool {
+    let current = CURRENT.get();
+    if current != NOBODY {
+        of(current, |slot| slot.sleeps_at = object);
+    }
+    stop(wait);
+    of(current, |slot| {
+        slot.sleeps_at = std::ptr::null();
+        std::mem::take(&mut slot.is_notified)
+    })
+}
+
+/// Whether the thread of this number was notified.
+pub(super) fn is_notified(number: u32) -> bool {
+    number != NOBODY && of(number, |slot| slot.is_notified)
+}
+
+pub(super) fn notify(number: u32) {
+    of(number, |slot| slot.is_notified = true);
+}
+
+/// The threads that sleep at an object, and were not notified.
+pub(super) fn waiters(object: *const ()) -> Vec<u32> {
+    let sleeps = |slot: &Slot| slot.sleeps_at == object && !slot.is_notified;
+    let of_slots = |slots: &mut Vec<Slot>| {
+        let all = (0u32..).zip(slots.iter());
+        all.filter(|(_, slot)| sleeps(slot)).map(|(number, _)| number).collect()
+    };
+    with(of_slots)
+}
+
+pub(super) fn is_done(number: u32) -> bool {
+    of(number, |slot| !slot.is_live)
+}
+
+/// Whether the thread may go on from where it parks.
+pub(super) fn may_park(number: u32) -> bool {
+    of(number, |slot| slot.may_park)
+}
+
+pub(super) fn set_may_park(number: u32, may: bool) {
+    of(number, |slot| slot.may_park = may && slot.is_live);
+}
+
+pub(super) fn name(number: u32) -> Cow<'static, str> {
+    let name = of(number, |slot| slot.name.clone());
+    if name.is_empty() { format!("thread {number}").into() } else { name }
+}
+
+/// Whether every thread has ended.
+pub fn all_are_done() -> bool {
+    with(|slots| slots.iter().all(|slot| !slot.is_live))
+}
+
+/// Whether anything is left of threads.
+pub(crate) fn is_any() -> bool {
+    with(|slots| !slots.is_empty())
+}
+
+/// Begins with this thread.
+#[doc(hidden)]
+pub fn begin<R: crate::RuleResult + 'static>(main: fn() -> R) {
+    panic::install_hook();
+    // SAFETY: it borrows nothing.
+    let number = unsafe { spawn(Cow::Borrowed("main"), move || main().finish()) };
+    let_go(number);
+}
+
+/// Lets one thread go on up to its next operation; which one is chosen. False if there was none, because all are done. If there
+/// are some but none can go on, the run ends as a finding, a deadlock.
+pub fn step() -> bool {
+    assert!(CURRENT.get() == NOBODY, "`step` is not for within a thread");
+    if all_are_done() {
+        return false;
+    }
+    let runnable = runnable();
+    if runnable.is_empty() {
+        if abi::verbose() {
+            tell_deadlock();
+        }
+        draw_from_nothing();
+    }
+    let number = runnable[abi::schedule(&runnable)] & !GAVE_WAY;
+    // It is no part of the state while the thread runs.
+    drop(runnable);
+    if abi::verbose() {
+        let wait = of(number, |slot| slot.wait).expect("it has stopped");
+        abi::describe("thread", &format!("{:?}", name(number)));
+        note(format_args!("{}, at {}", Does(wait.what), wait.at));
+    }
+    abi::way(number.into());
+    go_on(number);
+    true
+}
+
+/// The numbers of the threads that can go on, those that yield with a bit that says so.
+fn runnable() -> Vec<u32> {
+    let waits = |slot: &Slot| slot.wait.map(|wait| (wait.what, wait.can_go_on, wait.object));
+    let waits: Vec<_> = with(|slots| slots.iter().map(waits).collect());
+    let can_go_on = |(number, wait): (u32, &Option<(What, fn(*const ()) -> bool, *const ())>)| {
+        let (what, can_go_on, object) = (*wait)?;
+        can_go_on(object).then_some(if what == What::Yield { number | GAVE_WAY } else { number })
+    };
+    (0u32..).zip(&waits).filter_map(can_go_on).collect()
+}
+
+fn tell_deadlock() {
+    for number in 0..with(|slots| slots.len()) as u32 {
+        if let Some(wait) = of(number, |slot| slot.wait) {
+            note(format_args!("deadlock: {} {}{}, at {}", name(number), wait.what, Holder(wait), wait.at));
+        }
+    }
+}
+
+/// Who holds what is waited for.
+struct Holder(Wait);
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.0.what {
+            What::Lock => {
+                // SAFETY: the object of this is the word of a mutex, which the thread that waits refers to.
+                let holder = unsafe { *self.0.object.cast::<u32>() };
+                match holder {
+                    0 => Ok(()),
+                    holder => write!(f, " that {} holds", name(holder - 1)),
+                }
+            }
+            What::Join => write!(f, " of {}", name(self.0.object.addr() as u32)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self {
+            What::Lock => "waits for a mutex",
+            What::Read => "waits to read what is locked",
+            What::Write => "waits to write what is locked",
+            What::Wait => "waits to be notified",
+            What::Barrier => "waits at a barrier",
+            What::Once => "waits for what is initialized",
+            What::Send => "waits for room in a channel",
+            What::Receive => "waits for a message",
+            What::Join => "waits for the end",
+            What::Park => "is parked",
+            _ => "waits for its turn",
+        })
+    }
+}
+
+/// What a thread does now, in a story.
+struct Does(What);
+
+impl fmt::Display for Does {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(match self.0 {
+            What::Load => "loads",
+            What::Store => "stores",
+            What::Swap => "reads and writes",
+            What::Yield => "yields",
+            What::Lock => "locks",
+            What::TryLock => "tries to lock",
+            What::Unlock => "unlocks what it locked",
+            What::Read => "locks to read",
+            What::Write => "locks to write",
+            What::Wait => "goes on after waiting",
+            What::Notify => "notifies",
+            What::Barrier => "comes to a barrier",
+            What::Once => "initializes",
+            What::Send => "sends",
+            What::Receive => "receives",
+            What::Join => "joins",
+            What::Park => "goes on after parking",
+            What::Unpark => "unparks",
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! Which thread of the guest goes on: a choice among those that can. Under a bound on preemptions it counts them, and gives up
+//! runs that have more (Musuvathi and Qadeer 2007).
+//!
+//! The choice is among all of them in any case, so that a trace does not depend on the bound.
+
+use wasmtime::{Caller, Error, Linker};
+
+use super::Machine;
+use super::host::{Host, Stop};
+use super::imports::{MODULE, choose, memory_of, slice, stop};
+use super::keyed::{self, BLOCK};
+use crate::choice::{Kind, Value};
+use crate::outcome::FailureKind;
+
+/// Threads that may be chosen from.
+const THREADS_MAX: u32 = 1 << 16;
+/// The bit of a number that says that the thread gave way by itself.
+const GAVE_WAY: u32 = 1 << 31;
+/// The place of a block that is in no memory.
+const PLACE: u64 = u64::MAX - 1;
+
+/// What was scheduled in a run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Schedule {
+    /// One more than the number of the thread that ran last.
+    last: u32,
+    /// Threads that could go on, and another one did.
+    preemptions: u32,
+}
+
+/// How many threads may be preempted in a run, and whether that left anything out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Preemptions {
+    max: Option<u32>,
+    has_cut: bool,
+}
+
+impl Machine {
+    /// From now on runs in which more threads are preempted are given up.
+    pub(crate) fn bound_preemptions(&mut self, max: Option<u32>) {
+        self.store.data_mut().guest.preemptions = Preemptions { max, has_cut: false };
+    }
+
+    /// Whether the bound has left anything out.
+    pub(crate) fn has_cut_preemptions(&self) -> bool {
+        self.store.data().guest.preemptions.has_cut
+    }
+
+    /// The hash of a state with what was scheduled: under a bound, two that differ in that are not equal.
+    pub(super) fn scheduled(&self, hash: u128) -> u128 {
+        let guest = &self.store.data().guest;
+        if guest.preemptions.max.is_none() {
+            return hash;
+        }
+        let mut block = [0; BLOCK];
+        block[..4].copy_from_slice(&guest.schedule.last.to_le_bytes());
+        block[4..8].copy_from_slice(&guest.schedule.preemptions.to_le_bytes());
+        hash.wrapping_add(keyed::hash_of_block(&block, PLACE))
+    }
+}
+
+pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
+    linker.func_wrap(MODULE, "schedule", schedule)?;
+    linker.func_wrap(MODULE, "suspend", || replaced::<()>("suspend"))?;
+    linker.func_wrap(MODULE, "resume", |_record: u32| replaced::<u32>("resume"))?;
+    Ok(())
+}
+
+/// The instrumenter puts functions of the guest in the place of these; they are here for their types.
+fn replaced<T>(name: &str) -> wasmtime::Result<T> {
+    stop(FailureKind::Abi, None, format!("`{name}` is for a module that is instrumented"))
+}
+
+fn schedule(mut caller: Caller<'_, Host>, pointer: u32, count: u32) -> wasmtime::Result<u32> {
+    if count == 0 {
+        return stop(FailureKind::Deadlock, None, "no thread can go on");
+    }
+    if count > THREADS_MAX {
+        return stop(FailureKind::Abi, None, format!("schedule: there are more than {THREADS_MAX} threads"));
+    }
+    let memory = memory_of(&mut caller)?;
+    let bytes = slice(memory.data(&caller), pointer, count * 4)?;
+    let threads: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let chosen = match count {
+        1 => 0,
+        _ => match choose(&mut caller, Kind::Index { n: count })? {
+            Value::Index(index) => *index,
+            other => unreachable!("{other:?} answers an index"),
+        },
+    };
+    let guest = &mut caller.data_mut().guest;
+    let number = threads[chosen as usize] & !GAVE_WAY;
+    let last = guest.schedule.last.checked_sub(1);
+    // A thread that gave way by itself, or cannot go on, is not preempted.
+    let is_preempted = last.is_some_and(|last| threads.contains(&last)) && last != Some(number);
+    if is_preempted {
+        if guest.preemptions.max.is_some_and(|max| guest.schedule.preemptions >= max) {
+            guest.preemptions.has_cut = true;
+            return Err(Error::from(Stop::Reject));
+        }
+        guest.schedule.preemptions += 1;
+    }
+    guest.schedule.last = number + 1;
+    Ok(chosen)
+}

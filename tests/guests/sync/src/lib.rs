@@ -1,0 +1,27 @@
+//! Lock-free and blocking code as it is written for threads, with `use spelunk_guest::sync` in the place of `std`. Each feature is a
+//! guest; with `bug` it has the mistake that is known of it.
+
+#![forbid(unsafe_code)]
+// One of the modules is the guest.
+#![allow(dead_code)]
+
+#[cfg(feature = "async_mutex")]
+mod async_mutex;
+#[cfg(feature = "bakery")]
+mod bakery;
+#[cfg(feature = "locks")]
+mod locks;
+#[cfg(feature = "peterson")]
+mod peterson;
+#[cfg(feature = "publish")]
+mod publish;
+#[cfg(feature = "queue")]
+mod queue;
+#[cfg(feature = "scope")]
+mod scope;
+#[cfg(feature = "ticket")]
+mod ticket;
+#[cfg(feature = "treiber")]
+mod treiber;
+#[cfg(feature = "wakeup")]
+mod wakeup;

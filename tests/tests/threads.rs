@@ -1,0 +1,296 @@
+//! Lock-free and blocking code: published algorithms hold in every interleaving, and the mistakes that are known of them are found.
+
+use std::fmt::Write;
+
+use spelunk::check::{Limit, Options};
+use spelunk::machine::on_guest_stack;
+use spelunk::session::{Caching, JobResult, Keep};
+use spelunk::{Config, Job, Session, Verdict};
+use spelunk_tests::checks::{default_options, holds, program, run};
+use spelunk_tests::{check_replays, steps_of};
+
+const GUEST: &str = "tests/guests/sync";
+
+const ALGORITHMS: [&str; 10] = [
+    "peterson",
+    "bakery",
+    "ticket",
+    "treiber",
+    "queue",
+    "async_mutex",
+    "wakeup",
+    "publish",
+    "scope",
+    "locks",
+];
+
+/// Each of them holds with so many states.
+#[test]
+fn published_algorithms_hold() {
+    let mut found = String::new();
+    for name in ALGORITHMS {
+        writeln!(found, "{name} {}", holds(GUEST, &[name]).states).unwrap();
+    }
+    let expected = "\
+peterson 114
+bakery 308
+ticket 552
+treiber 549
+queue 357
+async_mutex 228
+wakeup 18
+publish 12
+scope 280
+locks 34
+";
+    assert_eq!(found, expected);
+}
+
+/// The kind of each finding, what is claimed or said, and the steps of a shortest way there.
+#[test]
+fn their_mistakes_are_found() {
+    let mut found = String::new();
+    for name in ALGORITHMS {
+        on_guest_stack(|| {
+            let program = program(GUEST, &[name, "bug"]);
+            let checked = run(&program, 2, &default_options(&program));
+            assert_eq!(checked.limit, None, "{name}");
+            for finding in &checked.findings {
+                let steps = steps_of(&finding.trace);
+                writeln!(found, "{name}, {steps} steps: {}", finding.failure).unwrap();
+                check_replays(&program, &finding.trace, &finding.failure);
+            }
+        });
+    }
+    let expected = "\
+peterson, 9 steps: panic: assertion `left == right` failed: both are inside
+bakery, 12 steps: panic: assertion `left == right` failed: two are inside
+ticket, 20 steps: panic: assertion `left == right` failed: an addition was lost
+ticket, 16 steps: liveness every thread ends: it never holds: the last 4 steps may be repeated for ever
+treiber, 20 steps: panic: assertion `left == right` failed: two have node 1
+queue, 14 steps: panic: assertion `left == right` failed: something else was received than was sent
+async_mutex, 10 steps: deadlock: a choice among nothing: no alternative is left
+wakeup, 8 steps: deadlock: a choice among nothing: no alternative is left
+publish, 3 steps: panic: assertion `left == right` failed: the value is not there yet
+scope, 18 steps: deadlock: a choice among nothing: no alternative is left
+locks, 19 steps: panic: assertion `left == right` failed: an addition was lost
+";
+    assert_eq!(found, expected);
+}
+
+/// What a check under a bound comes to: the verdict, and what it left out.
+fn bounded(features: &[&str], max: u32) -> (Verdict, Option<Limit>) {
+    let out = tempfile::tempdir().unwrap();
+    let config = Config {
+        job: Job::Check(Options { preemptions: Some(max), ..Options::default() }),
+        guest_features: features.iter().map(|feature| feature.to_string()).collect(),
+        out: out.path().to_path_buf(),
+        keep: Keep::Findings,
+        cache: Caching::Off,
+        ..Config::check()
+    };
+    let target = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(GUEST);
+    let summary = Session::open(target).unwrap().config(config).run(&mut ()).unwrap();
+    let JobResult::Checked(checked) = summary.result else { panic!("it was not checked") };
+    (summary.verdict, checked.limit.map(|(limit, _)| limit))
+}
+
+/// One preemption is enough for most of them. Where a bound leaves nothing out, what holds within it holds.
+#[test]
+fn mistakes_need_few_preemptions() {
+    for (name, needed) in [("treiber", 1), ("wakeup", 1), ("publish", 1), ("peterson", 2)] {
+        let left_out = |bound| Some(Limit::Preemptions(bound));
+        assert_eq!(bounded(&[name, "bug"], needed - 1), (Verdict::Unknown, left_out(needed - 1)), "{name}");
+        assert_eq!(bounded(&[name, "bug"], 9), (Verdict::Found, left_out(needed)), "{name}");
+    }
+    assert_eq!(bounded(&["publish"], 2), (Verdict::Unknown, Some(Limit::Preemptions(2))));
+    assert_eq!(bounded(&["publish"], 9), (Verdict::Passed, None));
+}
+
+/// The same mistakes as another explorer of threads sees them, with random schedules.
+mod beside {
+    use shuttle::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+    use shuttle::sync::{Arc, Condvar, Mutex};
+    use shuttle::thread;
+
+    /// Whether so many random schedules show it.
+    fn is_found(f: fn()) -> bool {
+        std::panic::catch_unwind(|| shuttle::check_random(f, 10_000)).is_err()
+    }
+
+    #[test]
+    fn shuttle_finds_them_too() {
+        assert!(is_found(aba));
+        assert!(is_found(lost_wakeup));
+        assert!(is_found(published_too_soon));
+    }
+
+    /// As `treiber`, with its mistake.
+    fn aba() {
+        let head = Arc::new(AtomicU32::new(0));
+        let next: Arc<[AtomicU32; 3]> = Arc::new([1, 2, 3].map(AtomicU32::new));
+        let owners: Arc<[AtomicU32; 3]> = Arc::new([0; 3].map(AtomicU32::new));
+        let take = |head: &AtomicU32, next: &[AtomicU32; 3], owners: &[AtomicU32; 3]| {
+            loop {
+                let node = head.load(SeqCst);
+                if node == 3 {
+                    return None;
+                }
+                let after = next[node as usize].load(SeqCst);
+                if head.compare_exchange(node, after, SeqCst, SeqCst).is_ok() {
+                    assert_eq!(owners[node as usize].fetch_add(1, SeqCst), 0, "two have node {node}");
+                    return Some(node);
+                }
+            }
+        };
+        let other = {
+            let (head, next, owners) = (head.clone(), next.clone(), owners.clone());
+            thread::spawn(move || {
+                let first = take(&head, &next, &owners);
+                take(&head, &next, &owners);
+                let Some(first) = first else { return };
+                owners[first as usize].fetch_sub(1, SeqCst);
+                loop {
+                    let top = head.load(SeqCst);
+                    next[first as usize].store(top, SeqCst);
+                    if head.compare_exchange(top, first, SeqCst, SeqCst).is_ok() {
+                        return;
+                    }
+                }
+            })
+        };
+        take(&head, &next, &owners);
+        take(&head, &next, &owners);
+        other.join().unwrap();
+    }
+
+    /// As `wakeup`, with its mistake.
+    fn lost_wakeup() {
+        let pair = Arc::new((Mutex::new(false), Condvar::new()));
+        let waiter = {
+            let pair = pair.clone();
+            thread::spawn(move || {
+                let is_ready = *pair.0.lock().unwrap();
+                if !is_ready {
+                    drop(pair.1.wait(pair.0.lock().unwrap()).unwrap());
+                }
+            })
+        };
+        *pair.0.lock().unwrap() = true;
+        pair.1.notify_one();
+        waiter.join().unwrap();
+    }
+
+    /// As `publish`, with its mistake.
+    fn published_too_soon() {
+        let published = Arc::new((AtomicU32::new(0), AtomicBool::new(false)));
+        let reader = {
+            let published = published.clone();
+            thread::spawn(move || {
+                while !published.1.load(SeqCst) {
+                    thread::yield_now();
+                }
+                assert_eq!(published.0.load(SeqCst), 7, "the value is not there yet");
+            })
+        };
+        published.1.store(true, SeqCst);
+        published.0.store(7, SeqCst);
+        reader.join().unwrap();
+    }
+}
+
+/// What a module does wrong with its threads ends as a failure of its own.
+mod wrong {
+    use std::sync::Arc;
+
+    use spelunk::machine::{Limits, Program, Selection, on_guest_stack};
+    use spelunk_tests::checks::{default_options, run};
+
+    /// The failures of a module with this rule and these functions, the entry of threads the first in its table.
+    fn check(entry: &str, rule: &str, expected: &str) {
+        let text = format!(
+            r#"(module
+              (import "spelunk" "suspend" (func $suspend))
+              (import "spelunk" "resume" (func $resume (param i32) (result i32)))
+              (memory 1)
+              (global $__stack_pointer (mut i32) (i32.const 65536))
+              (type $entry (func (param i32 f32)))
+              (table funcref (elem $entry))
+              (data (i32.const 1024) "\00\00\00\00\3c\00\00\00\00\08\00\00\00\10\00\00\00\08\00\00")
+              (func $entry (type $entry) {entry})
+              (func (export "rule:run") {rule}))"#
+        );
+        let wasm = wat::parse_str(text).unwrap();
+        on_guest_stack(|| {
+            let program = Program::load(&wasm, Limits::default(), Selection::default()).unwrap();
+            let program = Arc::new(program);
+            let checked = run(&program, 1, &default_options(&program));
+            let found: Vec<String> = checked.findings.iter().map(|found| found.failure.to_string()).collect();
+            assert_eq!(found, [expected], "{entry} {rule}");
+        });
+    }
+
+    const RESUME: &str = "(drop (call $resume (i32.const 1024)))";
+
+    #[test]
+    fn a_thread_is_needed_to_suspend() {
+        let why = "abi: `suspend` was called outside of a thread: call it in what `resume` calls";
+        check("", "(call $suspend)", why);
+        check("", &format!("{RESUME} (call $suspend)"), why);
+    }
+
+    #[test]
+    fn a_full_stack_is_a_failure() {
+        let why = "stack-overflow: the stack of a thread is full: keep large values elsewhere, such as in a `Box`, or nest \
+                   fewer calls";
+        check("(global.set $__stack_pointer (i32.const 2050))", RESUME, why);
+        // There is no room to write down where it is, in 61 calls.
+        let nested = "(global.set $__stack_pointer (i32.const 2176))
+            (if (local.get 0) (then (call $entry (i32.sub (local.get 0) (i32.const 1)) (local.get 1))))
+            (call $suspend)";
+        check(nested, RESUME, why);
+    }
+
+    #[test]
+    fn what_was_overwritten_is_a_failure() {
+        let why = "abi: what was written down of a thread that is suspended was overwritten, or its record is not one";
+        let overwritten = |store: &str| format!("{RESUME} {store} {RESUME}");
+        check("(call $suspend)", &overwritten("(i32.store (i32.const 2048) (i32.const 9))"), why);
+        check("(call $suspend)", &overwritten("(i32.store (i32.const 1040) (i32.const 2049))"), why);
+    }
+
+    #[test]
+    fn a_thread_that_resumes_itself_nests_too_deep() {
+        check(RESUME, RESUME, "stack-overflow: calls nest deeper than 10000 (--depth-max), in entry+0x4");
+    }
+
+    /// A thread that suspends for ever comes back to a state that is known.
+    #[test]
+    fn equal_states_of_threads_are_equal_bytes() {
+        let text = r#"(module
+          (import "spelunk" "suspend" (func $suspend))
+          (import "spelunk" "resume" (func $resume (param i32) (result i32)))
+          (memory 1)
+          (global $__stack_pointer (mut i32) (i32.const 65536))
+          (type $entry (func (param i32 f32)))
+          (table funcref (elem $entry))
+          (data (i32.const 1024) "\00\00\00\00\3c\00\00\00\00\08\00\00\00\10\00\00\00\08\00\00")
+          (func $entry (type $entry) (local $frame i32)
+            (loop $again
+              ;; A frame of 64 bytes, in which something is left.
+              (local.set $frame (i32.sub (global.get $__stack_pointer) (i32.const 64)))
+              (global.set $__stack_pointer (local.get $frame))
+              (call $suspend)
+              (i64.store (local.get $frame) (i64.const -1))
+              (global.set $__stack_pointer (i32.add (local.get $frame) (i32.const 64)))
+              (call $suspend)
+              (br $again)))
+          (func (export "rule:run") (drop (call $resume (i32.const 1024)))))"#;
+        let wasm = wat::parse_str(text).unwrap();
+        on_guest_stack(|| {
+            let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap());
+            let checked = run(&program, 1, &default_options(&program));
+            assert_eq!((checked.census.states, checked.findings.len()), (3, 0));
+        });
+    }
+}
