@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::panic::Location;
+use std::ptr;
 
 use super::cell::Shared;
 use super::stack::{self, Place};
@@ -28,6 +29,8 @@ pub(super) struct Wait {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(u32)]
 pub(super) enum What {
+    /// It runs, or has ended.
+    Nothing,
     Load,
     Store,
     Swap,
@@ -51,6 +54,10 @@ pub(super) enum What {
 }
 
 impl Wait {
+    /// Written as a whole, so that nothing is left of what was before.
+    const NOTHING: Wait =
+        Wait { what: What::Nothing, object: ptr::null(), can_go_on: |_| false, at: Location::caller() };
+
     /// Of what can be done at once.
     pub(super) fn free(what: What, object: *const (), at: &'static Location<'static>) -> Wait {
         Wait { what, object, can_go_on: |_| true, at }
@@ -60,7 +67,7 @@ impl Wait {
 /// Equal states of a guest are to be equal bytes, so nothing here keeps what was.
 struct Slot {
     place: Place,
-    wait: Option<Wait>,
+    wait: Wait,
     /// Empty where it was given none.
     name: Cow<'static, str>,
     is_live: bool,
@@ -109,11 +116,11 @@ pub(super) unsafe fn spawn<F: FnOnce()>(name: Cow<'static, str>, main: F) -> u32
             slots.reserve_exact(1);
             slots.push(Slot {
                 place,
-                wait: None,
+                wait: Wait::NOTHING,
                 name: Cow::Borrowed(""),
                 is_live: false,
                 is_held: false,
-                sleeps_at: std::ptr::null(),
+                sleeps_at: ptr::null(),
                 is_notified: false,
                 may_park: false,
             });
@@ -139,7 +146,7 @@ fn go_on(number: u32) {
     CURRENT.set(before);
     if !is_suspended {
         let name = of(number, |slot| {
-            (slot.is_live, slot.wait, slot.is_notified, slot.may_park) = (false, None, false, false);
+            (slot.is_live, slot.is_notified, slot.may_park) = (false, false, false);
             std::mem::take(&mut slot.name)
         });
         drop(name);
@@ -155,9 +162,9 @@ pub(super) fn let_go(number: u32) {
 pub(super) fn stop(wait: Wait) {
     let current = CURRENT.get();
     if current != NOBODY {
-        of(current, |slot| slot.wait = Some(wait));
+        of(current, |slot| slot.wait = wait);
         stack::suspend();
-        of(current, |slot| slot.wait = None);
+        of(current, |slot| slot.wait = Wait::NOTHING);
     } else if !(wait.can_go_on)(wait.object) {
         abi::fail(&format!(
             "what is called here outside of threads would wait for ever: at {} {}",
@@ -179,7 +186,7 @@ pub(super) fn sleep(wait: Wait, object: *const ()) -> bool {
     }
     stop(wait);
     of(current, |slot| {
-        slot.sleeps_at = std::ptr::null();
+        slot.sleeps_at = ptr::null();
         std::mem::take(&mut slot.is_notified)
     })
 }
@@ -258,7 +265,7 @@ pub fn step() -> bool {
     // It is no part of the state while the thread runs.
     drop(runnable);
     if abi::verbose() {
-        let wait = of(number, |slot| slot.wait).expect("it has stopped");
+        let wait = of(number, |slot| slot.wait);
         abi::describe("thread", &format!("{:?}", name(number)));
         note(format_args!("{}, at {}", Does(wait.what), wait.at));
     }
@@ -269,18 +276,18 @@ pub fn step() -> bool {
 
 /// The numbers of the threads that can go on, those that yield with a bit that says so.
 fn runnable() -> Vec<u32> {
-    let waits = |slot: &Slot| slot.wait.map(|wait| (wait.what, wait.can_go_on, wait.object));
-    let waits: Vec<_> = with(|slots| slots.iter().map(waits).collect());
-    let can_go_on = |(number, wait): (u32, &Option<(What, fn(*const ()) -> bool, *const ())>)| {
-        let (what, can_go_on, object) = (*wait)?;
-        can_go_on(object).then_some(if what == What::Yield { number | GAVE_WAY } else { number })
+    let waits: Vec<Wait> = with(|slots| slots.iter().map(|slot| slot.wait).collect());
+    let can_go_on = |(number, wait): (u32, &Wait)| {
+        let is_so = (wait.can_go_on)(wait.object);
+        is_so.then_some(if wait.what == What::Yield { number | GAVE_WAY } else { number })
     };
     (0u32..).zip(&waits).filter_map(can_go_on).collect()
 }
 
 fn tell_deadlock() {
     for number in 0..with(|slots| slots.len()) as u32 {
-        if let Some(wait) = of(number, |slot| slot.wait) {
+        let wait = of(number, |slot| slot.wait);
+        if wait.what != What::Nothing {
             note(format_args!("deadlock: {} {}{}, at {}", name(number), wait.what, Holder(wait), wait.at));
         }
     }
@@ -330,6 +337,7 @@ struct Does(What);
 impl fmt::Display for Does {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self.0 {
+            What::Nothing => "runs",
             What::Load => "loads",
             What::Store => "stores",
             What::Swap => "reads and writes",

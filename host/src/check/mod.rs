@@ -79,11 +79,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether another process can go on where a check was ended.
-    pub fn can_be_kept(&self) -> bool {
-        self.order == Order::Breadth && self.runs_max.is_none() && self.preemptions.is_none() && !self.lists
-    }
-
     /// Whether so many different failures are as many as wanted.
     pub(crate) fn are_enough(&self, failures: usize) -> bool {
         self.findings_max > 0 && failures >= self.findings_max

@@ -7,6 +7,7 @@
 
 mod draw;
 mod kind;
+mod priority;
 
 use std::ops::{Deref, DerefMut};
 
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use draw::printable;
 pub use kind::{Kind, Value};
+pub use priority::Priorities;
 
 /// One answered question.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,6 +108,10 @@ pub struct Answers {
     next: usize,
     /// Where no recorded answer fits, the simplest one is given instead of a drawn one.
     pub draws_nothing: bool,
+    /// Who goes on of several threads, where that is drawn.
+    pub priorities: Priorities,
+    /// The index that the next draw is.
+    preferred: Option<u32>,
     /// A span that is left out of the recorded answers; it holds for all steps until it is taken away.
     pub hole: Option<Hole>,
     is_in_hole: bool,
@@ -191,6 +197,14 @@ impl Answers {
         &self.choices[last].value
     }
 
+    /// Asks for an index below `n`; if it is drawn it is `preferred`.
+    pub fn ask_index(&mut self, n: u32, preferred: Option<u32>) -> Option<&Value> {
+        self.preferred = preferred;
+        let is_answered = self.ask(Kind::Index { n }).is_some();
+        self.preferred = None;
+        if is_answered { self.choices.last().map(|choice| &choice.value) } else { None }
+    }
+
     /// Answers one question; nothing where the step is to be stopped.
     pub fn ask(&mut self, kind: Kind) -> Option<&Value> {
         let position = self.choices.len();
@@ -259,6 +273,9 @@ impl Answers {
     /// The draw of choice `position` depends on the seed and the position, not on how the answers before it
     /// were drawn, so that these do not shift it; now and then it is one of them.
     fn draw(&self, position: usize, kind: &Kind) -> Value {
+        if let Some(preferred) = self.preferred {
+            return Value::Index(preferred);
+        }
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(mix(self.seed, position as u64));
         draw::value(kind, &self.choices, is_small(self.seed), &mut rng)
     }

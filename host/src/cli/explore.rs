@@ -139,6 +139,8 @@ enum LeftOut {
     Texts,
     /// The steps of state machines are always drawn in the same way.
     Manners,
+    /// Of threads each is as likely to go on.
+    Priorities,
 }
 
 impl From<LeftOut> for Part {
@@ -149,6 +151,7 @@ impl From<LeftOut> for Part {
             LeftOut::Operands => Part::Operands,
             LeftOut::Texts => Part::Texts,
             LeftOut::Manners => Part::Manners,
+            LeftOut::Priorities => Part::Priorities,
         }
     }
 }

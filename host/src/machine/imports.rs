@@ -151,8 +151,24 @@ fn drawn<'a>(caller: &'a mut Caller<'_, Host>, kind: Kind) -> Answer<&'a Value> 
     Ok(&step.chooser.choices.last().expect("it was just made").value)
 }
 
+/// Asks for an index below `n`; if it is drawn it is `preferred`.
+pub(super) fn choose_index(step: &mut Step, n: u32, preferred: Option<u32>) -> Answer<u32> {
+    may_choose(step)?;
+    match step.chooser.ask_index(n, preferred) {
+        Some(Value::Index(index)) => Ok(*index),
+        Some(other) => unreachable!("{other:?} answers an index"),
+        None => Err(Error::from(Stop::Reject)),
+    }
+}
+
 /// As [`choose`], of a step that is at hand.
 pub(super) fn ask(step: &mut Step, kind: Kind) -> Answer<&Value> {
+    may_choose(step)?;
+    // The chooser remembers why there is no answer; whoever made the step asks it.
+    step.chooser.ask(kind).ok_or_else(|| Error::from(Stop::Reject))
+}
+
+fn may_choose(step: &Step) -> Answer<()> {
     if !step.may_choose {
         let message =
             "a choice was made in a precondition or a start function; draw in setup or in a rule instead";
@@ -161,8 +177,7 @@ pub(super) fn ask(step: &mut Step, kind: Kind) -> Answer<&Value> {
     if step.chooser.choices.len() >= CHOICES_MAX {
         return stop(FailureKind::Abi, None, format!("the step made more than {CHOICES_MAX} choices"));
     }
-    // The chooser remembers why there is no answer; whoever made the step asks it.
-    step.chooser.ask(kind).ok_or_else(|| Error::from(Stop::Reject))
+    Ok(())
 }
 
 /// A step drew so many bytes.

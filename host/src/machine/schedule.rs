@@ -6,10 +6,9 @@
 use wasmtime::{Caller, Error, Linker};
 
 use super::Machine;
-use super::host::{Host, Stop};
-use super::imports::{MODULE, choose, memory_of, slice, stop};
+use super::host::{Host, Stop, pay};
+use super::imports::{MODULE, choose_index, memory_of, slice, stop};
 use super::keyed::{self, BLOCK};
-use crate::choice::{Kind, Value};
 use crate::outcome::FailureKind;
 
 /// Threads that may be chosen from.
@@ -78,18 +77,20 @@ fn schedule(mut caller: Caller<'_, Host>, pointer: u32, count: u32) -> wasmtime:
     if count > THREADS_MAX {
         return stop(FailureKind::Abi, None, format!("schedule: there are more than {THREADS_MAX} threads"));
     }
+    pay(&mut caller, count as usize * 4)?;
     let memory = memory_of(&mut caller)?;
     let bytes = slice(memory.data(&caller), pointer, count * 4)?;
     let threads: Vec<u32> = bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    let host = caller.data_mut();
+    let priorities = &host.step.chooser.priorities;
+    let preferred = priorities.preferred(&threads, |thread| (thread & !GAVE_WAY, thread & GAVE_WAY != 0));
     let chosen = match count {
         1 => 0,
-        _ => match choose(&mut caller, Kind::Index { n: count })? {
-            Value::Index(index) => *index,
-            other => unreachable!("{other:?} answers an index"),
-        },
+        _ => choose_index(&mut host.step, count, preferred)?,
     };
-    let guest = &mut caller.data_mut().guest;
     let number = threads[chosen as usize] & !GAVE_WAY;
+    host.step.chooser.priorities.ran(number);
+    let guest = &mut host.guest;
     let last = guest.schedule.last.checked_sub(1);
     // A thread that gave way by itself, or cannot go on, is not preempted.
     let is_preempted = last.is_some_and(|last| threads.contains(&last)) && last != Some(number);

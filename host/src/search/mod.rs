@@ -66,6 +66,8 @@ pub enum Part {
     Texts,
     /// The steps of state machines are always drawn in the same way.
     Manners,
+    /// Of threads each is as likely to go on.
+    Priorities,
 }
 
 impl Options {
@@ -77,6 +79,7 @@ impl Options {
             Part::Operands => self.operand_rate = 0.0,
             Part::Texts => self.gathers = false,
             Part::Manners => self.adapts = false,
+            Part::Priorities => self.prioritizes = false,
         }
     }
 }
@@ -116,6 +119,8 @@ pub struct Options {
     pub operand_rate: f64,
     /// Whether the ways to draw the steps of state machines are taken by what they found lately.
     pub adapts: bool,
+    /// Whether some runs give the threads of the guest priorities.
+    pub prioritizes: bool,
     /// What is put into byte strings: what the user gave, and of a function texts that stand in the target.
     pub tokens: Tokens,
     /// Whether there are to be those.
@@ -143,6 +148,7 @@ impl Default for Options {
             tells_hits: None,
             looks: true,
             adapts: true,
+            prioritizes: true,
             operand_rate: 0.5,
             tokens: Tokens::default(),
             gathers: true,

@@ -12,7 +12,7 @@ use super::history::History;
 use super::knowledge::{Knowledge, Plan};
 use super::luck::{Begun, Manner};
 use super::ways::Way;
-use crate::choice::{Chooser, Value, small_seed};
+use crate::choice::{Chooser, Priorities, Value, small_seed};
 use crate::coverage::FeatureSet;
 use crate::outcome::{FailureKind, Halt, Outcome};
 use crate::target::{Scores, Target, attempt, perform};
@@ -191,6 +191,7 @@ impl<'t, T: Target> Runner<'t, T> {
         self.rng = known.plan.rng.clone();
         self.trace.clear();
         self.chooser.drawn_bytes = 0;
+        self.chooser.priorities = Priorities::default();
         self.checkpoint = known.plan.checkpoint.map(|selected| selected.index);
         let is_guided = self.checkpoint.is_some();
         self.draw_continuation(&known);
@@ -212,6 +213,10 @@ impl<'t, T: Target> Runner<'t, T> {
             let is_again = known.plan.manner == Some(Manner::Again) && rules > 0;
             self.favourite = if is_again { Some(self.rng.random_range(0..rules)) } else { None };
             self.phase = if is_phased { steps.div_ceil(3) } else { u32::MAX };
+            if known.options.prioritizes {
+                // Drawn from a copy: what else is drawn does not depend on it.
+                self.chooser.priorities = Priorities::of_run(known.plan.rng.clone().random());
+            }
             self.draw_steps(&mut known, steps);
         }
         let is_looked_at = (known.plan.is_looked_at || self.is_trial) && !self.is_stopped;

@@ -8,11 +8,18 @@ use super::grown::Run;
 use super::nodes::{Asleep, Node, Nodes};
 use super::{Check, Frontier};
 use crate::check::sleep::Rules;
-use crate::check::{Census, First, Keeping, RuleCover, lock};
+use crate::check::{Census, First, Keeping, Options, Order, RuleCover, lock};
 use crate::choice::{Kind, Scripted};
 use crate::outcome::{Failure, Found};
 use crate::property::{Counts, Room};
 use crate::trace::Action;
+
+impl Options {
+    /// Whether another process can go on where a check was ended.
+    pub fn can_be_kept(&self) -> bool {
+        self.order == Order::Breadth && self.runs_max.is_none() && self.preemptions.is_none() && !self.lists
+    }
+}
 
 /// What came to be known since the last time.
 #[derive(Serialize, Deserialize)]

@@ -9,6 +9,8 @@
 mod async_mutex;
 #[cfg(feature = "bakery")]
 mod bakery;
+#[cfg(feature = "harness")]
+mod harness;
 #[cfg(feature = "locks")]
 mod locks;
 #[cfg(feature = "peterson")]
