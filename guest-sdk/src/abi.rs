@@ -196,7 +196,7 @@ pub fn verbose() -> bool {
 }
 
 /// Tells an argument of this step.
-pub(crate) fn describe(name: &'static str, value: &str) {
+pub(crate) fn describe(name: &str, value: &str) {
     // SAFETY: the host reads the bytes of two strings.
     unsafe { host::describe(name.as_ptr(), name.len(), value.as_ptr(), value.len()) }
 }

@@ -150,6 +150,7 @@ mod property;
 mod recursive;
 mod sample;
 mod scalar;
+mod shown;
 mod state;
 mod strategy;
 pub mod task;
@@ -211,6 +212,7 @@ pub mod __private {
     pub use crate::outcome::{fail_with, note};
     pub use crate::pool::{produce, taken};
     pub use crate::property::declaration;
+    pub use crate::shown::{ByDebug, ByParts, NoDebug, NoParts, Show, path};
     pub use crate::state::{ByHash, ByMemory, ByState, NotHash, NotState, Tell, Told, state};
     pub use crate::strategy::spanned;
 }

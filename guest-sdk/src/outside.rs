@@ -79,7 +79,7 @@ pub fn verbose() -> bool {
 
 pub(crate) fn state(_bytes: &[u8]) {}
 
-pub(crate) fn describe(_name: &'static str, _value: &str) {}
+pub(crate) fn describe(_name: &str, _value: &str) {}
 
 pub(crate) fn note(_text: &str) {}
 

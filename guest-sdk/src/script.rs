@@ -228,7 +228,7 @@ pub(crate) fn state(bytes: &[u8]) {
     log(format!("state {bytes:?}"));
 }
 
-pub(crate) fn describe(name: &'static str, value: &str) {
+pub(crate) fn describe(name: &str, value: &str) {
     log(format!("describe {name}={value}"));
 }
 

@@ -43,6 +43,12 @@ const BUFFER: usize = 128;
 pub trait State {
     /// Gives all that tells values apart to a hasher.
     fn state<H: Hasher>(&self, hasher: &mut H);
+
+    /// Describes its parts where a finding is reported, each by its name below `path`; whether it has any.
+    #[doc(hidden)]
+    fn describe_parts(&self, _path: &str) -> bool {
+        false
+    }
 }
 
 /// As [`Hash`] does it.

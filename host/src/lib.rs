@@ -25,6 +25,7 @@
 
 pub mod budget;
 pub mod campaign;
+pub mod changes;
 pub mod check;
 pub mod choice;
 pub mod compare;

@@ -1,5 +1,6 @@
 //! The story of a finding: what each step did, with its arguments.
 
+use crate::changes::Changes;
 use crate::choice::Chooser;
 use crate::explain::{Part, does_not_matter, is_droppable};
 use crate::file::name_of;
@@ -18,6 +19,8 @@ pub struct Line {
     pub action: Action,
     /// Arguments and notes.
     pub told: Told,
+    /// What it changed of what the guest says its state is.
+    pub changes: Changes,
     /// The arguments, by their places in `told`, that may have any other value.
     pub free: Vec<usize>,
     /// Without this step there is still a failure of the same kind, if not the same one.
@@ -83,13 +86,19 @@ fn part_of(machine: &Machine, trace: &Trace, index: usize, name: &str, place: us
 /// Tells `trace`: each step is executed once more from the state before it, and the guest asked to say what
 /// it does; what that changes is undone before the step is executed for the next.
 pub fn tell(machine: &mut Machine, trace: &Trace) -> Vec<Line> {
-    let mut story = Vec::new();
-    each_told(machine, trace, |machine, action, told| {
+    let (mut story, mut state) = (Vec::new(), Vec::new());
+    each_told(machine, trace, |machine, action, mut told| {
+        let after = std::mem::take(&mut told.state);
+        let changes = Changes::between(&state, &after);
+        // A step in which the rule itself fails leads to no state.
+        if !after.is_empty() {
+            state = after;
+        }
         let name = match action {
             Action::Rule(rule) => machine.rules()[usize::from(rule)].name.clone(),
             action => name_of(machine, action),
         };
-        story.push(Line { name, action, told, free: Vec::new(), is_droppable: false });
+        story.push(Line { name, action, told, changes, free: Vec::new(), is_droppable: false });
     });
     story
 }

@@ -26,7 +26,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{Attribute, Error, ItemImpl, Token};
 
-use crate::content::content_export;
+use crate::content::{content_export, description_export};
 use crate::error::place;
 use crate::harness::{
     Argument, Harness, Independence, Invariant, Method, Pool, Rule, Setup, Source, Teardown,
@@ -218,6 +218,7 @@ fn exports(harness: &Harness) -> TokenStream {
     let is_symmetric = harness.is_symmetric();
     let states = harness.states.iter().map(|state| state_export(self_type, state, is_symmetric));
     let terminals = harness.terminals.iter().map(|terminal| terminal_export(self_type, terminal));
+    let description = description_export();
     let content = harness.states.is_empty().then(|| content_export(self_type, is_symmetric));
     let independences = harness.independences.iter().map(independence);
     let fairness = harness.rules.iter().map(fairness);
@@ -232,6 +233,7 @@ fn exports(harness: &Harness) -> TokenStream {
             #(#states)*
             #(#terminals)*
             #content
+            #description
             #(#independences)*
             #(#fairness)*
         };
@@ -353,7 +355,7 @@ mod tests {
     fn one_export_for_each_marked_method() {
         exports_of(
             "impl B { #[rule] fn r(&self) {} fn other(&self) {} }",
-            &["setup", "rule:r", "state"],
+            &["setup", "rule:r", "state", "describe_state"],
         );
         exports_of(
             "impl B {
@@ -391,7 +393,7 @@ mod tests {
         }";
         exports_of(
             block,
-            &["setup", "rule:make", "rule:use_up", "precondition:use_up", "state"],
+            &["setup", "rule:make", "rule:use_up", "precondition:use_up", "state", "describe_state"],
         );
         let text = expanded(block);
         for expected in [
@@ -410,7 +412,7 @@ mod tests {
             #[steps] fn steps(&self) -> S { S }
             #[execute] fn execute(&mut self, step: Step) {}
         }";
-        exports_of(block, &["setup", "rule:step", "state"]);
+        exports_of(block, &["setup", "rule:step", "state", "describe_state"]);
         assert!(expanded(block).contains("argument (\"step\" , self . steps ())"));
     }
 
@@ -422,7 +424,7 @@ mod tests {
             #[state] fn clients(&self) -> impl Hash { 0 }
             #[terminal] fn is_over(&self) -> bool { true }
         }";
-        exports_of(block, &["setup", "rule:a", "rule:b", "state", "terminal"]);
+        exports_of(block, &["setup", "rule:a", "rule:b", "state", "terminal", "describe_state"]);
         let text = expanded(block);
         assert!(text.contains("declaration (\"independent b a\\n\")"), "{text}");
         assert_eq!(
@@ -442,7 +444,7 @@ mod tests {
             #[teardown] #[cfg(a)] fn end(self) {}
             #[teardown] #[cfg(not(a))] fn end(self) {}
         }";
-        exports_of(block, &["setup", "rule:r", "rule:r", "teardown", "teardown", "state"]);
+        exports_of(block, &["setup", "rule:r", "rule:r", "teardown", "teardown", "state", "describe_state"]);
         let text = expanded(block);
         let other =
             "# [cfg (not (any (all (a , b) , all (not (a)))))] fn __spelunk_setup () -> Self { < Self as";

@@ -13,9 +13,12 @@
 //!                                  }
 //!                              }
 //! ```
+//!
+//! Of a struct there is also `describe_parts`, for the story of a finding.
 
 use proc_macro2::{Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
 use syn::{Data, DeriveInput, Error, Fields, Generics, Index, parse_quote};
 
 use crate::error::fail;
@@ -26,6 +29,10 @@ pub(crate) fn state(item: TokenStream) -> TokenStream {
 
 fn implementation(item: &DeriveInput) -> Result<TokenStream, Error> {
     let ident = &item.ident;
+    let parts = match &item.data {
+        Data::Struct(data) => Some(parts(&data.fields)),
+        _ => None,
+    };
     let body = match &item.data {
         Data::Struct(data) => {
             let (pattern, told) = fields(&data.fields);
@@ -49,6 +56,7 @@ fn implementation(item: &DeriveInput) -> Result<TokenStream, Error> {
         #[allow(clippy::all, clippy::pedantic)]
         impl #parameters ::spelunk_guest::State for #ident #arguments #conditions {
             fn state<SpelunkHasher: ::core::hash::Hasher>(&self, hasher: &mut SpelunkHasher) { #body }
+            #parts
         }
     })
 }
@@ -68,6 +76,32 @@ fn fields(fields: &Fields) -> (TokenStream, TokenStream) {
         })*
     };
     (quote!({ #(#members: #names),* }), told)
+}
+
+/// Describes each field by its name; the only one of a tuple has none.
+fn parts(fields: &Fields) -> TokenStream {
+    let is_only = fields.len() == 1;
+    let parts = fields.members().map(|member| {
+        let name = match &member {
+            syn::Member::Named(ident) => ident.unraw().to_string(),
+            syn::Member::Unnamed(_) if is_only => String::new(),
+            syn::Member::Unnamed(index) => index.index.to_string(),
+        };
+        quote!({
+            use ::spelunk_guest::__private::{ByDebug as _, ByParts as _, NoDebug as _, NoParts as _};
+            let path = ::spelunk_guest::__private::path(path, #name);
+            let shown = ::spelunk_guest::__private::Show(&self.#member);
+            if !(&&shown).parts(&path) {
+                (&&shown).text(&path);
+            }
+        })
+    });
+    quote! {
+        fn describe_parts(&self, path: &str) -> bool {
+            #(#parts)*
+            true
+        }
+    }
 }
 
 /// With `State` demanded of each type parameter.

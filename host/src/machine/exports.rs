@@ -12,7 +12,7 @@ use super::imports::MODULE;
 use super::link::drawn_kind;
 use super::sections::StateSays;
 use super::signed::Plans;
-use super::spelling::{INITIALIZE, INPUT, START, classify, is_numeric, params_of};
+use super::spelling::{DESCRIBE_STATE, INITIALIZE, INPUT, Imports, START, classify, is_numeric, params_of};
 use crate::choice::Kind;
 use crate::file::Signatures;
 use crate::target::Rule;
@@ -39,6 +39,8 @@ pub(crate) struct Exports {
     pub(crate) state: Option<String>,
     /// Says whether a state in which no rule may be called is final.
     pub(crate) terminal: Option<String>,
+    /// Says what the state is where a finding is reported.
+    pub(crate) describe_state: Option<String>,
     /// The guest is one function: its only rule is called once.
     pub(crate) is_function: bool,
     /// That function is [`INPUT`].
@@ -70,7 +72,7 @@ pub(crate) struct Called<'a> {
 /// What is known while exports are sorted.
 #[derive(Default)]
 struct Sorting<'a> {
-    hands_over_state: bool,
+    imports: Imports,
     has_no_state: bool,
     input_bytes_max: u32,
     /// The names of each kind, and the exports that spell them.
@@ -104,9 +106,10 @@ impl<'a> Sorting<'a> {
     }
 }
 
-/// Whether the guest hands its state over, part by part.
-fn imports_state(module: &Module) -> bool {
-    module.imports().any(|import| (import.module(), import.name()) == (MODULE, "state"))
+/// What the guest imports that gives exports a meaning.
+fn imports(module: &Module, state: &StateSays) -> Imports {
+    let has = |name| module.imports().any(|import| (import.module(), import.name()) == (MODULE, name));
+    Imports { hands_over_state: *state != StateSays::All || has("state"), describes: has("describe") }
 }
 
 impl Exports {
@@ -129,7 +132,7 @@ impl Exports {
             Exports { plans: Arc::new(plans.transpose()?.unwrap_or_default()), ..Exports::default() };
         let mut sorting = Sorting {
             is_emscripten: names::is_emscripten(module),
-            hands_over_state: *state != StateSays::All || imports_state(module),
+            imports: imports(module, state),
             has_no_state: *state == StateSays::Nothing,
             input_bytes_max,
             ..Sorting::default()
@@ -178,7 +181,7 @@ impl Exports {
 
     /// Sorts one export.
     fn sort<'a>(&mut self, sorting: &mut Sorting<'a>, export: &'a String, ty: &'a FuncType) -> Result<()> {
-        let Some((kind, name)) = classify(export, ty, sorting.hands_over_state)? else {
+        let Some((kind, name)) = classify(export, ty, sorting.imports)? else {
             sorting.plain.push((export, ty));
             return Ok(());
         };
@@ -198,6 +201,7 @@ impl Exports {
             "state" if sorting.has_no_state => {}
             "state" => self.state = Some(export.clone()),
             "terminal" => self.terminal = Some(export.clone()),
+            DESCRIBE_STATE => self.describe_state = Some(export.clone()),
             "start" => sorting.start = Some(export),
             "check" => sorting.alone.push((export, Vec::new())),
             "input" => {

@@ -110,6 +110,8 @@ pub(crate) struct Step {
     /// It is being reported.
     pub(crate) is_verbose: bool,
     pub(crate) told: Told,
+    /// The choices that the guest asked for itself, by their places, while it is reported.
+    pub(crate) chosen: Vec<u32>,
     /// Bytes of what it said.
     pub(crate) told_bytes: usize,
     /// The end of what it wrote to standard error, which may say why it failed.
@@ -157,6 +159,7 @@ impl Step {
         self.holds = Holds::default();
         self.way = None;
         self.args.clear();
+        self.chosen.clear();
         self.stderr.clear();
         self.reports.clear();
         if let Some(effects) = &mut self.effects {
@@ -207,6 +210,13 @@ impl Step {
         }
     }
 
+    /// The guest asked for its last choice itself.
+    pub(crate) fn chose(&mut self) {
+        if self.is_verbose && self.chosen.len() < TOLD_MAX {
+            self.chosen.push(self.chooser.choices.len() as u32 - 1);
+        }
+    }
+
     /// It notes a line.
     pub(crate) fn note(&mut self, text: String) {
         self.unended = None;
@@ -221,6 +231,10 @@ pub struct Told {
     pub args: Vec<(String, String)>,
     /// Notes, one a line.
     pub notes: Vec<String>,
+    /// Values that the guest drew beside the arguments.
+    pub chosen: Vec<String>,
+    /// Name and value of each part of the state after it, as the guest describes them.
+    pub state: Vec<(String, String)>,
     /// Where it was when it did not return, the innermost frame first.
     pub stack: Vec<Frame>,
 }

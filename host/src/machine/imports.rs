@@ -94,14 +94,14 @@ fn define_choices(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap(MODULE, "boolean", |mut caller: Caller<'_, Host>, probability: f64| {
         // NaN is never true.
         let probability = if probability > 0.0 { probability.min(1.0) } else { 0.0 };
-        let value = choose(&mut caller, Kind::Boolean { probability })?;
+        let value = drawn(&mut caller, Kind::Boolean { probability })?;
         Answer::Ok(i32::from(*value == Value::Boolean(true)))
     })?;
     linker.func_wrap(MODULE, "index", |mut caller: Caller<'_, Host>, n: u32| {
         if n == 0 {
             return stop(FailureKind::Deadlock, None, "a choice among nothing: no alternative is left");
         }
-        match choose(&mut caller, Kind::Index { n })? {
+        match drawn(&mut caller, Kind::Index { n })? {
             Value::Index(v) => Answer::Ok(*v),
             other => unreachable!("{other:?} answers an index"),
         }
@@ -113,7 +113,7 @@ fn define_choices(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
             if min > max {
                 return stop(FailureKind::Abi, None, format!("integer: the range {min}..={max} is empty"));
             }
-            match choose(&mut caller, Kind::Integer { min, max, simplest: simplest.clamp(min, max) })? {
+            match drawn(&mut caller, Kind::Integer { min, max, simplest: simplest.clamp(min, max) })? {
                 Value::Integer(v) => Answer::Ok(*v),
                 other => unreachable!("{other:?} answers an integer"),
             }
@@ -126,7 +126,7 @@ fn define_choices(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
             if min > max {
                 return stop(FailureKind::Abi, None, format!("unsigned: the range {min}..={max} is empty"));
             }
-            match choose(&mut caller, Kind::Unsigned { min, max, simplest: simplest.clamp(min, max) })? {
+            match drawn(&mut caller, Kind::Unsigned { min, max, simplest: simplest.clamp(min, max) })? {
                 Value::Unsigned(v) => Answer::Ok(*v),
                 other => unreachable!("{other:?} answers an unsigned"),
             }
@@ -140,6 +140,14 @@ fn define_choices(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
 /// Asks for an answer.
 pub(super) fn choose<'a>(caller: &'a mut Caller<'_, Host>, kind: Kind) -> Answer<&'a Value> {
     ask(&mut caller.data_mut().step, kind)
+}
+
+/// As [`choose`], for the guest itself.
+fn drawn<'a>(caller: &'a mut Caller<'_, Host>, kind: Kind) -> Answer<&'a Value> {
+    choose(caller, kind)?;
+    let step = &mut caller.data_mut().step;
+    step.chose();
+    Ok(&step.chooser.choices.last().expect("it was just made").value)
 }
 
 /// As [`choose`], of a step that is at hand.
@@ -174,7 +182,7 @@ fn float(mut caller: Caller<'_, Host>, min: f64, max: f64, flags: i32) -> Answer
         return stop(FailureKind::Abi, None, format!("float: there is no value in {min}..={max}"));
     }
     let (min, max) = if infinite { (min, max) } else { (min.max(f64::MIN), max.min(f64::MAX)) };
-    match choose(&mut caller, Kind::Float { min, max, nan, infinite })? {
+    match drawn(&mut caller, Kind::Float { min, max, nan, infinite })? {
         Value::Float(v) => Ok(*v),
         other => unreachable!("{other:?} answers a float"),
     }
@@ -192,7 +200,7 @@ fn bytes(mut caller: Caller<'_, Host>, pointer: u32, min: u32, max: u32) -> Answ
     if u64::from(pointer) + u64::from(max) > memory.data_size(&caller) as u64 {
         return Err(Trap::MemoryOutOfBounds.into());
     }
-    let Value::Bytes(value) = choose(&mut caller, Kind::Bytes { min, max })?.clone() else {
+    let Value::Bytes(value) = drawn(&mut caller, Kind::Bytes { min, max })?.clone() else {
         unreachable!("bytes are answered by bytes")
     };
     write(&mut caller, pointer, &value)?;

@@ -47,6 +47,7 @@ mod state;
 mod step;
 mod system;
 mod tally;
+mod telling;
 mod texts;
 mod thread;
 mod toolchains;
@@ -180,47 +181,10 @@ impl Machine {
         self.state()
     }
 
-    /// Performs a step as [`Target::step`] does, and has the guest say what it does. The state afterwards is
-    /// not the one that the step leads to: go back to a snapshot.
-    pub fn tell(&mut self, action: Action, chooser: &mut Chooser) -> Told {
-        self.set_verbose(true);
-        self.step(action, chooser);
-        self.set_verbose(false);
-        let told = self.store.data_mut().step.take_told();
-        let mut told = self.told_by_both(action, told);
-        if let Action::Rule(rule) = action {
-            // What the host drew for parameters, it tells itself.
-            let params = self.program.exports.rules[usize::from(rule)].params.len();
-            let drawn = chooser.choices.iter().take(params).enumerate();
-            let name =
-                |i| if self.program.exports.takes_input { "data".to_string() } else { format!("arg{i}") };
-            let drawn = drawn.map(|(i, choice)| (name(i), choice.value.to_string()));
-            told.args.splice(0..0, drawn);
-        }
-        told
-    }
-
-    fn set_verbose(&mut self, is_verbose: bool) {
-        self.store.data_mut().step.is_verbose = is_verbose;
-        if let Some(second) = &mut self.second {
-            second.machine.store.data_mut().step.is_verbose = is_verbose;
-        }
-    }
-
     /// The state, as snapshots hold it.
     fn saved(&mut self) -> Snapshot {
         let snapshot = self.state.save(&mut self.store);
         self.with_second(snapshot)
-    }
-
-    /// What a span's label says, in a step; nothing where it lies outside memory. The host's own labels name parameters.
-    pub fn label(&self, action: Action, (pointer, len): (u32, u32)) -> Option<String> {
-        if let Some(param) = signed::label_of((pointer, len)) {
-            return self.program.exports.param_of(action, param);
-        }
-        let bytes = self.store.data().guest.memory?.data(&self.store);
-        let bytes = bytes.get(pointer as usize..(pointer as usize).checked_add(len as usize)?)?;
-        Some(String::from_utf8_lossy(bytes).into_owned())
     }
 
     /// The hash of what the guest says its state is, of the faults and of whether it ran; the state stays as it is. `None` where the

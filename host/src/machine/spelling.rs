@@ -17,6 +17,9 @@ pub(super) const START: &str = "_start";
 /// What such a target may have called once before.
 pub(super) const INITIALIZE: &str = "LLVMFuzzerInitialize";
 
+/// Describes the state where a finding is reported.
+pub(super) const DESCRIBE_STATE: &str = "describe_state";
+
 const KINDS: [&str; 4] = ["rule", "precondition", "invariant", "fault"];
 
 /// Whether an export's name says what it means, whatever its type.
@@ -31,8 +34,17 @@ pub(crate) fn is_rule(export: &str) -> bool {
 
 /// Whether an export of this name may mean anything, whatever its type.
 pub(crate) fn has_meaning(export: &str) -> bool {
-    const NAMES: [&str; 8] =
-        ["setup", "teardown", "recover", "state", "terminal", "_initialize", START, INITIALIZE];
+    const NAMES: [&str; 9] = [
+        "setup",
+        "teardown",
+        "recover",
+        "state",
+        "terminal",
+        DESCRIBE_STATE,
+        "_initialize",
+        START,
+        INITIALIZE,
+    ];
     is_rule(export) || spells(export).is_some() || NAMES.contains(&export) || is_program(export)
 }
 
@@ -44,12 +56,19 @@ fn spells(export: &str) -> Option<&'static str> {
     })
 }
 
+/// What of the functions that a guest imports gives some of its exports a meaning.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Imports {
+    pub(super) hands_over_state: bool,
+    pub(super) describes: bool,
+}
+
 /// The kind and name that an export's name spells; `None` for a plain function. With a colon the type must
 /// be right; with an underscore, which anybody's function may have, another type makes it a plain function.
 pub(super) fn classify<'a>(
     export: &'a str,
     ty: &FuncType,
-    hands_over_state: bool,
+    imports: Imports,
 ) -> Result<Option<(&'static str, &'a str)>> {
     let nullary = ty.params().len() == 0 && ty.results().len() == 0;
     match export {
@@ -58,6 +77,7 @@ pub(super) fn classify<'a>(
         }
         "recover" if nullary => return Ok(Some(("recover", ""))),
         "terminal" if has_type_of("precondition", ty) => return Ok(Some(("terminal", ""))),
+        DESCRIBE_STATE if nullary && imports.describes => return Ok(Some((DESCRIBE_STATE, ""))),
         "setup" => return Ok(Some(("setup", ""))),
         "teardown" => return Ok(Some(("teardown", ""))),
         "_initialize" => return Ok(Some(("initialize", ""))),
@@ -68,7 +88,7 @@ pub(super) fn classify<'a>(
         }
         INPUT => return Ok(Some(("input", ""))),
         INITIALIZE => return Ok(Some(("setup", ""))),
-        "state" if hands_over_state && (nullary || has_type_of("precondition", ty)) => {
+        "state" if imports.hands_over_state && (nullary || has_type_of("precondition", ty)) => {
             return Ok(Some(("state", "")));
         }
         _ => {}

@@ -42,8 +42,31 @@ impl Machine {
             }
             return self.failed(error, Phase::Step(action));
         }
+        if self.store.data().step.is_verbose && action != Action::Teardown {
+            self.describe_state();
+        }
         // After teardown there may be nothing left to hold invariants of.
         if action == Action::Teardown { self.passed() } else { self.check_invariants() }
+    }
+
+    /// Has the guest say what its state is, which stays as it is: that comes before the invariants, since one that fails leaves a guest that
+    /// can be called no more.
+    fn describe_state(&mut self) {
+        let is_whole = self.program.obstacles().is_empty();
+        let Some(call) = self.calls.describe_state.as_mut().filter(|_| is_whole) else { return };
+        let before = self.state.save(&mut self.store);
+        let step = &mut self.store.data_mut().step;
+        let args = std::mem::take(&mut step.told.args);
+        let (notes, bytes) = (step.told.notes.len(), std::mem::take(&mut step.told_bytes));
+        step.may_choose = false;
+        // One that fails has said what it has said.
+        let _ = call.call(&mut self.store);
+        let step = &mut self.store.data_mut().step;
+        step.may_choose = true;
+        step.told.notes.truncate(notes);
+        step.told.state = std::mem::replace(&mut step.told.args, args);
+        step.told_bytes = bytes;
+        self.state.load_within_step(&mut self.store, &before);
     }
 
     /// Starts the guest again after a crash: from the state before setup, with the files that the crash left, and the faults

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::counted;
+use crate::changes::Change;
 use crate::machine::Sanitizer;
 use crate::outcome::{Failure, FailureKind};
 use crate::session::{Cause, Finding};
@@ -85,11 +86,35 @@ fn step_json(line: &Line) -> Json {
     if line.is_droppable {
         step["droppable"] = Json::Bool(true);
     }
+    if !line.told.chosen.is_empty() {
+        step["chosen"] = line.told.chosen.iter().map(|value| value_json(value)).collect();
+    }
+    if !line.changes.list.is_empty() {
+        step["changes"] = line.changes.list.iter().map(change_json).collect();
+    }
+    if line.changes.left_out > 0 {
+        step["changes_left_out"] = line.changes.left_out.into();
+    }
     if !line.told.notes.is_empty() {
         step["notes"] = json!(line.told.notes);
     }
     step
 }
+
+fn change_json(change: &Change) -> Json {
+    json!({ "path": change.path, "before": change.before, "after": change.after })
+}
+
+/// The first of several, and how many more there are.
+fn some(all: &[String], left_out: usize, max: usize) -> String {
+    let more = all.len().saturating_sub(max) + left_out;
+    let first = all[..all.len().min(max)].join(", ");
+    if more > 0 { format!("{first} and {more} more") } else { first }
+}
+
+/// Values that the guest drew which are no arguments, that are shown of a step, and changes of the state.
+const CHOSEN_MAX: usize = 12;
+const CHANGES_MAX: usize = 4;
 
 /// The names of the arguments that may have any other value.
 fn free(line: &Line) -> impl Iterator<Item = &str> {
@@ -139,10 +164,19 @@ pub(super) fn finding_text(finding: &Finding) -> String {
         let name = text::line(&line.name);
         let step = format!("{:>3}  {name:<width$}  {}", number, args.join(" "));
         out += step.trim_end();
+        if !line.told.chosen.is_empty() {
+            let chosen: Vec<String> =
+                line.told.chosen.iter().map(|value| text::line(value).to_string()).collect();
+            out += &format!("  chose {}", some(&chosen, 0, CHOSEN_MAX));
+        }
         if let Some(remark) = remark(line) {
             out += &format!("   # {remark}");
         }
         out.push('\n');
+        if !line.changes.list.is_empty() {
+            let changes: Vec<String> = line.changes.list.iter().map(Change::to_string).collect();
+            out += &format!("       now {}\n", some(&changes, line.changes.left_out, CHANGES_MAX));
+        }
         for note in &line.told.notes {
             out += &format!("       {}\n", text::block(note, "       "));
         }
@@ -217,13 +251,21 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::changes::Changes;
     use crate::machine::Told;
     use crate::report::command_line;
 
     fn line(name: &str, action: Action, args: &[(&str, &str)]) -> Line {
         let args = args.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         let told = Told { args, ..Told::default() };
-        Line { name: name.into(), action, told, free: Vec::new(), is_droppable: false }
+        Line {
+            name: name.into(),
+            action,
+            told,
+            changes: Changes::default(),
+            free: Vec::new(),
+            is_droppable: false,
+        }
     }
 
     #[test]

@@ -1,0 +1,64 @@
+//! What a step did, as the guest and the machine tell it.
+
+use super::host::Told;
+use super::{Machine, signed};
+use crate::choice::Chooser;
+use crate::target::Target;
+use crate::trace::Action;
+
+impl Machine {
+    /// Performs a step as [`Target::step`] does, and has the guest say what it does. The state afterwards is
+    /// not the one that the step leads to: go back to a snapshot.
+    pub fn tell(&mut self, action: Action, chooser: &mut Chooser) -> Told {
+        self.set_verbose(true);
+        self.step(action, chooser);
+        self.set_verbose(false);
+        let told = self.store.data_mut().step.take_told();
+        let mut told = self.told_by_both(action, told);
+        told.chosen = self.chosen(action, chooser, &told);
+        if let Action::Rule(rule) = action {
+            // What the host drew for parameters, it tells itself.
+            let params = self.program.exports.rules[usize::from(rule)].params.len();
+            let drawn = chooser.choices.iter().take(params).enumerate();
+            let name =
+                |i| if self.program.exports.takes_input { "data".to_string() } else { format!("arg{i}") };
+            let drawn = drawn.map(|(i, choice)| (name(i), choice.value.to_string()));
+            told.args.splice(0..0, drawn);
+        }
+        told
+    }
+
+    /// What the guest drew beside the arguments that it described. Where it does not say by spans which choices those are made of,
+    /// it has said what it wants to.
+    fn chosen(&self, action: Action, chooser: &Chooser, told: &Told) -> Vec<String> {
+        let spans = chooser.spans.iter().filter(|span| {
+            let label = self.label(action, span.label);
+            label.is_some_and(|label| told.args.iter().any(|(name, _)| *name == label))
+        });
+        let spans: Vec<_> = spans.map(|span| span.start..span.end).collect();
+        if spans.len() < told.args.len() {
+            return Vec::new();
+        }
+        let places = &self.store.data().step.chosen;
+        let beside = places.iter().filter(|place| !spans.iter().any(|span| span.contains(*place)));
+        let choices = beside.filter_map(|place| chooser.choices.get(*place as usize));
+        choices.map(|choice| choice.value.to_string()).collect()
+    }
+
+    fn set_verbose(&mut self, is_verbose: bool) {
+        self.store.data_mut().step.is_verbose = is_verbose;
+        if let Some(second) = &mut self.second {
+            second.machine.store.data_mut().step.is_verbose = is_verbose;
+        }
+    }
+
+    /// What a span's label says, in a step; nothing where it lies outside memory. The host's own labels name parameters.
+    pub fn label(&self, action: Action, (pointer, len): (u32, u32)) -> Option<String> {
+        if let Some(param) = signed::label_of((pointer, len)) {
+            return self.program.exports.param_of(action, param);
+        }
+        let bytes = self.store.data().guest.memory?.data(&self.store);
+        let bytes = bytes.get(pointer as usize..(pointer as usize).checked_add(len as usize)?)?;
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+}

@@ -1,0 +1,23 @@
+;; Three slots. The guest describes which are used, and draws which it uses next.
+(module
+  (import "spelunk" "index" (func $index (param i32) (result i32)))
+  (import "spelunk" "boolean" (func $boolean (param f64) (result i32)))
+  (import "spelunk" "describe" (func $describe (param i32 i32 i32 i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 16) "slots")
+  (data (i32.const 24) "puts")
+  (data (i32.const 32) "Slots { used: [0, 0, 0], last: None }")
+  (data (i32.const 96) "0")
+  (func (export "rule:put") (local $at i32)
+    (local.set $at (i32.mul (i32.const 3) (call $index (i32.const 3))))
+    (drop (call $boolean (f64.const 0.5)))
+    (i32.store8 offset=47 (local.get $at) (i32.const 49))
+    (i32.store8 (i32.const 96) (i32.add (i32.load8_u (i32.const 96)) (i32.const 1))))
+  (func (export "invariant:one_is_free") (result i32)
+    (i32.lt_u (i32.add (i32.add (i32.load8_u (i32.const 47)) (i32.load8_u (i32.const 50))) (i32.load8_u (i32.const 53)))
+      (i32.const 147)))
+  (func (export "describe_state")
+    (call $describe (i32.const 16) (i32.const 5) (i32.const 32) (i32.const 37))
+    (call $describe (i32.const 24) (i32.const 4) (i32.const 96) (i32.const 1))
+    ;; What it does to describe itself is undone.
+    (i32.store8 (i32.const 47) (i32.const 50))))
