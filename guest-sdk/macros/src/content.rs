@@ -28,7 +28,7 @@ pub(crate) fn content_export(self_type: &syn::Type, is_symmetric: bool) -> Token
 }
 
 /// What the harness holds, for the story of a finding.
-pub(crate) fn description_export(self_type: &syn::Type) -> TokenStream {
+pub(crate) fn description_export() -> TokenStream {
     let body = quote!({
         use ::spelunk_guest::__private::{ByDebug as _, ByParts as _, NoDebug as _, NoParts as _, Show};
         STATE.with(|state| {

@@ -218,7 +218,7 @@ fn exports(harness: &Harness) -> TokenStream {
     let is_symmetric = harness.is_symmetric();
     let states = harness.states.iter().map(|state| state_export(self_type, state, is_symmetric));
     let terminals = harness.terminals.iter().map(|terminal| terminal_export(self_type, terminal));
-    let description = description_export(self_type);
+    let description = description_export();
     let content = harness.states.is_empty().then(|| content_export(self_type, is_symmetric));
     let independences = harness.independences.iter().map(independence);
     let fairness = harness.rules.iter().map(fairness);
