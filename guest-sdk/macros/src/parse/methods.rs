@@ -88,7 +88,7 @@ pub(super) fn refuse_terminal(method: &ImplItemFn) -> Result<(), Error> {
     refuse_look(method, "terminal", "it says whether a run may end here", WHAT)?;
     match returned(method) {
         Some(Type::Path(path)) if path.path.is_ident("bool") => Ok(()),
-        ty => fail(ty, &format!("`#[terminal]` returns {WHAT}")),
+        ty => fail(ty, format!("`#[terminal]` returns {WHAT}")),
     }
 }
 
@@ -100,7 +100,7 @@ fn refuse_look(method: &ImplItemFn, attribute: &str, why: &str, what: &str) -> R
         return fail(&method.sig.ident, &message);
     }
     if returned(method).is_none() {
-        return fail(&method.sig.ident, &format!("`#[{attribute}]` returns {what}"));
+        return fail(&method.sig.ident, format!("`#[{attribute}]` returns {what}"));
     }
     Ok(())
 }
@@ -166,18 +166,15 @@ pub(super) fn refuse_signature(method: &ImplItemFn, role: RoleKind) -> Result<()
     let signature = &method.sig;
     let attribute = role.attribute();
     if let Some(token) = &signature.asyncness {
-        return fail(token, &format!("`#[{attribute}]` cannot be async: a step runs to its end"));
+        return fail(token, format!("`#[{attribute}]` cannot be async: a step runs to its end"));
     }
     if let Some(token) = &signature.unsafety {
-        return fail(
-            token,
-            &format!("`#[{attribute}]` cannot be unsafe: the explorer calls it in any order"),
-        );
+        return fail(token, format!("`#[{attribute}]` cannot be unsafe: the explorer calls it in any order"));
     }
     if !signature.generics.params.is_empty() {
         return fail(
             &signature.generics,
-            &format!("`#[{attribute}]` cannot be generic: it becomes one export"),
+            format!("`#[{attribute}]` cannot be generic: it becomes one export"),
         );
     }
     Ok(())
