@@ -27,7 +27,8 @@ pub(crate) fn rewrite(
     offsets: &Offsets,
 ) -> Result<(StateLayout, Vec<Edge>)> {
     let mut allocator = Allocator::default();
-    let (targets, private, checks, suspend) = memories_of((module, wasm), options, names, &mut allocator)?;
+    let Memories { targets, private, checks, suspend } =
+        memories_of((module, wasm), options, names, &mut allocator)?;
     let names = &*names;
     let functions: Vec<FunctionId> = module.funcs.iter_local().map(|(id, _)| id).collect();
     let (calls, survey) = rayon::join(|| calls::analyse(module), || state::survey(module, names, offsets));
@@ -88,14 +89,22 @@ fn segments(private: Private, survey: &state::Survey, layout: &StateLayout) -> S
     }
 }
 
-/// The memories of a module, with the shadow of its heap and stack if they are sanitized, and private memory; and where in that is
-/// what its threads need.
+/// The memories of a module.
+struct Memories {
+    /// Its own, with the shadow of its heap and stack if they are sanitized.
+    targets: Vec<MemoryId>,
+    private: Private,
+    checks: Option<Checks>,
+    /// Where in private memory is what its threads need.
+    suspend: Option<u32>,
+}
+
 fn memories_of(
     (module, wasm): (&mut Module, &[u8]),
     options: &Options,
     names: &mut Vec<FunctionName>,
     allocator: &mut Allocator,
-) -> Result<(Vec<MemoryId>, Private, Option<Checks>, Option<u32>)> {
+) -> Result<Memories> {
     let shadow = (options.heap || options.stack).then(|| Shadow::add(module, options, names)).transpose()?;
     let targets = module.memories.iter().map(|memory| memory.id()).collect();
     let private = Private(module.memories.add_local(false, false, 0, Some(0), None));
@@ -105,7 +114,7 @@ fn memories_of(
         "the stack of a module with threads (it imports `suspend` or `resume`) cannot be sanitized"
     );
     let checks = shadow.map(|shadow| shadow.replace(module, private, allocator, names)).transpose()?;
-    Ok((targets, private, checks, suspend))
+    Ok(Memories { targets, private, checks, suspend })
 }
 
 /// What the host needs to know of the checks of memory.

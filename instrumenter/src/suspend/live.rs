@@ -27,7 +27,7 @@ pub(super) fn live(function: &LocalFunction, shape: &Shape) -> Live {
     });
     let words = locals.len().div_ceil(64);
     let walk = Walk { function, shape, index, words, labels: HashMap::new(), found: HashMap::new() };
-    let found = walk.to_the_end();
+    let found = walk.until_stable();
     let all = Set(vec![u64::MAX; words]);
     let of_call = |offset: &u32| {
         let set = found.as_ref().map_or(&all, |found| found.get(offset).unwrap_or(&all));
@@ -75,7 +75,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// `None` if that takes too long.
-    fn to_the_end(mut self) -> Option<HashMap<u32, Set>> {
+    fn until_stable(mut self) -> Option<HashMap<u32, Set>> {
         for _ in 0..PASSES_MAX {
             let before = self.loops();
             let mut live = Set(vec![0; self.words]);
