@@ -151,6 +151,16 @@ fn drawn<'a>(caller: &'a mut Caller<'_, Host>, kind: Kind) -> Answer<&'a Value> 
     Ok(&step.chooser.choices.last().expect("it was just made").value)
 }
 
+/// Asks for an index below `n`; if it is drawn it is `preferred`.
+pub(super) fn choose_index(step: &mut Step, n: u32, preferred: Option<u32>) -> Answer<u32> {
+    may_choose(step)?;
+    match step.chooser.ask_index(n, preferred) {
+        Some(Value::Index(index)) => Ok(*index),
+        Some(other) => unreachable!("{other:?} answers an index"),
+        None => Err(Error::from(Stop::Reject)),
+    }
+}
+
 /// As [`choose`], of a step that is at hand.
 pub(super) fn ask(step: &mut Step, kind: Kind) -> Answer<&Value> {
     may_choose(step)?;
