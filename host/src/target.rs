@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -65,6 +66,16 @@ pub enum Fairness {
     Strong,
     /// Never surely.
     Unfair,
+}
+
+/// What a target keeps.
+pub struct Contents<'t> {
+    /// Its memory.
+    pub bytes: &'t [u8],
+    /// Of those, what cannot matter.
+    pub unused: Range<usize>,
+    /// A hash of all else.
+    pub beside: u128,
 }
 
 /// A thing that can be stepped, saved and restored.
@@ -176,6 +187,10 @@ pub trait Target {
     /// Whether that is what the guest says, which may leave something out.
     fn says_state(&self) -> bool {
         false
+    }
+    /// What it keeps, where a check wants to know in what states differ.
+    fn contents(&mut self) -> Option<Contents<'_>> {
+        None
     }
     /// Whether the guest declares that two rules are independent: in every state in which both may be called,
     /// either order leads to the same state, and neither forbids the other.

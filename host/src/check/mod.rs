@@ -10,6 +10,7 @@ mod breadth;
 mod commute;
 mod depth;
 mod equal;
+mod leftover;
 mod liveness;
 mod path;
 mod sleep;
@@ -22,6 +23,7 @@ mod visited;
 
 pub use breadth::News;
 pub use breadth::graph::{Picture, Step, To};
+pub use leftover::{Leftover, leftover};
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -65,7 +65,7 @@ use crate::compare::{Compare, Place};
 use crate::coverage::FeatureSet;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
 use crate::property::Counts;
-use crate::target::{Fairness, Holds, Liveness, Rule, Scores, Target};
+use crate::target::{Contents, Fairness, Holds, Liveness, Rule, Scores, Target};
 use crate::trace::Action;
 use against::Second;
 use calls::Calls;
@@ -435,6 +435,15 @@ impl Target for Machine {
 
     fn says_state(&self) -> bool {
         self.calls.state.is_some() && self.program.obstacles().is_empty()
+    }
+
+    fn contents(&mut self) -> Option<Contents<'_>> {
+        // Of two guests, the other is not looked at.
+        let is_alone = self.second.is_none() && self.program.obstacles().is_empty();
+        if !is_alone {
+            return None;
+        }
+        self.state.contents(&mut self.store, self.program.stack)
     }
 
     fn is_independent(&self, a: u16, b: u16) -> bool {

@@ -2,6 +2,7 @@
 
 mod aside;
 mod budgets;
+mod hashes;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,10 +17,9 @@ use super::functions::Functions;
 use super::host::{Host, Private};
 use super::memory::{EXHAUSTED, Memories, View};
 use super::memory_error::MemoryError;
-use super::pages::{self, Blocks, Hashing, Held, PageTable};
-use super::saved::{GlobalValue, Saved, SavedTable, Snapshot, digest};
+use super::pages::{self, Blocks, Held, PageTable};
+use super::saved::{GlobalValue, Saved, SavedTable, Snapshot};
 use super::scan;
-use super::stack::ShadowStack;
 use crate::coverage::FeatureSet;
 pub(super) use aside::Aside;
 
@@ -219,42 +219,6 @@ impl State {
         for global in &self.globals {
             self.values.push(self.functions.read(global.get(&mut *store), store));
         }
-    }
-
-    /// A hash of what of the state can still matter: all but what is left over on the shadow stack. Nothing is
-    /// saved for it, since the hash may be all that is wanted.
-    pub(super) fn live_hash(
-        &mut self,
-        store: &mut Store<Host>,
-        stack: Option<ShadowStack>,
-        hashing: Hashing,
-    ) -> u128 {
-        self.look(store);
-        self.save_tables(store);
-        let dead = stack.and_then(|stack| {
-            let global = self.layout.globals.iter().position(|global| global.index == stack.global)?;
-            match self.values[global] {
-                GlobalValue::I32(pointer) => Some(stack.dead(pointer as u32)),
-                _ => None,
-            }
-        });
-        let dead = dead.unwrap_or(0..0);
-        self.parts.clear();
-        for (index, memory) in self.memories.iter_mut().enumerate() {
-            let dead = if index == 0 { &dead } else { &(0..0) };
-            let changed = (&*memory.view.bytes(), &memory.dirty[..]);
-            let hash = memory.resident.hash_with(index, dead, changed, &mut memory.blocks, hashing);
-            self.parts.extend(hash.to_le_bytes());
-        }
-        let dropped = self.private.as_mut().map(|private| &private.bytes()[range(&self.layout.dropped)]);
-        let guest = &store.data().guest;
-        let flags = (dropped.unwrap_or_default(), &guest.faults[..], guest.has_run);
-        if let Some(system) = &store.data().system {
-            self.parts.extend(system.hash(hashing).to_le_bytes());
-        }
-        guest.pools.push_to(&mut self.parts);
-        guest.handles.push_to(&mut self.parts);
-        digest(&mut self.parts, &self.values, &self.resident.tables, flags, hashing)
     }
 
     /// Readies the counters and budgets for a step.

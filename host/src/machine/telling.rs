@@ -1,5 +1,7 @@
 //! What a step did, as the guest and the machine tell it.
 
+use std::collections::BTreeMap;
+
 use super::host::Told;
 use super::{Machine, signed};
 use crate::choice::Chooser;
@@ -43,6 +45,11 @@ impl Machine {
         let beside = places.iter().filter(|place| !spans.iter().any(|span| span.contains(*place)));
         let choices = beside.filter_map(|place| chooser.choices.get(*place as usize));
         choices.map(|choice| choice.value.to_string()).collect()
+    }
+
+    /// The variables of the source that these addresses of memory are in, where that is known.
+    pub(crate) fn variables(&self, addresses: &[u32]) -> BTreeMap<u32, String> {
+        self.program.symbols.variables(addresses)
     }
 
     fn set_verbose(&mut self, is_verbose: bool) {

@@ -8,7 +8,7 @@ use super::{counted, unmet_json};
 use crate::check::{Limit, RuleCover};
 use crate::coverage::FeatureKind;
 use crate::search::Ways;
-use crate::session::{CheckedTarget, End, Explored, Fate, Saved, Summary, Verdict};
+use crate::session::{CheckedTarget, End, Explored, Fate, Leftover, Saved, Summary, Verdict};
 use crate::text;
 
 /// What became of traces that were saved before.
@@ -107,6 +107,9 @@ pub(super) fn checked_json(summary: &Summary, checked: &CheckedTarget) -> Json {
         "saved": saved_json(&summary.saved), "runs": census.runs, "rejected": census.rejected,
         "states": census.states, "pruned": census.pruned, "steps": census.steps, "depth": census.depth,
         "choices": census.choices, "compared": compared, "seconds": seconds, "warning": warning, "kept": is_kept,
+        "leftover": checked.leftover.as_ref().map(|Leftover { factor, states, variables, unnamed }| json!({
+            "factor": factor, "states": states, "variables": variables, "unnamed_bytes": unnamed,
+        })),
     })
 }
 
@@ -159,11 +162,33 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
     if warning.is_none() {
         out += &covered_text(checked, name == "holds");
     }
+    out += &checked.leftover.as_ref().map(leftover_text).unwrap_or_default();
     if *is_kept {
         let more = if matches!(limit, Some((Limit::Memory, _))) { " with a larger --memory" } else { "" };
         out += &format!("\nthe same command{more} goes on from here");
     }
     out
+}
+
+/// Variables that are named in a hint.
+const VARIABLES_MAX: usize = 4;
+
+/// What makes more states than there need be, and what to do.
+fn leftover_text(leftover: &Leftover) -> String {
+    let Leftover { factor, states, variables, unnamed } = leftover;
+    let mut places: Vec<String> =
+        variables.iter().take(VARIABLES_MAX).map(|name| format!("`{}`", text::line(name))).collect();
+    if variables.len() > VARIABLES_MAX {
+        places.push(counted((variables.len() - VARIABLES_MAX) as u64, "more variable"));
+    }
+    if *unnamed > 0 {
+        places.push(format!("{unnamed} bytes of no variable, as on the heap"));
+    }
+    format!(
+        "\nhint: many states differ only in what is left over in memory: of the first {states}, {factor:.1} times as many as otherwise. \
+         It is in {}.\n      To compare states by what they hold, derive `State` or `Hash` for the harness, or export `state`.",
+        places.join(", ")
+    )
 }
 
 /// The rules that were never called, or a table of all, and of properties.
@@ -243,10 +268,19 @@ mod tests {
             rules: Vec::new(),
             first: First::new(),
             shows_coverage: false,
+            leftover: None,
         };
         let counts =
             "36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)";
         check(Verdict::Passed, &holds, &format!("holds: {counts}"));
+        let variables = (1..=5).map(|number| format!("v.{number}")).collect();
+        let leftover = Some(Leftover { factor: 2.345, states: 1024, variables, unnamed: 8 });
+        let hint = format!(
+            "holds: {counts}\nhint: many states differ only in what is left over in memory: of the first 1024, 2.3 times as many \
+             as otherwise. It is in `v.1`, `v.2`, `v.3`, `v.4`, 1 more variable, 8 bytes of no variable, as on the heap.\n      \
+             To compare states by what they hold, derive `State` or `Hash` for the harness, or export `state`."
+        );
+        check(Verdict::Passed, &CheckedTarget { leftover, ..holds.clone() }, &hint);
         let vacuous = CheckedTarget { warning: Some("nothing was checked"), compared: None, ..holds.clone() };
         check(Verdict::Passed, &vacuous, "holds: nothing was checked; 36 runs, 6 steps deep, 58 choices");
         let property =

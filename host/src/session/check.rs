@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, anyhow};
 use super::error::{Error, ErrorKind};
 use super::finding::{steps_of, write_trace};
 use super::kept::Kept;
+use super::leftover::Leftover;
 use super::pace::Pace;
 use super::{Begin, Event, Fate, JobResult, Saved, Summary, Told, Verdict, Work};
 use crate::budget::Over;
@@ -52,6 +53,8 @@ pub struct CheckedTarget {
     pub first: First,
     /// Whether all of that is to be told, and not only what was never called.
     pub shows_coverage: bool,
+    /// What makes more states than there need be, where that was found.
+    pub leftover: Option<Leftover>,
 }
 
 /// What was found is told while a check goes on for so long.
@@ -286,6 +289,7 @@ impl Work<'_> {
             rules: names.zip(checked.rules.iter().copied()).collect(),
             first: checked.first.clone(),
             shows_coverage: self.guest.config.coverage,
+            leftover: self.leftover(machine, options, checked),
         }));
         Ok(Summary { verdict, findings: told, saved, result })
     }

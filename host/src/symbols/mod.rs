@@ -22,6 +22,7 @@ mod path;
 #[cfg(test)]
 mod tests;
 mod types;
+mod variables;
 
 use std::collections::HashMap;
 use std::fmt;

@@ -12,7 +12,7 @@ use super::dwarf::{Sections, each_unit, text};
 use super::meter::{Meter, Metered};
 use super::module::Module;
 
-type Entry<'a> = DebuggingInformationEntry<Metered<'a>>;
+pub(super) type Entry<'a> = DebuggingInformationEntry<Metered<'a>>;
 
 /// Bytes that may be read, and beyond them a share of the debug information.
 const BYTES_MIN: u64 = 1 << 20;
@@ -135,14 +135,18 @@ fn function_at(bodies: &[(Range<u64>, u32)], address: u64) -> Option<u32> {
 }
 
 /// The types of a unit.
-struct Types<'t, 'a> {
-    unit: UnitRef<'t, Metered<'a>>,
-    meter: &'t Meter,
+pub(super) struct Types<'t, 'a> {
+    pub(super) unit: UnitRef<'t, Metered<'a>>,
+    pub(super) meter: &'t Meter,
 }
 
 impl<'a> Types<'_, 'a> {
     /// What an entry says, or the one that it stands for.
-    fn attribute(&self, entry: &Entry<'a>, name: constants::DwAt) -> Option<AttributeValue<Metered<'a>>> {
+    pub(super) fn attribute(
+        &self,
+        entry: &Entry<'a>,
+        name: constants::DwAt,
+    ) -> Option<AttributeValue<Metered<'a>>> {
         let mut entry = entry.clone();
         for _ in 0..ORIGINS_MAX {
             if let Some(value) = entry.attr_value(name) {
@@ -155,7 +159,7 @@ impl<'a> Types<'_, 'a> {
     }
 
     /// The entry of this unit that a value refers to.
-    fn entry(&self, value: AttributeValue<Metered<'a>>) -> Option<Entry<'a>> {
+    pub(super) fn entry(&self, value: AttributeValue<Metered<'a>>) -> Option<Entry<'a>> {
         let AttributeValue::UnitRef(offset) = value else { return None };
         self.at(offset)
     }
@@ -166,7 +170,7 @@ impl<'a> Types<'_, 'a> {
         Some(entry)
     }
 
-    fn text(&self, entry: &Entry<'a>, name: constants::DwAt) -> Option<String> {
+    pub(super) fn text(&self, entry: &Entry<'a>, name: constants::DwAt) -> Option<String> {
         text(self.unit, self.attribute(entry, name)?)
     }
 

@@ -145,6 +145,7 @@ fn the_last_of_two_sections_of_a_name_is_not_looked_at() {
 /// Looks up each address of the first function, with nothing to catch a panic.
 fn look_up(wasm: &[u8]) -> usize {
     declared(wasm, &BTreeMap::from([(0, &FuncType::new([], []))]));
+    Symbols::of(wasm).variables(&[1024, 2048]);
     let module = Module::read(wasm);
     let Some(body) = module.body(0) else { return 0 };
     let sections = Sections { wasm, places: &module.debug };

@@ -1,6 +1,7 @@
 //! Modules with and without debug information.
 
 mod hostile;
+mod variables;
 mod written;
 
 use gimli::constants;

@@ -1,0 +1,70 @@
+//! Variables, and what is in them.
+
+use std::collections::BTreeMap;
+
+use gimli::write::{Address, AttributeValue, Expression, UnitEntryId};
+use gimli::{DwTag, constants};
+
+use super::written::Written;
+
+/// A type of so many bytes.
+fn sized(written: &mut Written, tag: DwTag, name: &str, bytes: u64) -> UnitEntryId {
+    let entry = written.entry(None, tag, name);
+    written.set(entry, constants::DW_AT_byte_size, AttributeValue::Udata(bytes));
+    entry
+}
+
+fn member(written: &mut Written, of: UnitEntryId, (name, at): (&str, u64), ty: UnitEntryId) {
+    let entry = written.entry(Some(of), constants::DW_TAG_member, name);
+    written.set(entry, constants::DW_AT_data_member_location, AttributeValue::Udata(at));
+    written.set(entry, constants::DW_AT_type, AttributeValue::UnitRef(ty));
+}
+
+fn variable(written: &mut Written, (name, at): (&str, u64), ty: UnitEntryId) {
+    let entry = written.entry(None, constants::DW_TAG_variable, name);
+    let mut place = Expression::new();
+    place.op_addr(Address::Constant(at));
+    written.set(entry, constants::DW_AT_location, AttributeValue::Exprloc(place));
+    written.set(entry, constants::DW_AT_type, AttributeValue::UnitRef(ty));
+}
+
+/// `struct { int head; struct { char state; int value; } slots[3]; } ring` at 2048, and `int count` behind it.
+fn ring(version: u16) -> BTreeMap<u32, String> {
+    let mut written = Written::of("(module (memory 1) (func nop))", version);
+    let byte = sized(&mut written, constants::DW_TAG_base_type, "char", 1);
+    let int = sized(&mut written, constants::DW_TAG_base_type, "int", 4);
+    let slot = sized(&mut written, constants::DW_TAG_structure_type, "Slot", 8);
+    member(&mut written, slot, ("state", 0), byte);
+    member(&mut written, slot, ("value", 4), int);
+    let slots = written.entry(None, constants::DW_TAG_array_type, "");
+    written.set(slots, constants::DW_AT_type, AttributeValue::UnitRef(slot));
+    let range = written.entry(Some(slots), constants::DW_TAG_subrange_type, "");
+    written.set(range, constants::DW_AT_count, AttributeValue::Udata(3));
+    let ring = sized(&mut written, constants::DW_TAG_structure_type, "Ring", 28);
+    member(&mut written, ring, ("head", 0), int);
+    member(&mut written, ring, ("slots", 4), slots);
+    let named = written.entry(None, constants::DW_TAG_typedef, "ring_t");
+    written.set(named, constants::DW_AT_type, AttributeValue::UnitRef(ring));
+    variable(&mut written, ("ring", 2048), named);
+    variable(&mut written, ("count", 2076), int);
+    // What the linker dropped.
+    variable(&mut written, ("dropped", 0), named);
+    written.symbols().variables(&[2080, 2076, 2048, 2049, 2052, 2054, 2071, 2072, 4, 2047])
+}
+
+#[test]
+fn an_address_is_a_part_of_a_variable() {
+    for version in [4, 5] {
+        let expected = [
+            (2048, "ring.head"),
+            (2049, "ring.head"),
+            (2052, "ring.slots[0].state"),
+            // Between two members.
+            (2054, "ring.slots[0]"),
+            (2071, "ring.slots[1].value"),
+            (2072, "ring.slots[2].value"),
+            (2076, "count"),
+        ];
+        assert_eq!(ring(version), expected.map(|(at, path)| (at, path.to_string())).into());
+    }
+}
