@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::{Strategy, abi, panic};
+use crate::{Arbitrary, Strategy, abi, any, panic};
 
 /// The state of a harness: nothing before `setup`, and nothing after a `teardown` that takes it.
 #[doc(hidden)]
@@ -37,6 +37,12 @@ pub fn argument<S: Strategy>(name: &'static str, strategy: S) -> S::Value {
     let value = strategy.draw();
     abi::span_end(false);
     value
+}
+
+/// Draws an argument of which only the type is said.
+#[doc(hidden)]
+pub fn any_argument<T: Arbitrary>(name: &'static str) -> T {
+    argument(name, any::<T>())
 }
 
 /// Reports an argument. Formats, so: only where a finding is reported.

@@ -210,7 +210,7 @@ pub mod __private {
     pub use crate::arbitrary::variant;
     pub use crate::check::check;
     pub use crate::guidance::event;
-    pub use crate::harness::{RuleResult, Slot, argument, describe, way};
+    pub use crate::harness::{RuleResult, Slot, any_argument, argument, describe, way};
     pub use crate::outcome::{fail_with, note};
     pub use crate::pool::{produce, taken};
     pub use crate::property::declaration;

@@ -7,6 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::check;
 use crate::outcome::FailureKind;
+use crate::report::tools;
 use crate::search::Progress;
 use crate::session::{End, Event, Fate, JobResult, Observer, Saved, Summary};
 use crate::text;
@@ -20,6 +21,8 @@ const SPARSE_MAX: Duration = Duration::from_secs(60);
 pub struct Console {
     live: Option<ProgressBar>,
     colors: bool,
+    /// Whether a workflow of GitHub reads what is printed.
+    annotates: bool,
     started: Instant,
     /// Steps before that.
     steps: u64,
@@ -38,6 +41,7 @@ impl Console {
         Console {
             live,
             colors: has_colors(colors, is_terminal),
+            annotates: std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true"),
             started: Instant::now(),
             steps: 0,
             next_line: Duration::from_secs(1),
@@ -204,7 +208,13 @@ impl Observer for Console {
             Event::Exploring { progress, edges } => self.progress(progress, edges),
             Event::Checking { progress, order } => self.checking(progress, order),
             Event::Shrinking { executions, steps } => self.shrinking(executions, steps),
-            Event::Finding(_) | Event::Flaky { .. } => self.clear(),
+            Event::Finding(finding) => {
+                self.clear();
+                if self.annotates {
+                    eprint_line(&tools::annotation(finding));
+                }
+            }
+            Event::Flaky { .. } => self.clear(),
             Event::End(summary) => self.end(summary),
             Event::Begin(_)
             | Event::Resumed { .. }

@@ -46,6 +46,7 @@ pub mod report;
 pub mod search;
 pub mod session;
 pub mod shrink;
+pub mod start;
 pub mod store;
 pub mod story;
 pub mod symbols;

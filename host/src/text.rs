@@ -1,7 +1,8 @@
 //! What a guest or a file says, made fit for a terminal.
 //!
 //! Names, messages, notes and values come from whoever wrote the module. Written raw, an escape sequence in them could
-//! move the cursor and forge what stands above, and a line break could forge a line of ours.
+//! move the cursor and forge what stands above, and a line break could forge a line of ours. Where a workflow of GitHub reads
+//! what is printed, a line that begins with `::`, and `##[` anywhere, would be a command.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,12 +14,31 @@ pub fn line(text: &str) -> Cow<'_, str> {
 
 /// As some lines, each after the first begins with `indent`.
 pub fn block(text: &str, indent: &str) -> String {
-    text.lines().map(line).collect::<Vec<_>>().join(&format!("\n{indent}"))
+    let lines = text.lines().map(|text| uncommanding(&line(text)).into_owned());
+    lines.collect::<Vec<_>>().join(&format!("\n{indent}"))
 }
 
 /// What we print, of which parts may be a guest's: as [`line`], but for line breaks, which are ours by now.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| c != '\n' && is_unfit(c))
+    let text = escaped(text, |c| c != '\n' && is_unfit(c));
+    if !text.contains("::") && !text.contains(COMMAND) {
+        return text;
+    }
+    let lines: Vec<Cow<'_, str>> = text.split('\n').map(uncommanding).collect();
+    Cow::Owned(lines.join("\n"))
+}
+
+/// What begins a command of a workflow, anywhere in a line.
+const COMMAND: &str = "##[";
+
+/// A line that is no command of a workflow.
+fn uncommanding(line: &str) -> Cow<'_, str> {
+    let begins = line.trim_start().starts_with("::");
+    if !begins && !line.contains(COMMAND) {
+        return Cow::Borrowed(line);
+    }
+    let line = if begins { line.replacen("::", "\\u{3a}:", 1) } else { line.to_string() };
+    Cow::Owned(line.replace(COMMAND, "#\\u{23}["))
 }
 
 fn escaped(text: &str, is_unfit: impl Fn(char) -> bool) -> Cow<'_, str> {
@@ -36,15 +56,18 @@ fn escaped(text: &str, is_unfit: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Control characters, separators of lines and paragraphs, and marks that turn text around or are invisible.
+/// Control characters, separators of lines and paragraphs, marks that turn text around or are invisible, and what is no character.
 fn is_unfit(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// JSON as a terminal may be given it: the control characters that JSON lets stand are escaped too.
 pub fn json(text: &str) -> Cow<'_, str> {
     let is_unfit = |c: char| !c.is_ascii() && is_unfit(c) || c == '\x7f';
+    if text.contains(COMMAND) {
+        return Cow::Owned(json(&text.replace(COMMAND, "#\\u0023[")).into_owned());
+    }
     if !text.contains(is_unfit) {
         return Cow::Borrowed(text);
     }
@@ -69,6 +92,19 @@ mod tests {
         assert_eq!(line("\u{202e}evil\u{2028}\u{feff}"), r"\u{202e}evil\u{2028}\u{feff}");
         assert_eq!(block("left: 1\nright: 2\x07", "    "), "left: 1\n    right: 2\\u{7}");
         assert_eq!(printable("two\nlines\x1b"), "two\nlines\\u{1b}");
+    }
+
+    #[test]
+    fn nothing_is_a_command_of_a_workflow() {
+        let text = "a::b\n  ::error::x\n::stop-commands::t\n##[add-mask]y ##[x";
+        let expected = "a::b\n  \\u{3a}:error::x\n\\u{3a}:stop-commands::t\n#\\u{23}[add-mask]y #\\u{23}[x";
+        assert_eq!(printable(text), expected);
+        assert_eq!(block(text, ""), expected);
+        let value = serde_json::json!({ "a": "##[x]\u{9b}::" });
+        let text = value.to_string();
+        let escaped = json(&text);
+        assert!(!escaped.contains("##["));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
     }
 
     #[test]

@@ -117,7 +117,12 @@ fn run(command: &str, folder: &Path, is_in_memory: bool) -> String {
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());
     let mut shell = Command::new("sh");
-    shell.args(["-c", command]).current_dir(folder).env("PATH", path).env_remove("CARGO_TARGET_DIR");
+    shell
+        .args(["-c", command])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env_remove("CARGO_TARGET_DIR")
+        .env_remove("GITHUB_ACTIONS");
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SPELUNK_")) {
         shell.env_remove(name);
     }

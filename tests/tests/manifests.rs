@@ -1,7 +1,7 @@
 //! What a first build takes: `cargo run`, `cargo install` and the tests share every dependency, and the tool needs none of
 //! those that only tests use.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -61,9 +61,76 @@ fn the_tool_can_be_installed() {
     let tool = packages.iter().find(|package| package["name"] == "spelunk").unwrap();
     assert_eq!(tool["manifest_path"].as_str().unwrap(), root().join("host/Cargo.toml").to_str().unwrap());
     let binaries = tool["targets"].as_array().unwrap().iter().filter(|target| target["kind"][0] == "bin");
-    assert_eq!(binaries.map(|target| target["name"].as_str().unwrap()).collect::<Vec<_>>(), ["spelunk"]);
+    assert_eq!(
+        binaries.map(|target| target["name"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["cargo-spelunk", "spelunk"]
+    );
     // The lock file fits the manifests, or this fails.
     cargo(&["tree", "--package", "spelunk"]);
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     assert_eq!(readme.matches("cargo install --path host --locked").count(), 1);
+}
+
+/// What is published, in an order in which each finds those before it.
+const PUBLISHED: [&str; 5] =
+    ["spelunk-guest-macros", "spelunk-guest", "spelunk-instrumenter", "spelunk-features", "spelunk"];
+
+/// A package of each, as far as nothing needs to be built. That of the tool holds the source of the SDK.
+#[test]
+fn what_is_published_can_be_packaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().to_str().unwrap();
+    let selected: Vec<&str> = PUBLISHED.iter().flat_map(|name| ["--package", name]).collect();
+    let words = ["package", "--no-verify", "--allow-dirty", "--target-dir", target];
+    cargo(&[&words[..], &selected].concat());
+    let listed = cargo(&["package", "--list", "--allow-dirty", "--package", "spelunk"]);
+    for file in [
+        "sdk/guest.toml",
+        "sdk/macros.toml",
+        "sdk/src/lib.rs",
+        "sdk/macros/lib.rs",
+        "LICENSE-MIT",
+        "README.md",
+    ] {
+        assert!(listed.lines().any(|line| line == file), "{file} is not in\n{listed}");
+    }
+    let metadata: Value =
+        serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"])).unwrap();
+    let is_public = |package: &&Value| package["publish"].is_null();
+    let public: BTreeSet<&str> = metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(is_public)
+        .map(|package| package["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(public, BTreeSet::from(PUBLISHED));
+}
+
+/// Whether an expression of SPDX can be met with these licences.
+fn is_met(expression: &str, allowed: &BTreeSet<&str>) -> bool {
+    let Some(open) = expression.rfind('(') else {
+        let expression = expression.replace('/', " OR ");
+        return expression
+            .split(" OR ")
+            .any(|all| all.split(" AND ").all(|one| allowed.contains(one.trim())));
+    };
+    let close = open + expression[open..].find(')').expect("parentheses come in pairs");
+    let inner = if is_met(&expression[open + 1..close], allowed) { "MIT" } else { "none" };
+    is_met(&format!("{}{inner}{}", &expression[..open], &expression[close + 1..]), allowed)
+}
+
+#[test]
+fn licences_are_those_that_are_allowed() {
+    let text = std::fs::read_to_string(root().join("deny.toml")).unwrap();
+    let list = text.split("allow = [").nth(1).unwrap().split(']').next().unwrap();
+    let allowed: BTreeSet<&str> = list.split('"').skip(1).step_by(2).collect();
+    assert!(allowed.contains("MIT") && !allowed.contains("none"));
+    let metadata: Value = serde_json::from_str(&cargo(&["metadata", "--format-version", "1"])).unwrap();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let licences = packages
+        .map(|package| (package["name"].as_str().unwrap(), package["license"].as_str().unwrap_or("none")));
+    let refused: BTreeMap<&str, &str> = licences.filter(|(_, licence)| !is_met(licence, &allowed)).collect();
+    // Which an example explores; see there.
+    assert_eq!(refused, BTreeMap::from([("priority-queue", "LGPL-3.0")]));
 }

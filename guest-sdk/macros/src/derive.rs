@@ -91,11 +91,12 @@ fn value(path: &TokenStream, fields: &Fields) -> Result<TokenStream, Error> {
 
 fn drawn(name: &str, field: &Field) -> Result<TokenStream, Error> {
     let ty = &field.ty;
-    let (strategy, place) = match strategy(field)? {
-        Some(expression) => (quote!(#expression), place(&expression)),
-        None => (quote_spanned!(place(ty)=> ::spelunk_guest::any::<#ty>()), place(ty)),
-    };
-    Ok(quote_spanned!(place=> ::spelunk_guest::__private::argument(#name, #strategy)))
+    Ok(match strategy(field)? {
+        Some(expression) => {
+            quote_spanned!(place(&expression)=> ::spelunk_guest::__private::argument(#name, #expression))
+        }
+        None => quote_spanned!(place(ty)=> ::spelunk_guest::__private::any_argument::<#ty>(#name)),
+    })
 }
 
 fn strategy(field: &Field) -> Result<Option<Expr>, Error> {
@@ -138,7 +139,7 @@ mod tests {
     #[test]
     fn fields_are_drawn_in_order() {
         let text = expanded("struct P { x: u8, #[strategy(0..=x)] y: u8 }");
-        let x = text.find("argument (\"x\" , :: spelunk_guest :: any :: < u8 > ())").unwrap();
+        let x = text.find("any_argument :: < u8 > (\"x\")").unwrap();
         let y = text.find("argument (\"y\" , 0 ..= x)").unwrap();
         assert!(x < y && text.contains("Self { x : x , y : y }"), "{text}");
     }

@@ -193,8 +193,9 @@ fn drawn(this: &Token![self], argument: &Argument) -> TokenStream {
     let (strategy, place) = match &argument.source {
         Source::Strategy(expression) => (quote!(#expression), place(expression)),
         Source::Any => {
+            // With one bound, so that a type without a strategy is one error.
             let (ty, place) = (&argument.ty, place(&argument.ty));
-            (quote_spanned!(place=> ::spelunk_guest::any::<#ty>()), place)
+            return quote_spanned!(place=> ::spelunk_guest::__private::any_argument::<#ty>(#name));
         }
         Source::From(pool) => {
             let place = place(pool);
@@ -379,7 +380,7 @@ mod tests {
     #[test]
     fn arguments_are_drawn_in_order_and_told_together() {
         let text = expanded("impl B { #[rule] fn r(&mut self, a: u8, #[draw(0..=a)] b: u8) {} }");
-        let a = text.find("argument (\"a\" , :: spelunk_guest :: any :: < u8 > ())").unwrap();
+        let a = text.find("any_argument :: < u8 > (\"a\")").unwrap();
         let b = text.find("argument (\"b\" , 0 ..= a)").unwrap();
         assert!(a < b);
         assert_eq!(text.matches("verbose ()").count(), 1);

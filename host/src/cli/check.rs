@@ -11,7 +11,7 @@ use spelunk::machine::Selection;
 use spelunk::session::{Caching, Config, Job, Keep};
 
 use super::system::System;
-use super::{Compiled, Guest, GuestLimits, Sanitizers};
+use super::{Compiled, ForTools, Guest, GuestLimits, Sanitizers};
 
 #[derive(Args)]
 pub(super) struct Check {
@@ -88,6 +88,8 @@ pub(super) struct Check {
     /// The folder that findings are saved in, below one named after the target.
     #[arg(long, default_value = ".spelunk", help_heading = "Output")]
     out: PathBuf,
+    #[command(flatten)]
+    pub(super) files: ForTools,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

@@ -12,7 +12,7 @@ use spelunk::search::{Part, energy};
 use spelunk::session::{Caching, Config, Job, Keep};
 
 use super::system::System;
-use super::{Compiled, Edges, Guest, GuestLimits};
+use super::{Compiled, Edges, ForTools, Guest, GuestLimits};
 
 #[derive(Args)]
 pub(super) struct Explore {
@@ -107,6 +107,8 @@ pub(super) struct Explore {
     /// Write a report of coverage, checkpoints, properties and findings to this file, as JSON.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) files: ForTools,
 }
 
 /// See [`energy::Strategy`].

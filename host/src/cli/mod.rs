@@ -8,7 +8,10 @@ mod explore;
 mod instrument;
 mod list;
 mod replay;
+mod session;
+mod shell;
 mod shrink;
+mod start;
 mod system;
 
 use std::collections::BTreeSet;
@@ -25,7 +28,8 @@ use spelunk::load::{self, Build, Folder};
 use spelunk::machine::{Limits, Machine, Sanitizer, Selection, StubImports};
 use spelunk::outcome::Failure;
 use spelunk::report::Report;
-use spelunk::session::{self, Caching, Config, Event, Finding, Observer, Place, Session};
+use spelunk::report::tools::Files;
+use spelunk::session::{Caching, Config, Event, Finding, Observer, Place};
 use spelunk::story::Line;
 
 use campaign::{Export, Gc, Import, Merge, One};
@@ -35,7 +39,10 @@ use explore::Explore;
 use instrument::Instrument;
 use list::List;
 use replay::Replay;
+use session::ForTools;
+use shell::{Completions, Manual};
 use shrink::Shrink;
+use start::{Init, New, Sdk};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -81,6 +88,15 @@ enum Color {
 
 #[derive(Subcommand)]
 enum Verb {
+    /// Write a harness, with code that has a bug to find.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    New(New),
+    /// Write a harness for a package, beside it.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Init(Init),
+    /// Unpack the SDK that harnesses in Rust depend on, and print where it is.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Sdk(Sdk),
     /// Search for failures, and shrink what is found.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Explore(Box<Explore>),
@@ -120,6 +136,12 @@ enum Verb {
     /// Write the instrumented module.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Instrument(Instrument),
+    /// Print what has a shell complete commands.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Completions(Completions),
+    /// Print the manual page.
+    #[command(name = "man", after_help = EXIT_CODES, args_override_self = true)]
+    Manual(Manual),
 }
 
 #[derive(Args)]
@@ -292,11 +314,13 @@ fn stubs(text: &str) -> Result<StubImports, String> {
 struct Output {
     console: Console,
     report: Report,
+    files: Files,
 }
 
 impl Observer for Output {
     fn on(&mut self, event: Event<'_>) -> io::Result<()> {
         self.console.on(event)?;
+        self.files.on(event)?;
         self.report.on(event)
     }
 }
@@ -323,14 +347,21 @@ impl Cli {
             Color::Always => Some(true),
             Color::Never => Some(false),
         };
-        let mut output = Output { console: Console::new(colors), report: Report::new(self.json, colors) };
+        let mut output = Output {
+            console: Console::new(colors),
+            report: Report::new(self.json, colors),
+            files: Files::default(),
+        };
         budget.limit_compiling(self.compile_memory.saturating_mul(1 << 20));
         let done = match &self.verb {
+            Verb::New(args) => args.run(&mut output),
+            Verb::Init(args) => args.run(&mut output),
+            Verb::Sdk(args) => args.run(&mut output),
             Verb::Explore(args) => {
-                args.config().and_then(|config| session(&args.guest, config, &mut output, budget))
+                args.config().and_then(|config| args.files.session(&args.guest, config, &mut output, budget))
             }
             Verb::Check(args) => {
-                args.config().and_then(|config| session(&args.guest, config, &mut output, budget))
+                args.config().and_then(|config| args.files.session(&args.guest, config, &mut output, budget))
             }
             Verb::Replay(args) => args.run(&mut output, budget),
             Verb::Shrink(args) => args.run(&mut output, budget),
@@ -343,23 +374,20 @@ impl Cli {
             Verb::Instrument(args) => args.run(&mut output, budget),
             Verb::Distill(args) => args.run(&mut output, budget),
             Verb::List(args) => args.run(&mut output, budget),
+            Verb::Completions(args) => args.run(&mut output),
+            Verb::Manual(args) => args.run(&mut output),
         };
         output.console.clear();
         done.unwrap_or_else(|error| {
             let closed =
                 error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
-                    || error.downcast_ref::<session::Error>().is_some_and(session::Error::is_broken_pipe);
+                    || error.downcast_ref::<spelunk::Error>().is_some_and(spelunk::Error::is_broken_pipe);
             if !closed {
                 output.console.error(&error);
             }
             if budget.over() == Some(Over::Interrupt) { INTERRUPTED } else { COULD_NOT }
         })
     }
-}
-
-fn session(guest: &Guest, config: Config, output: &mut Output, budget: &Budget) -> Result<u8> {
-    let session = Session::open(&guest.target)?.config(config).budget(budget.clone());
-    Ok(session.run(output)?.verdict.exit_code())
 }
 
 impl From<&Compiled> for Caching {
@@ -419,7 +447,8 @@ impl Guest {
         trace: &std::path::Path,
     ) -> Finding {
         let config = self.config(Config::explore());
-        let guest = session::Guest { target: &self.target, config: &config, place: Place::at(trace) };
+        let guest =
+            spelunk::session::Guest { target: &self.target, config: &config, place: Place::at(trace) };
         guest.finding(failure, story, steps_before, trace)
     }
 
@@ -444,7 +473,8 @@ impl Guest {
     ) -> Result<(Machine, Vec<u8>)> {
         let cache = Caching::from(compiled).open().and_then(Result::ok);
         let wasm = self.load(console, budget)?;
-        let program = session::program(&self.target, &wasm, file.conditions(), cache.as_ref(), budget)?;
+        let program =
+            spelunk::session::program(&self.target, &wasm, file.conditions(), cache.as_ref(), budget)?;
         let machine = Machine::new(program);
         Ok((machine.with_context(|| format!("cannot explore `{}`", self.target.display()))?, wasm))
     }

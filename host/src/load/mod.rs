@@ -6,6 +6,7 @@ mod compose;
 mod folders;
 mod guess;
 mod link;
+mod package;
 mod rename;
 mod signatures;
 
@@ -21,6 +22,7 @@ use serde::Deserialize;
 use crate::budget::Budget;
 use crate::disk;
 pub use folders::Folder;
+pub use package::library_of;
 
 /// The targets that folders are built for: the first, unless the package or the user names another.
 const RUST_TARGETS: [&str; 3] = ["wasm32-unknown-unknown", "wasm32-wasip1", "wasm32-wasip2"];
@@ -111,34 +113,6 @@ fn parsed(path: &Path, bytes: Vec<u8>, build: &Build<'_>) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-#[derive(Deserialize)]
-struct Metadata {
-    packages: Vec<Package>,
-    target_directory: PathBuf,
-}
-
-#[derive(Deserialize)]
-struct Package {
-    name: String,
-    manifest_path: PathBuf,
-    #[serde(default)]
-    metadata: Option<PackageMetadata>,
-}
-
-/// What a package says of itself to tools.
-#[derive(Default, Deserialize)]
-struct PackageMetadata {
-    #[serde(default)]
-    spelunk: Own,
-}
-
-/// `[package.metadata.spelunk]`.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Own {
-    target: Option<String>,
-}
-
 impl Build<'_> {
     fn read(&self, path: &Path) -> Result<Vec<u8>> {
         let max = self.budget.module_max();
@@ -157,16 +131,8 @@ impl Build<'_> {
     /// Builds the package in `folder`; the path of its module.
     fn folder(&self, folder: &Path, status: &mut dyn FnMut(&str, &str)) -> Result<PathBuf> {
         let shown = folder.display();
-        let manifest = folder.join("Cargo.toml");
-        ensure!(
-            manifest.is_file(),
-            "the folder `{shown}` has no Cargo.toml; name a .wasm, a .wat or a folder that holds a Rust package"
-        );
-        let manifest = manifest.canonicalize()?;
-        let metadata = metadata(&manifest)?;
-        let package = metadata.packages.iter().find(|package| package.manifest_path == manifest);
-        let package = package
-            .with_context(|| format!("`{shown}` is a workspace; name the folder of one package in it"))?;
+        let (package, manifest, target_directory) = package::of_folder(folder)?;
+        package.ensure_module(folder)?;
         let of_package = package.metadata.as_ref().and_then(|metadata| metadata.spelunk.target.as_deref());
         let target = self.target.or(of_package).unwrap_or(RUST_TARGETS[0]);
         ensure!(
@@ -176,14 +142,10 @@ impl Build<'_> {
         );
         install_target(target, status)?;
         status("Building", &format!("{} ({shown}) for {target}{}", package.name, self.how()));
-        let output = self.run(self.command(&manifest, &metadata.target_directory, target))?;
+        let output = self.run(self.command(&manifest, &target_directory, target))?;
         ensure!(output.is_success, "cargo could not build `{shown}`; its messages are above");
         let module = artifact(&output.messages, &manifest);
-        module.with_context(|| {
-            format!(
-                "`{shown}` builds no .wasm: put `crate-type = [\"cdylib\"]` under `[lib]` in its Cargo.toml"
-            )
-        })
+        module.with_context(|| format!("cargo built no .wasm of `{shown}`"))
     }
 
     fn how(&self) -> String {
@@ -268,18 +230,8 @@ struct Built {
 const POLL: Duration = Duration::from_millis(20);
 
 /// The cargo that runs us, if one does.
-fn cargo() -> std::ffi::OsString {
+pub(crate) fn cargo() -> std::ffi::OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
-}
-
-fn metadata(manifest: &Path) -> Result<Metadata> {
-    let output = Command::new(cargo())
-        .args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"])
-        .arg(manifest)
-        .output()
-        .context("cannot run cargo, which builds folders; install Rust with rustup, or name a .wasm")?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
-    Ok(serde_json::from_slice(&output.stdout)?)
 }
 
 /// Installs the Rust target where it is missing.

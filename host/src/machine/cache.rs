@@ -55,16 +55,8 @@ impl Cache {
 
     /// As [`Cache::open`], with the key in this file, which is made where there is none.
     fn with_key(folder: PathBuf, key: &Path) -> Result<Cache> {
-        match fs::symlink_metadata(&folder) {
-            Ok(metadata) => {
-                let shown = folder.display();
-                ensure!(metadata.is_dir(), "`{shown}` is not a folder");
-                ensure_own(&metadata, 0o022).with_context(|| format!("the folder `{shown}` is not used"))?;
-            }
-            // Where it cannot be made, nothing is kept.
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => bail!("cannot look at `{}`: {error}", folder.display()),
-        }
+        // Where it cannot be made, nothing is kept.
+        ensure_own_folder(&folder)?;
         Ok(Cache { folder, secret: key_in(key)?, bytes_max: BYTES_MAX })
     }
 
@@ -218,9 +210,15 @@ pub fn identity(what: &str, module: &[u8], settings: &[u8]) -> Option<u128> {
     Some(u128::from_le_bytes(*hash.as_bytes().first_chunk()?))
 }
 
+/// The user's folder for what Spelunk keeps and cannot make again: `spelunk` in `$XDG_DATA_HOME`, or else in `~/.local/share`.
+pub fn data_of_user() -> Result<PathBuf> {
+    let data =
+        place("XDG_DATA_HOME", ".local/share").context("there is no home folder to keep anything in")?;
+    Ok(data.join("spelunk"))
+}
+
 fn place_of_key() -> Result<PathBuf> {
-    let data = place("XDG_DATA_HOME", ".local/share").context("there is no home folder to keep a key in")?;
-    Ok(data.join("spelunk").join("cache.key"))
+    Ok(data_of_user()?.join("cache.key"))
 }
 
 /// The key in a file, which is made where there is none.
@@ -236,6 +234,19 @@ fn key_in(path: &Path) -> Result<[u8; KEY]> {
 fn place(variable: &str, below_home: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     named.or_else(|| Some(std::env::home_dir()?.join(below_home)))
+}
+
+/// Refuses a folder that is a link, belongs to somebody else, or that others can write to. There may be none.
+pub fn ensure_own_folder(folder: &Path) -> Result<()> {
+    let shown = folder.display();
+    match fs::symlink_metadata(folder) {
+        Ok(metadata) => {
+            ensure!(metadata.is_dir(), "`{shown}` is not a folder");
+            ensure_own(&metadata, 0o022).with_context(|| format!("the folder `{shown}` is not used"))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => bail!("cannot look at `{shown}`: {error}"),
+    }
 }
 
 /// Refuses what belongs to somebody else, or has one of these permissions.

@@ -84,7 +84,7 @@ pub use sections::Compares;
 
 pub use crate::file::{Edges, Limits, Sanitizer, Selection, StubImports};
 pub(crate) use against::leaves_of;
-pub use cache::{Cache, identity, key_of_user};
+pub use cache::{Cache, data_of_user, ensure_own_folder, identity, key_of_user};
 pub use compile::{engine, instrument};
 pub(crate) use component::is_component;
 pub(crate) use emscripten::names::is_allocator;

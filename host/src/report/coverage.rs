@@ -29,6 +29,7 @@ pub fn coverage(explorer: &mut Explorer<'_, Machine>, findings: &[Finding], seed
         "steps": progress.steps,
         "edges": explorer.target().program().edges().edges.len(),
         "edges_hit": progress.edges,
+        "discovery": super::end::discovery_json(explorer.knowledge().discovery()),
         "features": features_json(explorer.knowledge()),
         "ways": ways_json(&explorer.knowledge().tally.ways),
         "functions": functions,

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use super::{counted, unmet_json};
 use crate::check::{Limit, RuleCover};
 use crate::coverage::FeatureKind;
-use crate::search::Ways;
+use crate::search::{Discovery, Ways};
 use crate::session::{CheckedTarget, End, Explored, Fate, Leftover, Saved, Summary, Verdict};
 use crate::text;
 
@@ -23,14 +23,45 @@ fn saved_json(saved: &[Saved]) -> Vec<Json> {
 }
 
 pub(super) fn explored_json(summary: &Summary, explored: &Explored) -> Json {
-    let Explored { progress, edges, seconds, seconds_telling, unmet, end, stalled_since, .. } = explored;
+    let Explored { progress, edges, seconds, seconds_telling, unmet, end, stalled_since, discovery, .. } =
+        explored;
     json!({
         "runs": progress.runs, "rejected": progress.rejected, "steps": progress.steps,
         "edges_hit": progress.edges, "edges": edges, "checkpoints": progress.checkpoints,
         "findings": summary.findings.len(), "ended_by": end_name(*end), "stalled_since": stalled_since,
+        "discovery": discovery_json(*discovery),
         "seconds": seconds, "seconds_telling": seconds_telling, "exit": summary.verdict.exit_code(),
         "saved": saved_json(&summary.saved), "unmet": unmet_json(unmet),
     })
+}
+
+/// How likely the next run goes through a new edge, with what holds that with a probability of 95 %.
+pub(super) fn discovery_json(discovery: Option<Discovery>) -> Json {
+    discovery.map_or(Json::Null, |discovery| {
+        let (low, high) = discovery.interval();
+        json!({
+            "runs": discovery.runs, "found": discovery.found, "chance": discovery.chance(), "low": low, "high": high,
+        })
+    })
+}
+
+/// `about one run in 125 goes through a new edge (95 %: one in 49 to 321), as 4 of the last 500 did`
+pub fn discovery_text(discovery: Discovery) -> String {
+    let (low, high) = discovery.interval();
+    let Discovery { runs, found } = discovery;
+    let each = |chance: f64| (1.0 / chance).round();
+    match found {
+        0 => format!(
+            "fewer than one run in {} goes through a new edge (95 %), as none of the last {runs} did",
+            each(high)
+        ),
+        _ => format!(
+            "about one run in {} goes through a new edge (95 %: one in {} to {}), as {found} of the last {runs} did",
+            each(discovery.chance()),
+            each(high),
+            each(low)
+        ),
+    }
 }
 
 fn end_name(end: End) -> &'static str {
@@ -65,6 +96,9 @@ pub(super) fn explored_text(summary: &Summary, explored: &Explored) -> String {
     }
     if summary.findings.is_empty() {
         out += &news_text(features, ways);
+    }
+    if let Some(discovery) = explored.discovery.filter(|_| (progress.edges as usize) < *edges) {
+        out += &format!("\n{}", discovery_text(discovery));
     }
     if let Some(run) = stalled_since {
         out += &format!("\nstalled: no new edge since run {run}");

@@ -4,6 +4,7 @@ mod coverage;
 mod end;
 pub mod graph;
 mod story;
+pub mod tools;
 
 use std::io::{self, IsTerminal, Write};
 
@@ -17,6 +18,7 @@ use crate::session::{Begin, Event, Finding, JobResult, Observer, Summary};
 use crate::text;
 
 pub use coverage::coverage;
+pub use end::discovery_text;
 
 /// The stream that answers go to.
 pub struct Report {
@@ -51,6 +53,15 @@ impl Report {
         }
         let line = serde_json::to_string(&Line { r#type: kind, data })?;
         writeln!(self.out, "{}", text::json(&line))?;
+        self.out.flush()
+    }
+
+    /// What we wrote ourselves, as it is.
+    ///
+    /// # Errors
+    /// stdout cannot be written to.
+    pub fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.write_all(bytes)?;
         self.out.flush()
     }
 

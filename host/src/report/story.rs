@@ -60,13 +60,13 @@ fn is_again(line: &Line) -> bool {
     matches!(line.action, Action::Again(_))
 }
 
-fn told(story: &[Line]) -> impl Iterator<Item = &Line> {
+pub(super) fn told(story: &[Line]) -> impl Iterator<Item = &Line> {
     story.iter().enumerate().filter(|(index, _)| is_told(story, *index)).map(|(_, line)| line)
 }
 
 /// `{"rule": …, "args": …}`, with notes where there are some. A fault is the rule `fault NAME` with the
 /// argument `on`.
-fn step_json(line: &Line) -> Json {
+pub(super) fn step_json(line: &Line) -> Json {
     let mut args: Map<String, Json> = Map::new();
     for (name, value) in &line.told.args {
         // A name that was told before gets a number, so that nothing is lost.
@@ -208,7 +208,7 @@ fn place_text(finding: &Finding) -> String {
         matches!(finding.failure.kind, FailureKind::Hang | FailureKind::Timeout | FailureKind::StackOverflow)
             || finding.failure.kind == FailureKind::Difference && finding.stack().is_empty();
     let mut out = format!("  {} {}\n", if is_entry { "in" } else { "at" }, text::line(place));
-    for line in finding.excerpt.iter().flat_map(|excerpt| excerpt.lines()) {
+    for line in finding.excerpt.iter().flat_map(|excerpt| excerpt.text.lines()) {
         out += &format!("      {}\n", text::line(line));
     }
     let frames = callers(finding);

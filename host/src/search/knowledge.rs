@@ -8,6 +8,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
+use super::discovery::Discovery;
 use super::energy::{Checkpoints, News, Strategy};
 use super::history::History;
 use super::luck::{Begun, Luck, Manner, Move};
@@ -201,11 +202,21 @@ impl<S> Knowledge<S> {
 
     /// The run that went through an edge last that none before it had gone through; 0 where there is none.
     pub fn last_new_edge(&self) -> u64 {
+        self.runs_with_new_edges().last().unwrap_or(0)
+    }
+
+    /// How likely it is that the next run goes through a new edge; none where too few runs ended.
+    pub fn discovery(&self) -> Option<Discovery> {
+        Discovery::new(self.tally.runs, self.runs_with_new_edges())
+    }
+
+    /// Of each edge, the run that went through it first.
+    fn runs_with_new_edges(&self) -> impl Iterator<Item = u64> {
         let mut edges = BTreeSet::new();
-        let new = self.features.iter().filter(|(feature, _)| {
+        let new = self.features.iter().filter(move |(feature, _)| {
             FeatureKind::of(*feature) == FeatureKind::Hits && edges.insert(slot_of(*feature))
         });
-        new.last().map_or(0, |(_, run)| *run)
+        new.map(|(_, run)| *run)
     }
 
     /// Bytes that the choices which are tried again hold.

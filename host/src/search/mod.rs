@@ -6,6 +6,7 @@
 
 mod choose;
 mod continuation;
+mod discovery;
 mod distill;
 mod drawn;
 pub mod energy;
@@ -41,6 +42,7 @@ use crate::trace::Trace;
 use energy::{Checkpoints, Energies, Strategy};
 use run::{Held, Known, Ran, Runner};
 
+pub use discovery::Discovery;
 pub use distill::Distilled;
 pub use history::History;
 pub use knowledge::{Knowledge, Tally, Values};

@@ -23,7 +23,7 @@ use crate::outcome;
 use crate::property::Property;
 use crate::report;
 use crate::search::energy::Strategy;
-use crate::search::{Explorer, Options, Planted, Progress, Ways};
+use crate::search::{Discovery, Explorer, Options, Planted, Progress, Ways};
 use crate::target::Target;
 
 /// How often a campaign is saved; first after a tenth of that.
@@ -50,6 +50,8 @@ pub struct Explored {
     pub end: End,
     /// The run that saw the last new edge, where the search is stalled since.
     pub stalled_since: Option<u64>,
+    /// How likely it is that the next run goes through a new edge, where enough runs ended.
+    pub discovery: Option<Discovery>,
     /// Whether the same command resumes it.
     pub is_kept: bool,
     /// What was seen, by its kind.
@@ -365,6 +367,7 @@ impl Search<'_, '_, '_> {
             unmet: self.explorer.counts().properties.iter().filter(|p| p.is_unmet()).cloned().collect(),
             end,
             stalled_since: (is_partial && barren >= STALLED && barren > last_new).then_some(last_new),
+            discovery: self.explorer.knowledge().discovery(),
             is_kept: self.campaign.is_some(),
             features: self.explorer.knowledge().features_by_kind(),
             ways: self.explorer.knowledge().tally.ways,

@@ -19,7 +19,7 @@ use crate::replay::Replayed;
 use crate::report;
 use crate::shrink::{NotReproduced, Shrunk, shrink};
 use crate::story::{self, Line};
-use crate::symbols::{Frame, excerpt};
+use crate::symbols::{Excerpt, Frame, excerpt};
 use crate::target::Target as _;
 use crate::text;
 use crate::trace::{Action, Step, Trace};
@@ -50,7 +50,7 @@ pub struct Finding {
     /// How the target was built, where that may matter.
     pub built: Option<String>,
     /// The line of the source where it failed, and a mark below it, where that file is there.
-    pub excerpt: Option<String>,
+    pub excerpt: Option<Excerpt>,
 }
 
 impl Finding {
@@ -149,7 +149,7 @@ impl Guest<'_> {
     }
 
     /// The line where it failed, of a file in the current folder, in the target's, or in the workspace that is of.
-    fn excerpt(&self, failure: &Failure, story: &[Line]) -> Option<String> {
+    fn excerpt(&self, failure: &Failure, story: &[Line]) -> Option<Excerpt> {
         let stack = &story.last()?.told.stack;
         let frame = stack.iter().find(|frame| failure.place == Some(frame.place()))?;
         let mut roots = vec![Path::new(".").to_path_buf()];

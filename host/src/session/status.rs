@@ -12,7 +12,7 @@ use crate::file::Hex;
 use crate::machine::{Program, Snapshot};
 use crate::outcome::Failure;
 use crate::property::PropertyKind;
-use crate::search::Knowledge;
+use crate::search::{Discovery, Knowledge};
 use crate::store::FILE;
 
 /// The file that a session keeps up to date while it has the campaign open.
@@ -31,6 +31,8 @@ pub struct Status {
     pub steps: u64,
     pub edges: usize,
     pub edges_hit: u32,
+    #[serde(default)]
+    pub discovery: Option<Discovery>,
     pub checkpoints: Checkpoints,
     pub findings: Vec<Found>,
     pub bytes: u64,
@@ -98,6 +100,7 @@ impl Status {
             steps: progress.steps,
             edges: program.edges().edges.len(),
             edges_hit: progress.edges,
+            discovery: known.discovery(),
             checkpoints: Checkpoints { kept: known.checkpoints.len(), saved: progress.checkpoints, states },
             findings: known.findings.iter().map(|finding| found(&finding.failure, finding.run)).collect(),
             bytes: campaign.bytes()?,

@@ -1,7 +1,7 @@
 //! The line of a place, out of its file.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Frame;
 use crate::disk;
@@ -18,28 +18,42 @@ const WIDTH: usize = 100;
 /// Characters of them that stand before the column, where a line is longer.
 const WIDTH_BEFORE: usize = 60;
 
+/// A line of a file of the user's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Excerpt {
+    /// The file, as an absolute path.
+    pub file: PathBuf,
+    /// From 1.
+    pub line: u32,
+    /// In bytes, from 1.
+    pub column: Option<u32>,
+    /// The line and, where the column is known, a mark below it.
+    pub text: String,
+}
+
 /// The line of a frame and, below it, `^` under its column; none where the line is not there to be read. Control
 /// characters are shown as spaces; whoever prints it escapes the rest.
 ///
 /// A module names any path it likes, and what is in the file is printed. So only a regular file that is named as sources are
 /// and lies in one of the folders `roots` is read, without a link out of it; a relative path is looked for in each of them.
-pub fn excerpt(frame: &Frame, roots: &[&Path]) -> Option<String> {
+pub fn excerpt(frame: &Frame, roots: &[&Path]) -> Option<Excerpt> {
     let (file, line) = (frame.file.as_ref()?, frame.line?);
-    let text = roots.iter().find_map(|root| read(root, file))?;
-    let line = text.lines().nth((line as usize).checked_sub(1)?)?;
+    let (file, text) = roots.iter().find_map(|root| read(root, file))?;
+    let text = text.lines().nth((line as usize).checked_sub(1)?)?;
     let column =
-        frame.column.and_then(|column| (column as usize).checked_sub(1)).filter(|&at| at < line.len());
-    shown(line, column)
+        frame.column.and_then(|column| (column as usize).checked_sub(1)).filter(|&at| at < text.len());
+    Some(Excerpt { file, line, column: frame.column, text: shown(text, column)? })
 }
 
-fn read(root: &Path, file: &str) -> Option<String> {
+fn read(root: &Path, file: &str) -> Option<(PathBuf, String)> {
     let root = root.canonicalize().ok()?;
     let path = root.join(file).canonicalize().ok()?;
     let is_source = path.extension().and_then(OsStr::to_str).is_some_and(|name| SOURCES.contains(&name));
-    match is_source && path.starts_with(&root) {
-        true => String::from_utf8(disk::read_at_most(&path, FILE_MAX).ok()?).ok(),
-        false => None,
+    if !is_source || !path.starts_with(&root) {
+        return None;
     }
+    let text = String::from_utf8(disk::read_at_most(&path, FILE_MAX).ok()?).ok()?;
+    Some((path, text))
 }
 
 /// A line without its indentation, and the mark below it at a byte of the line.
@@ -123,8 +137,12 @@ mod tests {
         fs::write(root.join("secret.env"), "KEY=1\n").unwrap();
         symlink(other.join("b.c"), root.join("link.c")).unwrap();
         symlink("src/a.c", root.join("inner.c")).unwrap();
-        let read = |file: &str| excerpt(&frame(file, 1, None), &[&root]);
-        assert_eq!(excerpt(&frame("src/a.c", 2, Some(3)), &[&root]).as_deref(), Some("two\n^"));
+        let text = |frame: &Frame, roots: &[&Path]| excerpt(frame, roots).map(|excerpt| excerpt.text);
+        let read = |file: &str| text(&frame(file, 1, None), &[&root]);
+        let found = excerpt(&frame("inner.c", 1, Some(2)), &[&root]).unwrap();
+        let file = root.canonicalize().unwrap().join("src/a.c");
+        assert_eq!((found.file, found.line, found.column), (file, 1, Some(2)));
+        assert_eq!(text(&frame("src/a.c", 2, Some(3)), &[&root]).as_deref(), Some("two\n^"));
         assert_eq!(read("inner.c").as_deref(), Some("one"));
         assert_eq!(read(root.join("src/a.c").to_str().unwrap()).as_deref(), Some("one"));
         for file in [
@@ -141,9 +159,9 @@ mod tests {
             assert_eq!(read(file), None, "{file}");
         }
         assert_eq!(read(other.join("b.c").to_str().unwrap()), None);
-        assert_eq!(excerpt(&frame("b.c", 1, None), &[&root, &other]).as_deref(), Some("secret"));
-        assert_eq!(excerpt(&frame("src/a.c", 3, None), &[&root]), None);
-        assert_eq!(excerpt(&frame("src/a.c", 0, None), &[&root]), None);
-        assert_eq!(excerpt(&frame("src/a.c", 1, Some(99)), &[&root]).as_deref(), Some("one"));
+        assert_eq!(text(&frame("b.c", 1, None), &[&root, &other]).as_deref(), Some("secret"));
+        assert_eq!(text(&frame("src/a.c", 3, None), &[&root]), None);
+        assert_eq!(text(&frame("src/a.c", 0, None), &[&root]), None);
+        assert_eq!(text(&frame("src/a.c", 1, Some(99)), &[&root]).as_deref(), Some("one"));
     }
 }

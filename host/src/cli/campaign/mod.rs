@@ -15,7 +15,7 @@ use spelunk::disk;
 use spelunk::file::{Shrinking, TraceFile};
 use spelunk::machine::{Machine, Snapshot};
 use spelunk::outcome::Failure;
-use spelunk::report::counted;
+use spelunk::report::{counted, discovery_text};
 use spelunk::search::History;
 use spelunk::search::{Knowledge, cover, edges_of};
 use spelunk::session::{Place, Status, write_input, write_trace};
@@ -139,6 +139,9 @@ fn status_text(status: &Status) -> String {
         checkpoints.states,
         size(status.bytes),
     );
+    if let Some(discovery) = status.discovery.filter(|_| (*edges_hit as usize) < *edges) {
+        text += &format!("\n{}", discovery_text(discovery));
+    }
     if let Some(process) = status.process {
         text += &format!("\nprocess {process} explores it now; this is what it saved last");
     }

@@ -1,0 +1,183 @@
+//! From nothing to a harness that runs: `spelunk new` writes one with a bug to find, `spelunk init` one beside a package, and
+//! both give it the SDK.
+
+mod name;
+mod sdk;
+
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::load;
+pub use sdk::{sdk_of_user, write_sdk};
+
+/// The folder of a harness, in that of the package that it is beside.
+const BESIDE: &str = "spelunk";
+/// The folder of the SDK, in that of a harness.
+const VENDORED: &str = "spelunk-guest";
+
+/// A harness that was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Created {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Why cargo refuses the workspace above it now, and what to do.
+    pub warning: Option<String>,
+}
+
+/// Where the SDK is that a harness depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sdk {
+    /// In the user's folder, once for all harnesses.
+    OfUser,
+    /// In the harness, which then builds on other machines too.
+    Vendored,
+}
+
+/// Writes a harness, and code with a bug that it finds, to the folder, which is new or empty. The package is called as the folder is,
+/// unless a name is given.
+///
+/// # Errors
+/// There is something at the path; it cannot be written to; the name cannot be that of a package; the SDK has no place.
+pub fn new(folder: &Path, name: Option<&str>, sdk: Sdk) -> Result<Created> {
+    let name = match name {
+        Some(name) => name.to_string(),
+        None => name::of_folder(folder)?,
+    };
+    name::check(&name)?;
+    let recent = include_str!("files/recent.rs");
+    let harness = include_str!("files/harness.rs").replace("FOLDER", &shown(folder));
+    let files = [("src/lib.rs", harness), ("src/recent.rs", recent.to_string())];
+    create(folder, &manifest(&name, ""), &files, sdk)
+}
+
+/// Writes a harness for the package in the folder, beside it: in a folder `spelunk` of its own.
+///
+/// # Errors
+/// There is no package with a library; otherwise as [`new`].
+pub fn init(package: &Path, sdk: Sdk) -> Result<Created> {
+    let folder = package.join(BESIDE);
+    let (name, library) = load::library_of(package)?;
+    let depends = format!("{name} = {{ path = \"..\" }}\n");
+    let harness = include_str!("files/beside.rs");
+    let harness = harness.replace("LIBRARY", &library).replace("FOLDER", &shown(&folder));
+    let manifest = manifest(&format!("{name}-spelunk"), &depends);
+    create(&folder, &manifest, &[("src/lib.rs", harness)], sdk)
+}
+
+/// A folder as the user named it, in a comment of one line.
+fn shown(folder: &Path) -> String {
+    crate::report::command_line([folder.display().to_string().as_str()])
+}
+
+/// The manifest of a harness. Its last dependency is the SDK, at a path that is filled in.
+fn manifest(name: &str, depends: &str) -> String {
+    let edition = sdk::EDITION;
+    format!(
+        r#"[package]
+name = "{name}"
+version = "0.1.0"
+edition = "{edition}"
+publish = false
+
+# What Spelunk explores is a .wasm, and that is what a library of this kind is built to.
+[lib]
+crate-type = ["cdylib"]
+
+[dependencies]
+{depends}spelunk-guest = {{ path = SDK }}
+
+# It belongs to no workspace above it.
+[workspace]
+"#
+    )
+}
+
+/// What stands where the SDK is, in the text of a manifest.
+fn path_of_sdk(sdk: Sdk) -> Result<String> {
+    let path = match sdk {
+        Sdk::OfUser => sdk_of_user()?,
+        Sdk::Vendored => PathBuf::from(VENDORED),
+    };
+    let path = path.to_str().with_context(|| format!("the path `{}` is not text", path.display()))?;
+    Ok(toml::Value::from(path).to_string())
+}
+
+/// Writes all under another name first, and then gives it its own: a harness is there whole or not at all, and takes the place of nothing.
+fn create(folder: &Path, manifest: &str, files: &[(&str, String)], sdk: Sdk) -> Result<Created> {
+    refuse_used(folder)?;
+    let manifest = manifest.replace("SDK", &path_of_sdk(sdk)?);
+    let cannot = || format!("cannot write to `{}`", folder.display());
+    let above = match folder.parent().filter(|above| !above.as_os_str().is_empty()) {
+        Some(above) => above,
+        None => Path::new("."),
+    };
+    std::fs::create_dir_all(above).with_context(cannot)?;
+    // The error without the name of the temporary folder, which means nothing to the user.
+    let part = tempfile::Builder::new().prefix(".spelunk").tempdir_in(above);
+    let part = part.map_err(|error| io::Error::from(error.kind())).with_context(cannot)?;
+    let whole = part.path().join("whole");
+    let ignored = ("Cargo.toml", manifest.as_str());
+    let files = files.iter().map(|(path, text)| (*path, text.as_str()));
+    let files = files.chain([ignored, (".gitignore", "/target\n.spelunk/\n")]);
+    sdk::write_files(&whole, files).with_context(cannot)?;
+    if sdk == Sdk::Vendored {
+        write_sdk(&whole.join(VENDORED)).with_context(cannot)?;
+    }
+    // Fails where something was put there meanwhile, unless it is an empty folder.
+    std::fs::rename(&whole, folder).with_context(cannot)?;
+    drop(part);
+    Ok(Created { folder: folder.to_path_buf(), warning: conflict(folder) })
+}
+
+/// Refuses a path at which there is something, but for an empty folder.
+fn refuse_used(folder: &Path) -> Result<()> {
+    let shown = folder.display();
+    match std::fs::symlink_metadata(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).with_context(|| format!("cannot look at `{shown}`")),
+        Ok(metadata) => {
+            ensure!(metadata.is_dir(), "`{shown}` is there, and is no folder: nothing is overwritten")
+        }
+    }
+    let entries = std::fs::read_dir(folder).with_context(|| format!("cannot look at `{shown}`"))?;
+    if entries.count() == 0 {
+        return Ok(());
+    }
+    match folder.join("Cargo.toml").is_file() {
+        true => bail!(
+            "`{shown}` holds a package, and nothing is overwritten: `spelunk explore {shown}` explores it if it is a harness, \
+             `spelunk init {shown}` writes a harness for it if it is not"
+        ),
+        false => bail!("the folder `{shown}` is not empty, and nothing is overwritten: name a new one"),
+    }
+}
+
+/// Whether a workspace above takes the new folder for a member, which cargo then refuses.
+fn conflict(folder: &Path) -> Option<String> {
+    let folder = folder.canonicalize().ok()?;
+    for above in folder.ancestors().skip(1) {
+        let manifest = above.join("Cargo.toml");
+        let is_workspace = std::fs::read_to_string(&manifest).is_ok_and(|text| text.contains("[workspace"));
+        if !is_workspace {
+            continue;
+        }
+        let mut cargo = Command::new(load::cargo());
+        cargo.args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"]).arg(&manifest);
+        let output = cargo.output().ok()?;
+        if String::from_utf8_lossy(&output.stderr).contains("multiple workspace roots") {
+            let below = folder.strip_prefix(above).ok()?.display();
+            return Some(format!(
+                "the workspace of `{}` takes the new folder for one of its members: put it under `[workspace]` there, as \
+                 `exclude = [\"{below}\"]`",
+                manifest.display()
+            ));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;
