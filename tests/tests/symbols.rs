@@ -149,6 +149,7 @@ fn the_line_is_shown() {
     let mut frames =
         frames.filter(|frame| frame.function == "post" && frame.line == Some(line_of("in post") as u32));
     let frame = frames.next().unwrap();
-    assert_eq!(excerpt(&frame, &[folder.path()]).as_deref(), Some("die(\"nothing\"); // in post\n^"));
+    let found = excerpt(&frame, &[folder.path()]).unwrap();
+    assert_eq!((found.line, &*found.text), (line_of("in post") as u32, "die(\"nothing\"); // in post\n^"));
     assert_eq!(excerpt(&frame, &[&folder.path().join("target")]), None);
 }
