@@ -41,6 +41,7 @@
 //! - What threads share beside this module is touched without a stop. It must not be a data race: use atomics or locks.
 //! - A `compare_exchange_weak` does not fail without a reason, and a [`Condvar`] does not wake without one. Time passes
 //!   in no way that can be relied on: a wait with a timeout may time out at any moment, and [`thread::sleep`] is a yield.
+//! - A `try_send` to a channel without room finds it full, whether somebody waits for a message or not.
 //! - A panic ends the run, as a failure. So no mutex is ever poisoned.
 //! - `thread_local!` of `std` is one for all threads.
 //!

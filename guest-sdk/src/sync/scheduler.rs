@@ -185,6 +185,9 @@ pub(super) fn sleep(wait: Wait, object: *const ()) -> bool {
         of(current, |slot| slot.sleeps_at = object);
     }
     stop(wait);
+    if current == NOBODY {
+        return false;
+    }
     of(current, |slot| {
         slot.sleeps_at = ptr::null();
         std::mem::take(&mut slot.is_notified)
@@ -216,11 +219,13 @@ pub(super) fn is_done(number: u32) -> bool {
 
 /// Whether the thread may go on from where it parks.
 pub(super) fn may_park(number: u32) -> bool {
-    of(number, |slot| slot.may_park)
+    number != NOBODY && of(number, |slot| slot.may_park)
 }
 
 pub(super) fn set_may_park(number: u32, may: bool) {
-    of(number, |slot| slot.may_park = may && slot.is_live);
+    if number != NOBODY {
+        of(number, |slot| slot.may_park = may && slot.is_live);
+    }
 }
 
 pub(super) fn name(number: u32) -> Cow<'static, str> {
