@@ -102,7 +102,7 @@ enum Verb {
     Explore(Box<Explore>),
     /// Try all answers within bounds; the verdict is that the target holds, fails, or that it is unknown.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
-    Check(Check),
+    Check(Box<Check>),
     /// Run a saved trace step by step: exit 1 where it fails again, 0 where it passes, 4 where it diverges.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Replay(Replay),

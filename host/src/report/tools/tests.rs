@@ -1,6 +1,7 @@
 //! What a guest says stays text in every format.
 
 use super::*;
+use crate::changes::Changes;
 use crate::machine::Told;
 use crate::outcome::{Failure, FailureKind};
 use crate::story::Line;
@@ -18,8 +19,14 @@ fn finding() -> Finding {
     };
     let told =
         Told { args: vec![(HOSTILE.into(), HOSTILE.into())], notes: vec![HOSTILE.into()], ..Told::default() };
-    let line =
-        Line { name: HOSTILE.into(), action: Action::Rule(0), told, free: Vec::new(), is_droppable: false };
+    let line = Line {
+        name: HOSTILE.into(),
+        action: Action::Rule(0),
+        told,
+        changes: Changes::default(),
+        free: Vec::new(),
+        is_droppable: false,
+    };
     let excerpt =
         Excerpt { file: PathBuf::from("/src,a:b%/lib.rs"), line: 7, column: Some(3), text: HOSTILE.into() };
     Finding {
