@@ -67,7 +67,7 @@ impl Package {
         let manifest = std::fs::read_to_string(&self.manifest_path).unwrap_or_default();
         let manifest: toml::Table = toml::from_str(&manifest).unwrap_or_default();
         if library.kind.iter().any(|kind| kind == MODULE) {
-            return ensure_sdk(folder, &manifest);
+            return Ok(());
         }
         // A second table of that name would be an error.
         let has_table = manifest.contains_key("lib");
@@ -102,6 +102,10 @@ pub(super) fn of_folder(folder: &Path) -> Result<(Package, PathBuf, PathBuf)> {
         "the folder `{shown}` has no Cargo.toml; name a .wasm, a .wat or a folder that holds a Rust package"
     );
     let manifest = manifest.canonicalize()?;
+    // Cargo would say what is missing, and not what to do.
+    let text = std::fs::read_to_string(&manifest).unwrap_or_default();
+    let table: toml::Table = toml::from_str(&text).unwrap_or_default();
+    ensure_sdk(folder, &table)?;
     let Metadata { packages, target_directory } = metadata(&manifest)?;
     let package = packages.into_iter().find(|package| package.manifest_path == manifest);
     let package =
