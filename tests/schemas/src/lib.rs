@@ -32,11 +32,17 @@ fn lines() -> Vec<String> {
 fn printed(words: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join("tests/cli/tools.txt")).unwrap();
     let mut all = Vec::new();
-    let mut lines = text.lines();
+    let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         if line.starts_with("$ ") && line.ends_with(words) {
-            let of_command = lines.by_ref().take_while(|line| !line.is_empty() && !line.starts_with("--- "));
-            all.push(of_command.collect::<Vec<_>>().join("\n"));
+            let mut of_command = Vec::new();
+            // Up to the next command or comment, or what else is said of this one. There may be empty lines in it.
+            while let Some(line) =
+                lines.next_if(|line| !["$ ", "# ", "--- "].iter().any(|start| line.starts_with(start)))
+            {
+                of_command.push(line);
+            }
+            all.push(of_command.join("\n").trim_end().to_string());
         }
     }
     all
