@@ -17,7 +17,7 @@ use super::functions::Functions;
 use super::host::{Host, Private};
 use super::memory::{EXHAUSTED, Memories, View};
 use super::memory_error::MemoryError;
-use super::pages::{self, Blocks, Held, PageTable};
+use super::pages::{self, Blocks, PageTable};
 use super::saved::{GlobalValue, Saved, SavedTable, Snapshot};
 use super::scan;
 use crate::coverage::FeatureSet;
@@ -313,24 +313,27 @@ impl State {
             memory.resident.save(index, (memory.view.bytes(), &memory.dirty), &mut memory.blocks);
             memory.dirty.clear();
         }
-        self.save_tables(store);
-        let dropped = self.private.as_mut().map(|p| p.bytes()[range(&self.layout.dropped)].to_vec());
-        let saved = Saved {
-            memories: self.memories.iter().map(|memory| memory.resident.clone()).collect(),
-            globals: self.values.clone(),
-            tables: self.resident.tables.clone(),
-            dropped: dropped.unwrap_or_default(),
-            faults: store.data().guest.faults.clone(),
-            has_run: store.data().guest.has_run,
-            monitor: store.data().guest.monitor,
-            schedule: store.data().guest.schedule,
-            system: store.data().system.clone(),
-            pools: store.data().guest.pools.clone(),
-            handles: store.data().guest.handles.clone(),
-            against: None,
-            held: Held::new(0),
-        };
+        let mut saved = Saved::nothing();
+        saved.memories = self.memories.iter().map(|memory| memory.resident.clone()).collect();
+        self.save_rest(store, &mut saved);
         Snapshot(Arc::new(saved.counted()))
+    }
+
+    /// Puts all but the memories into `saved`.
+    fn save_rest(&mut self, store: &mut Store<Host>, saved: &mut Saved) {
+        self.save_tables(store);
+        saved.globals.clone_from(&self.values);
+        saved.tables.clone_from(&self.resident.tables);
+        saved.dropped.clear();
+        if let Some(private) = &mut self.private {
+            saved.dropped.extend_from_slice(&private.bytes()[range(&self.layout.dropped)]);
+        }
+        let Host { guest, system, .. } = store.data();
+        saved.faults.clone_from(&guest.faults);
+        (saved.has_run, saved.monitor, saved.schedule) = (guest.has_run, guest.monitor, guest.schedule);
+        saved.pools.clone_from(&guest.pools);
+        saved.handles.restore(&guest.handles);
+        saved.system.clone_from(system);
     }
 
     /// Reads the tables that were written into `resident`.

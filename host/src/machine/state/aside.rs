@@ -36,7 +36,6 @@ impl State {
     /// Puts a copy of the state into `aside`.
     pub(in crate::machine) fn set_aside(&mut self, store: &mut Store<Host>, aside: &mut Aside) {
         self.look(store);
-        self.save_tables(store);
         aside.memories.resize_with(self.memories.len(), Written::default);
         aside.saved.memories.resize_with(self.memories.len(), || PageTable::zeros(0));
         let copies = aside.memories.iter_mut().zip(&mut aside.saved.memories);
@@ -52,19 +51,7 @@ impl State {
                 written.bytes.extend_from_slice(&bytes[*page as usize * PAGE..][..PAGE]);
             }
         }
-        let saved = &mut aside.saved;
-        saved.globals.clone_from(&self.values);
-        saved.tables.clone_from(&self.resident.tables);
-        saved.dropped.clear();
-        if let Some(private) = &mut self.private {
-            saved.dropped.extend_from_slice(&private.bytes()[super::range(&self.layout.dropped)]);
-        }
-        let host = store.data();
-        saved.faults.clone_from(&host.guest.faults);
-        (saved.has_run, saved.monitor) = (host.guest.has_run, host.guest.monitor);
-        saved.pools.clone_from(&host.guest.pools);
-        saved.handles.restore(&host.guest.handles);
-        saved.system.clone_from(&host.system);
+        self.save_rest(store, &mut aside.saved);
     }
 
     /// Goes back to a state that was set aside, from whatever came after it.
