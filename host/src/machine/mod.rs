@@ -217,6 +217,7 @@ impl Machine {
             hasher.update(&system.hash(Hashing::Keyed).to_le_bytes());
         }
         self.state.put_back(&mut self.store, &self.unsaid);
+        self.unsaid.forget();
         match called {
             Ok(_) if self.program.budget.is_exhausted() => Err(Halt::Stopped),
             Ok(Some(0)) => Ok(None),

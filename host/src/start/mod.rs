@@ -167,7 +167,11 @@ fn conflict(folder: &Path) -> Option<String> {
         let mut cargo = Command::new(load::cargo());
         cargo.args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"]).arg(&manifest);
         let output = cargo.output().ok()?;
-        if String::from_utf8_lossy(&output.stderr).contains("multiple workspace roots") {
+        let said = String::from_utf8_lossy(&output.stderr);
+        // It names them, each on a line.
+        if said.contains("multiple workspace roots")
+            && said.lines().any(|line| Path::new(line.trim()) == folder)
+        {
             let below = folder.strip_prefix(above).ok()?.display();
             return Some(format!(
                 "the workspace of `{}` takes the new folder for one of its members: put it under `[workspace]` there, as \

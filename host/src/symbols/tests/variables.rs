@@ -28,14 +28,14 @@ fn variable(written: &mut Written, (name, at): (&str, u64), ty: UnitEntryId) {
     written.set(entry, constants::DW_AT_type, AttributeValue::UnitRef(ty));
 }
 
-/// `struct { int head; struct { char state; int value; } slots[3]; } ring` at 2048, and `int count` behind it.
+/// `struct { int head; struct { char state; int amount; } slots[3]; } ring` at 2048, and `int count` behind it.
 fn ring(version: u16) -> BTreeMap<u32, String> {
     let mut written = Written::of("(module (memory 1) (func nop))", version);
     let byte = sized(&mut written, constants::DW_TAG_base_type, "char", 1);
     let int = sized(&mut written, constants::DW_TAG_base_type, "int", 4);
     let slot = sized(&mut written, constants::DW_TAG_structure_type, "Slot", 8);
     member(&mut written, slot, ("state", 0), byte);
-    member(&mut written, slot, ("value", 4), int);
+    member(&mut written, slot, ("amount", 4), int);
     let slots = written.entry(None, constants::DW_TAG_array_type, "");
     written.set(slots, constants::DW_AT_type, AttributeValue::UnitRef(slot));
     let range = written.entry(Some(slots), constants::DW_TAG_subrange_type, "");
@@ -61,8 +61,8 @@ fn an_address_is_a_part_of_a_variable() {
             (2052, "ring.slots[0].state"),
             // Between two members.
             (2054, "ring.slots[0]"),
-            (2071, "ring.slots[1].value"),
-            (2072, "ring.slots[2].value"),
+            (2071, "ring.slots[2]"),
+            (2072, "ring.slots[2].amount"),
             (2076, "count"),
         ];
         assert_eq!(ring(version), expected.map(|(at, path)| (at, path.to_string())).into());
