@@ -102,6 +102,42 @@ fn a_snapshot_holds_all_state() {
     }
 }
 
+/// The target goes back to a bookmark from wherever it is, also from what was saved or restored since.
+#[test]
+fn a_bookmark_holds_all_state() {
+    for seed in 0..60 {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut machine = machine(EVERYTHING);
+        let mut chooser = Chooser::default();
+        let mut saved = vec![machine.snapshot().unwrap()];
+        let mut marked = None;
+        for _ in 0..400 {
+            match (rng.random_range(0..12), marked) {
+                (0, _) => saved.push(machine.snapshot().unwrap()),
+                (1, _) => machine.restore(&saved[rng.random_range(0..saved.len())]),
+                (2, _) => {
+                    assert!(machine.bookmark());
+                    // Nothing is saved for it.
+                    marked = Some(machine.live_state());
+                }
+                (3 | 4, Some(state)) => {
+                    machine.to_bookmark();
+                    assert_eq!(machine.live_state(), state, "something was not put back");
+                    if rng.random_range(0..8) == 0 {
+                        assert_eq!(machine.state(), machine.state_from_scratch(), "a page was not marked");
+                    }
+                }
+                _ => {
+                    chooser.begin(rng.random(), []);
+                    let action = random_action(&machine, &mut rng);
+                    machine.step(action, &mut chooser);
+                    chooser.end();
+                }
+            }
+        }
+    }
+}
+
 /// run(a·b) is run(a), snapshot, anything else, restore, run(b).
 #[test]
 fn a_run_does_not_notice_that_it_was_interrupted() {

@@ -85,6 +85,11 @@ harness, 3 steps: invariant one_is_inside: two are inside
 
 /// What a check under a bound comes to: the verdict, and what it left out.
 fn bounded(features: &[&str], max: u32) -> (Verdict, Option<Limit>) {
+    bounded_with(features, max, true)
+}
+
+/// As [`bounded`], with snapshots or without.
+fn bounded_with(features: &[&str], max: u32, uses_snapshots: bool) -> (Verdict, Option<Limit>) {
     let out = tempfile::tempdir().unwrap();
     let config = Config {
         job: Job::Check(Options { preemptions: Some(max), ..Options::default() }),
@@ -92,6 +97,7 @@ fn bounded(features: &[&str], max: u32) -> (Verdict, Option<Limit>) {
         out: out.path().to_path_buf(),
         keep: Keep::Findings,
         cache: Caching::Off,
+        uses_snapshots,
         ..Config::check()
     };
     let target = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(GUEST);
@@ -110,6 +116,8 @@ fn mistakes_need_few_preemptions() {
     }
     assert_eq!(bounded(&["publish"], 2), (Verdict::Unknown, Some(Limit::Preemptions(2))));
     assert_eq!(bounded(&["publish"], 9), (Verdict::Passed, None));
+    // A machine that is instantiated anew for each run keeps the bound.
+    assert_eq!(bounded_with(&["publish"], 0, false), (Verdict::Unknown, Some(Limit::Preemptions(0))));
 }
 
 /// The same mistakes as another explorer of threads sees them, with random schedules.

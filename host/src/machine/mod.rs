@@ -314,8 +314,9 @@ impl Target for Machine {
         let before = std::mem::take(self.store.data_mut());
         Fresh { store: self.store, state: self.state, calls: self.calls } = fresh;
         let host = self.store.data_mut();
-        // What was seen so far is not part of the state.
+        // What was seen so far, and the bound on it, is not part of the state.
         host.tally = before.tally;
+        host.guest.preemptions = before.guest.preemptions;
         (host.step.scores, host.step.observed) = (before.step.scores, before.step.observed);
     }
 

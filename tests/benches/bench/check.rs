@@ -86,15 +86,15 @@ fn checked(wasm: &[u8], workers: usize, options: &check::Options) -> Result<(Cen
 }
 
 /// Checks an example, built with these features, as often as it is asked to: its states and steps.
-fn prepared(path: &str, features: &[&str]) -> Result<impl FnMut(&check::Options) -> Result<(u64, u64)>> {
+fn prepared(path: &str, features: &[&str]) -> impl FnMut(&check::Options) -> Result<(u64, u64)> {
     let program = spelunk_tests::checks::program(path, features);
-    let mut machines = [Machine::new(program)?];
-    Ok(move |options: &check::Options| {
+    let mut machines = spelunk_tests::checks::machines(&program, 1);
+    move |options: &check::Options| {
         let checked = check::check(&mut machines, options, &|_| None, &mut |_, _| ());
         let checked = checked.ok().context("this guest is deterministic, and its choices are few")?;
         ensure!(checked.findings.is_empty(), "this guest has no bug");
         Ok((checked.census.states, checked.census.steps))
-    })
+    }
 }
 
 /// The states of two-phase commit: the compiled example beside two models in stateright, one written as its

@@ -135,7 +135,7 @@ where
     A: Clone + Debug + PartialEq + 'static,
 {
     let options = check::Options { order: Order::Breadth, ..check::Options::default() };
-    let mut checked = prepared("examples/protocols", features)?;
+    let mut checked = prepared("examples/protocols", features);
     let (states, steps) = checked(&options)?;
     anyhow::ensure!(
         counts(native, Order::Breadth, 1) == (states, steps + 1),
