@@ -64,11 +64,11 @@ impl Package {
                  src/lib.rs, or `spelunk new DIR` writes a package with a harness"
             )
         };
-        let manifest = std::fs::read_to_string(&self.manifest_path).unwrap_or_default();
-        let manifest: toml::Table = toml::from_str(&manifest).unwrap_or_default();
         if library.kind.iter().any(|kind| kind == MODULE) {
             return Ok(());
         }
+        let manifest = std::fs::read_to_string(&self.manifest_path).unwrap_or_default();
+        let manifest: toml::Table = toml::from_str(&manifest).unwrap_or_default();
         // A second table of that name would be an error.
         let has_table = manifest.contains_key("lib");
         let what = if has_table { "say this below `[lib]`" } else { "add these two lines" };

@@ -10,13 +10,16 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::load;
+use crate::{disk, load};
 pub use sdk::{sdk_of_user, write_sdk};
 
 /// The folder of a harness, in that of the package that it is beside.
 const BESIDE: &str = "spelunk";
 /// The folder of the SDK, in that of a harness.
 const VENDORED: &str = "spelunk-guest";
+
+/// Bytes of a manifest that are looked at.
+const MANIFEST_MAX: u64 = 1 << 20;
 
 /// A harness that was written.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +53,7 @@ pub fn new(folder: &Path, name: Option<&str>, sdk: Sdk) -> Result<Created> {
     let recent = include_str!("files/recent.rs");
     let harness = include_str!("files/harness.rs").replace("FOLDER", &shown(folder));
     let files = [("src/lib.rs", harness), ("src/recent.rs", recent.to_string())];
-    create(folder, &manifest(&name, ""), &files, sdk)
+    create(folder, |path| manifest(&name, "", path), &files, sdk)
 }
 
 /// Writes a harness for the package in the folder, beside it: in a folder `spelunk` of its own.
@@ -63,8 +66,8 @@ pub fn init(package: &Path, sdk: Sdk) -> Result<Created> {
     let depends = format!("{name} = {{ path = \"..\" }}\n");
     let harness = include_str!("files/beside.rs");
     let harness = harness.replace("LIBRARY", &library).replace("FOLDER", &shown(&folder));
-    let manifest = manifest(&format!("{name}-spelunk"), &depends);
-    create(&folder, &manifest, &[("src/lib.rs", harness)], sdk)
+    let manifest = |path: &str| manifest(&format!("{name}-spelunk"), &depends, path);
+    create(&folder, manifest, &[("src/lib.rs", harness)], sdk)
 }
 
 /// A folder as the user named it, in a comment of one line.
@@ -72,8 +75,8 @@ fn shown(folder: &Path) -> String {
     crate::report::command_line([folder.display().to_string().as_str()])
 }
 
-/// The manifest of a harness. Its last dependency is the SDK, at a path that is filled in.
-fn manifest(name: &str, depends: &str) -> String {
+/// The manifest of a harness. Its last dependency is the SDK, at this path, which is written as TOML has it.
+fn manifest(name: &str, depends: &str, sdk: &str) -> String {
     let edition = sdk::EDITION;
     format!(
         r#"[package]
@@ -87,7 +90,7 @@ publish = false
 crate-type = ["cdylib"]
 
 [dependencies]
-{depends}spelunk-guest = {{ path = SDK }}
+{depends}spelunk-guest = {{ path = {sdk} }}
 
 # It belongs to no workspace above it.
 [workspace]
@@ -95,7 +98,7 @@ crate-type = ["cdylib"]
     )
 }
 
-/// What stands where the SDK is, in the text of a manifest.
+/// Where the SDK is, as TOML has it.
 fn path_of_sdk(sdk: Sdk) -> Result<String> {
     let path = match sdk {
         Sdk::OfUser => sdk_of_user()?,
@@ -106,9 +109,14 @@ fn path_of_sdk(sdk: Sdk) -> Result<String> {
 }
 
 /// Writes all under another name first, and then gives it its own: a harness is there whole or not at all, and takes the place of nothing.
-fn create(folder: &Path, manifest: &str, files: &[(&str, String)], sdk: Sdk) -> Result<Created> {
+fn create(
+    folder: &Path,
+    manifest: impl FnOnce(&str) -> String,
+    files: &[(&str, String)],
+    sdk: Sdk,
+) -> Result<Created> {
     refuse_used(folder)?;
-    let manifest = manifest.replace("SDK", &path_of_sdk(sdk)?);
+    let manifest = manifest(&path_of_sdk(sdk)?);
     let cannot = || format!("cannot write to `{}`", folder.display());
     let above = match folder.parent().filter(|above| !above.as_os_str().is_empty()) {
         Some(above) => above,
@@ -119,9 +127,8 @@ fn create(folder: &Path, manifest: &str, files: &[(&str, String)], sdk: Sdk) -> 
     let part = tempfile::Builder::new().prefix(".spelunk").tempdir_in(above);
     let part = part.map_err(|error| io::Error::from(error.kind())).with_context(cannot)?;
     let whole = part.path().join("whole");
-    let ignored = ("Cargo.toml", manifest.as_str());
     let files = files.iter().map(|(path, text)| (*path, text.as_str()));
-    let files = files.chain([ignored, (".gitignore", "/target\n.spelunk/\n")]);
+    let files = files.chain([("Cargo.toml", &*manifest), (".gitignore", "/target\n.spelunk/\n")]);
     sdk::write_files(&whole, files).with_context(cannot)?;
     if sdk == Sdk::Vendored {
         write_sdk(&whole.join(VENDORED)).with_context(cannot)?;
@@ -160,7 +167,9 @@ fn conflict(folder: &Path) -> Option<String> {
     let folder = folder.canonicalize().ok()?;
     for above in folder.ancestors().skip(1) {
         let manifest = above.join("Cargo.toml");
-        let is_workspace = std::fs::read_to_string(&manifest).is_ok_and(|text| text.contains("[workspace"));
+        // What lies above is not always the user's: no device and no pipe is read.
+        let text = disk::read_start(&manifest, MANIFEST_MAX).unwrap_or_default().0;
+        let is_workspace = String::from_utf8_lossy(&text).contains("[workspace");
         if !is_workspace {
             continue;
         }

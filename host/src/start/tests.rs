@@ -104,6 +104,16 @@ fn a_package_gets_a_harness_beside_it() {
 }
 
 #[test]
+fn a_name_is_left_as_it_is() {
+    in_folder(|at| {
+        new(&at.join("SDK-demo"), None, Sdk::Vendored).unwrap();
+        let manifest = fs::read_to_string(at.join("SDK-demo/Cargo.toml")).unwrap();
+        assert!(manifest.contains("\nname = \"SDK-demo\"\n"), "{manifest}");
+        assert!(manifest.contains("\nspelunk-guest = { path = \"spelunk-guest\" }\n"), "{manifest}");
+    });
+}
+
+#[test]
 fn a_workspace_that_takes_it_for_a_member_is_told_of() {
     in_folder(|at| {
         fs::write(at.join("Cargo.toml"), "[workspace]\nmembers = [\"crates/*\"]\n").unwrap();
