@@ -46,7 +46,9 @@ fn wait(mut child: Child, interrupt: Option<Duration>, stderr: &Path) -> End {
     let (mut held, mut is_interrupted) = (0, false);
     let status = loop {
         let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        // Before it has its name it may still have the memory of this process.
+        let is_own = status.starts_with("Name:\tspelunk\n");
+        let line = status.lines().filter(|_| is_own).find_map(|line| line.strip_prefix("VmHWM:"));
         let kib: Option<u64> = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse().ok());
         held = held.max(kib.unwrap_or(0) >> 10);
         if let Some(status) = child.try_wait().unwrap() {

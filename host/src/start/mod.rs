@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{disk, load};
+use crate::{disk, load, report};
 pub use sdk::{sdk_of_user, write_sdk};
 
 /// The folder of a harness, in that of the package that it is beside.
@@ -72,7 +72,7 @@ pub fn init(package: &Path, sdk: Sdk) -> Result<Created> {
 
 /// A folder as the user named it, in a comment of one line.
 fn shown(folder: &Path) -> String {
-    crate::report::command_line([folder.display().to_string().as_str()])
+    report::command_line([folder.display().to_string().as_str()])
 }
 
 /// The manifest of a harness. Its last dependency is the SDK, at this path, which is written as TOML has it.
@@ -154,10 +154,15 @@ fn refuse_used(folder: &Path) -> Result<()> {
         return Ok(());
     }
     match folder.join("Cargo.toml").is_file() {
-        true => bail!(
-            "`{shown}` holds a package, and nothing is overwritten: `spelunk explore {shown}` explores it if it is a harness, \
-             `spelunk init {shown}` writes a harness for it if it is not"
-        ),
+        true => {
+            let command = |verb| report::command_line(["spelunk", verb, &shown.to_string()]);
+            bail!(
+                "`{shown}` holds a package, and nothing is overwritten: `{}` explores it if it is a harness, `{}` writes a \
+                 harness for it if it is not",
+                command("explore"),
+                command("init")
+            )
+        }
         false => bail!("the folder `{shown}` is not empty, and nothing is overwritten: name a new one"),
     }
 }

@@ -24,6 +24,9 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("/tinygo/src/", "tinygo/src/"),
     ("/go/src/runtime/", "go/src/runtime/"),
     ("/go/src/internal/", "go/src/internal/"),
+    // The SDK as it is unpacked: in the user's folder, by its version, and in a harness.
+    ("/spelunk/sdk/", "spelunk-guest-"),
+    ("/spelunk-guest/", "spelunk-guest/"),
 ];
 
 /// Folders of packages that were fetched.
@@ -162,6 +165,9 @@ mod tests {
         check("/usr/include/string.h", "/usr/include/string.h", true);
         check("~lib/array.ts", "~lib/array.ts", true);
         check("/home/me/spelunk/guest-sdk/src/outcome.rs", "spelunk/guest-sdk/src/outcome.rs", true);
+        let unpacked = "/home/me/.local/share/spelunk/sdk/0.1.0-3f9a/src/abi.rs";
+        check(unpacked, "spelunk-guest-0.1.0-3f9a/src/abi.rs", true);
+        check("/home/me/bank/spelunk-guest/src/abi.rs", "spelunk-guest/src/abi.rs", true);
         check("/home/me/bank/include/spelunk.h", "include/spelunk.h", true);
     }
 
