@@ -32,9 +32,12 @@ const FRUITFUL: f64 = 1.0 / 128.0;
 const LOOKS: [f64; 2] = [32.0, 64.0];
 /// Of inputs that a closer look showed so many are looked at as are worth it, divided by this.
 const SHOWN_LOOKS: f64 = 8.0;
-/// One in so many runs from those is looked at in any case, and of all runs.
+/// One in so many runs from those is looked at in any case, and of all runs: of states, and of functions.
 const SHOWN_LEAST: f64 = 1.0 / 128.0;
-const LOOKS_LEAST: f64 = 1.0 / 4096.0;
+const LOOKS_LEAST: [f64; 2] = [1.0 / 1024.0, 1.0 / 4096.0];
+/// From a state so many of the first runs are looked at for certain, about, and then fewer and fewer: a state that is the only way on is
+/// left by few of them, and what these show would wait for one of the others.
+const LOOKED_AT: f64 = 8.0;
 
 /// Closer looks that may be taken at once, and that are added for a run of a state machine. To try what one suggests is a run of one
 /// step.
@@ -236,9 +239,10 @@ impl Luck {
     /// How likely a run is looked at that starts from what is kept for this and was selected so often. One from a state that was
     /// selected seldom is, more likely, and an input that a closer look showed.
     pub(super) fn share_of_looks(&self, is_function: bool, start: Option<(News, u64)>) -> f64 {
-        let share = (self.looks / LOOKS[usize::from(is_function)]).max(LOOKS_LEAST);
+        let kind = usize::from(is_function);
+        let share = (self.looks / LOOKS[kind]).max(LOOKS_LEAST[kind]);
         match (is_function, start) {
-            (false, Some((_, selected))) => share.max(1.0 / (1 + selected) as f64),
+            (false, Some((_, selected))) => share.max(LOOKED_AT / (LOOKED_AT + selected as f64)),
             (true, Some((News::Shown, _))) => share.max(self.looks / SHOWN_LOOKS).max(SHOWN_LEAST),
             _ => share,
         }
