@@ -86,34 +86,62 @@ fn part_of(machine: &Machine, trace: &Trace, index: usize, name: &str, place: us
 /// Tells `trace`: each step is executed once more from the state before it, and the guest asked to say what
 /// it does; what that changes is undone before the step is executed for the next.
 pub fn tell(machine: &mut Machine, trace: &Trace) -> Vec<Line> {
-    let (mut story, mut state) = (Vec::new(), Vec::new());
-    each_told(machine, trace, |machine, action, mut told| {
-        let after = std::mem::take(&mut told.state);
-        let changes = Changes::between(&state, &after);
-        // A step in which the rule itself fails leads to no state.
-        if !after.is_empty() {
-            state = after;
-        }
-        let name = match action {
-            Action::Rule(rule) => machine.rules()[usize::from(rule)].name.clone(),
-            action => name_of(machine, action),
-        };
-        story.push(Line { name, action, told, changes, free: Vec::new(), is_droppable: false });
-    });
-    story
+    machine.reset();
+    let mut story = Teller::default();
+    each_told(machine, trace, |machine, action, told| story.add(machine, action, told));
+    story.lines
+}
+
+/// Tells steps that lead on from the state that the machine is in, and that fail nowhere; it is then where they lead. None where the
+/// machine saves no states.
+pub fn tell_on(machine: &mut Machine, steps: &Trace) -> Option<Vec<Line>> {
+    machine.snapshot()?;
+    let mut story = Teller::default();
+    let last = each_told(machine, steps, |machine, action, told| story.add(machine, action, told));
+    let (last, chooser) = (steps.steps().last().filter(|_| last), &mut Chooser::default());
+    if let Some(step) = last {
+        let what = (step.action, step.seed);
+        attempt(machine, chooser, &mut Vec::new(), what, steps.recorded(step), &mut Trace::default());
+    }
+    Some(story.lines)
 }
 
 /// What the guest notes in the steps of `trace`, one after the other.
 pub fn notes(machine: &mut Machine, trace: &Trace) -> Vec<String> {
     let mut notes = Vec::new();
+    machine.reset();
     each_told(machine, trace, |_, _, told| notes.extend(told.notes));
     notes
 }
 
-fn each_told(machine: &mut Machine, trace: &Trace, mut f: impl FnMut(&Machine, Action, Told)) {
+/// Makes lines of what is told.
+#[derive(Default)]
+struct Teller {
+    lines: Vec<Line>,
+    /// What the guest said last that its state is.
+    state: Vec<(String, String)>,
+}
+
+impl Teller {
+    fn add(&mut self, machine: &Machine, action: Action, mut told: Told) {
+        let after = std::mem::take(&mut told.state);
+        let changes = Changes::between(&self.state, &after);
+        // A step in which the rule itself fails leads to no state.
+        if !after.is_empty() {
+            self.state = after;
+        }
+        let name = match action {
+            Action::Rule(rule) => machine.rules()[usize::from(rule)].name.clone(),
+            action => name_of(machine, action),
+        };
+        self.lines.push(Line { name, action, told, changes, free: Vec::new(), is_droppable: false });
+    }
+}
+
+/// Tells each step, from the state that the machine is in, where `trace` begins. It is left before the last one; whether it came so far.
+fn each_told(machine: &mut Machine, trace: &Trace, mut f: impl FnMut(&Machine, Action, Told)) -> bool {
     let mut chooser = Chooser::default();
     let (mut enabled, mut again) = (Vec::new(), Trace::default());
-    machine.reset();
     for (index, step) in trace.steps().iter().enumerate() {
         let state = machine.snapshot();
         if follows_preconditions(step.action) {
@@ -123,21 +151,22 @@ fn each_told(machine: &mut Machine, trace: &Trace, mut f: impl FnMut(&Machine, A
         chooser.begin(step.seed, trace.recorded(step));
         let told = machine.tell(step.action, &mut chooser);
         f(machine, step.action, told);
-        if index + 1 == trace.len() {
-            return;
-        }
         match &state {
             Some(state) => machine.restore(state),
             None => reach(machine, trace, index),
+        }
+        if index + 1 == trace.len() {
+            return true;
         }
         let what = (step.action, step.seed);
         let outcome = attempt(machine, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
         if outcome == Outcome::Stopped {
             // What is left is named, and not told.
             trace.steps()[index + 1..].iter().for_each(|step| f(machine, step.action, Told::default()));
-            return;
+            return false;
         }
     }
+    true
 }
 
 /// Goes to the state before step `count`.

@@ -18,7 +18,7 @@ use crate::outcome::{Failure, Found};
 use crate::property::Counts;
 use crate::search::History;
 use crate::search::energy::{Checkpoint, Checkpoints};
-use crate::search::{Knowledge, Luck, Tally, Turn, Values, Ways};
+use crate::search::{Called, Knowledge, Luck, Tally, Turn, Values, Ways};
 use crate::store::{Collected, Header, Loaded, Record, Saved, Store};
 use crate::trace::Trace;
 
@@ -52,6 +52,8 @@ struct Counters {
     checkpoints: u64,
     #[serde(default)]
     ways: Ways,
+    #[serde(default)]
+    called: Called,
 }
 
 /// What else is known, as it is stored.
@@ -278,9 +280,9 @@ impl Campaign {
         program: &Program,
         kept: &BTreeSet<u64>,
     ) -> Result<()> {
-        let Tally { runs, rejected, steps, rules, ways, counts } = known.tally.clone();
+        let Tally { runs, rejected, steps, rules, ways, called, counts } = known.tally.clone();
         let checkpoints = known.checkpoints.saved();
-        let counters = Counters { runs, rejected, steps, rules, checkpoints, ways };
+        let counters = Counters { runs, rejected, steps, rules, checkpoints, ways, called };
         let lists = Lists {
             productive: known
                 .productive
@@ -350,8 +352,8 @@ impl Campaign {
 }
 
 fn tally(counters: Counters, counts: Counts) -> Tally {
-    let Counters { runs, rejected, steps, rules, checkpoints: _, ways } = counters;
-    Tally { runs, rejected, steps, rules, ways, counts }
+    let Counters { runs, rejected, steps, rules, checkpoints: _, ways, called } = counters;
+    Tally { runs, rejected, steps, rules, ways, called, counts }
 }
 
 /// Bits of the number of a run in the store; those above say how often an edge was gone through.

@@ -7,6 +7,7 @@ mod distill;
 mod explore;
 mod instrument;
 mod list;
+mod page;
 mod replay;
 mod session;
 mod shell;
@@ -38,6 +39,7 @@ use distill::Distill;
 use explore::Explore;
 use instrument::Instrument;
 use list::List;
+use page::Page;
 use replay::Replay;
 use session::ForTools;
 use shell::{Completions, Manual};
@@ -112,6 +114,9 @@ enum Verb {
     /// Say how far a campaign is, and what it found.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Status(One),
+    /// Write a campaign as a page of HTML: findings, coverage, the tree of checkpoints, rules and faults, properties.
+    #[command(name = "report", after_help = EXIT_CODES, args_override_self = true)]
+    Page(Page),
     /// Have one campaign take in what another of the same module knows.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Merge(Merge),
@@ -366,6 +371,7 @@ impl Cli {
             Verb::Replay(args) => args.run(&mut output, budget),
             Verb::Shrink(args) => args.run(&mut output, budget),
             Verb::Status(args) => args.status(&mut output, budget),
+            Verb::Page(args) => args.run(&mut output, budget),
             Verb::Merge(args) => args.run(&mut output, budget),
             Verb::Minimize(args) => args.minimize(&mut output, budget),
             Verb::Export(args) => args.run(&mut output, budget),

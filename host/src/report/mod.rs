@@ -3,6 +3,7 @@
 mod coverage;
 mod end;
 pub mod graph;
+pub mod page;
 mod story;
 pub mod tools;
 

@@ -8,6 +8,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
+use super::called::Called;
 use super::discovery::Discovery;
 use super::energy::{Checkpoints, News, Strategy};
 use super::history::History;
@@ -92,6 +93,9 @@ pub struct Tally {
     /// What runs came to, by the way in which they began.
     #[serde(default)]
     pub ways: Ways,
+    /// How often each rule was called.
+    #[serde(default)]
+    pub called: Called,
     /// What the guest said of properties and events.
     pub counts: Counts,
 }
@@ -104,6 +108,7 @@ impl Tally {
         self.steps += other.steps;
         self.rules += other.rules;
         self.ways.add(&other.ways);
+        self.called.add(&other.called);
         self.counts.add(&other.counts);
     }
 
@@ -115,6 +120,7 @@ impl Tally {
             steps: self.steps.saturating_sub(other.steps),
             rules: self.rules.saturating_sub(other.rules),
             ways: self.ways.without(&other.ways),
+            called: self.called.without(&other.called),
             counts: self.counts.without(&other.counts),
         }
     }

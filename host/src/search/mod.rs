@@ -4,6 +4,7 @@
 //! Everything that a run does follows from the seed and the run's number. The caller decides after each run
 //! whether there is another; no clock is read here.
 
+mod called;
 mod choose;
 mod continuation;
 mod discovery;
@@ -42,6 +43,7 @@ use crate::trace::Trace;
 use energy::{Checkpoints, Energies, Strategy};
 use run::{Held, Known, Ran, Runner};
 
+pub use called::Called;
 pub use discovery::Discovery;
 pub use distill::Distilled;
 pub use history::History;
@@ -304,7 +306,7 @@ where
     fn run(&mut self) {
         let plan = self.known.plan(&self.options, self.known.tally.runs + 1);
         let known = Known::new(&self.options, &plan, &[], Held::Own(&mut self.known));
-        let ran = self.runners[0].run(known);
+        let mut ran = self.runners[0].run(known);
         if ran.is_stopped {
             self.runners[0].target.take_counts();
             // What it learned before it was stopped stays, so this is no state that whole runs lead to.
@@ -315,6 +317,8 @@ where
             return;
         }
         self.add(&ran);
+        // The next run notes where this one did.
+        self.runners[0].called = std::mem::take(&mut ran.called);
         if ran.has_learned {
             self.shed();
         }
@@ -334,6 +338,11 @@ where
         tally.rules += ran.rules;
         tally.rejected += u64::from(ran.is_rejected);
         tally.ways.ran(ran.way, ran.has_edges, ran.has_shown);
+        tally.called.count(&ran.called);
+        if self.known.is_function {
+            // Those that found something are noted too.
+            tally.called.count_calls(ran.rules.saturating_sub(ran.called.len() as u64));
+        }
         self.barren = if ran.has_learned { 0 } else { self.barren + 1 };
     }
 

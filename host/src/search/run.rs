@@ -52,6 +52,8 @@ pub(super) struct Ran<S> {
     pub(super) way: Way,
     pub(super) has_edges: bool,
     pub(super) has_shown: bool,
+    /// See [`Runner::note`].
+    pub(super) called: Vec<u32>,
     /// The host stopped the guest: the run was not performed to its end, and does not count.
     pub(super) is_stopped: bool,
     /// What is known after it, where it learned and did not own what it knew.
@@ -137,6 +139,8 @@ pub(super) struct Runner<'t, T: Target> {
     pub(super) drew: bool,
     pub(super) steps: u64,
     pub(super) rules: u64,
+    /// Which rules the run called.
+    pub(super) called: Vec<u32>,
     pub(super) is_rejected: bool,
     pub(super) is_stopped: bool,
     /// The run only tries what a closer look suggests, and is looked at.
@@ -177,6 +181,7 @@ impl<'t, T: Target> Runner<'t, T> {
             drew: false,
             steps: 0,
             rules: 0,
+            called: Vec::new(),
             is_rejected: false,
             is_stopped: false,
             is_trial: false,
@@ -189,6 +194,7 @@ impl<'t, T: Target> Runner<'t, T> {
         (self.steps, self.rules, self.new_edges, self.new_numbers) = (0, 0, 0, 0);
         (self.is_rejected, self.is_stopped, self.is_trial) = (false, false, false);
         self.rng = known.plan.rng.clone();
+        self.called.clear();
         self.trace.clear();
         self.chooser.drawn_bytes = 0;
         self.chooser.priorities = Priorities::default();
@@ -233,6 +239,7 @@ impl<'t, T: Target> Runner<'t, T> {
             way: Way::of(known.plan, is_function),
             has_edges: self.new_edges > 0,
             has_shown: shown + self.new_numbers > 0,
+            called: std::mem::take(&mut self.called),
             learned: match known.held {
                 Held::Learned(known) => Some(known),
                 _ => None,
@@ -427,6 +434,7 @@ impl<'t, T: Target> Runner<'t, T> {
             return Flow::End;
         }
         let (new_edges, new_numbers) = self.look(known);
+        self.note(action, new_edges > 0);
         match outcome {
             Outcome::Fail(failure) => {
                 self.found(known, *failure);

@@ -45,6 +45,15 @@ pub fn excerpt(frame: &Frame, roots: &[&Path]) -> Option<Excerpt> {
     Some(Excerpt { file, line, column: frame.column, text: shown(text, column)? })
 }
 
+/// The line of an excerpt with so many above and below it, as they are in the file, and the number of the first; none where the file is no
+/// longer there.
+pub fn context(excerpt: &Excerpt, beside: u32) -> (u32, Vec<String>) {
+    let text = disk::read_at_most(&excerpt.file, FILE_MAX).ok().and_then(|text| String::from_utf8(text).ok());
+    let first = excerpt.line.saturating_sub(beside).max(1);
+    let lines = text.iter().flat_map(|text| text.lines()).skip(first as usize - 1);
+    (first, lines.take((excerpt.line + beside + 1 - first) as usize).map(str::to_string).collect())
+}
+
 fn read(root: &Path, file: &str) -> Option<(PathBuf, String)> {
     let root = root.canonicalize().ok()?;
     let path = root.join(file).canonicalize().ok()?;
@@ -140,6 +149,9 @@ mod tests {
         let text = |frame: &Frame, roots: &[&Path]| excerpt(frame, roots).map(|excerpt| excerpt.text);
         let read = |file: &str| text(&frame(file, 1, None), &[&root]);
         let found = excerpt(&frame("inner.c", 1, Some(2)), &[&root]).unwrap();
+        assert_eq!(context(&found, 5), (1, vec!["one".to_string(), "  two".to_string()]));
+        let second = Excerpt { line: 2, ..found.clone() };
+        assert_eq!(context(&second, 0), (2, vec!["  two".to_string()]));
         let file = root.canonicalize().unwrap().join("src/a.c");
         assert_eq!((found.file, found.line, found.column), (file, 1, Some(2)));
         assert_eq!(text(&frame("src/a.c", 2, Some(3)), &[&root]).as_deref(), Some("two\n^"));

@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use spelunk_instrumenter::Origins;
 
 pub use culprit::culprit;
-pub use excerpt::{Excerpt, excerpt};
+pub use excerpt::{Excerpt, context, excerpt};
 pub use message::class;
 pub(crate) use types::{Declared, Type, declared};
 

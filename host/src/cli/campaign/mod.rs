@@ -43,14 +43,14 @@ pub(super) struct Merge {
 }
 
 /// An open campaign, and all that it knows.
-struct Opened {
-    campaign: Campaign,
-    machine: Machine,
-    known: Knowledge<Snapshot>,
+pub(super) struct Opened {
+    pub(super) campaign: Campaign,
+    pub(super) machine: Machine,
+    pub(super) known: Knowledge<Snapshot>,
 }
 
 impl Opened {
-    fn open(path: &Path, budget: &Budget) -> Result<Opened> {
+    pub(super) fn open(path: &Path, budget: &Budget) -> Result<Opened> {
         let folder = folder_of(path)?;
         let campaign = Campaign::open(&folder)?;
         let mut campaign =

@@ -1,0 +1,242 @@
+//! The page of a campaign, in a browser: Debian's `chromium`, or Chrome, by its DevTools protocol.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value as Json;
+use spelunk::campaign::Campaign;
+use spelunk::session::{Caching, Config, Guest, Place, Session};
+use spelunk::{Budget, Job};
+use spelunk_tests::tools;
+
+const BROWSERS: [&str; 4] = [
+    "chromium",
+    "google-chrome",
+    "chromium-browser",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+];
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page").join(name);
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name)
+}
+
+/// Explores so many runs, and writes the page of that; how many checkpoints it keeps.
+fn explored(
+    target: &Path,
+    features: &[&str],
+    folder: &Path,
+    (runs, checkpoints): (u64, usize),
+) -> (PathBuf, usize) {
+    let mut config = Config {
+        out: folder.join("out"),
+        cache: Caching::Off,
+        guest_features: features.iter().map(ToString::to_string).collect(),
+        runs: Some(runs),
+        findings_max: 0,
+        ..Config::explore()
+    };
+    if let Job::Explore(settings) = &mut config.job {
+        (settings.seed, settings.max_checkpoints) = (1, Some(checkpoints));
+    }
+    Session::open(target).unwrap().config(config.clone()).run(&mut ()).unwrap();
+    let place = Place::of(target, &config.out);
+    let mut campaign = Campaign::open(place.folder()).unwrap().unwrap();
+    let budget = Budget::unlimited();
+    let mut machine = campaign.machine(&budget).unwrap();
+    let known = campaign.load(machine.program()).unwrap();
+    let guest = Guest { target, config: &config, place };
+    let page = spelunk::report::page::page(&guest, &campaign, &mut machine, &known, &budget).unwrap();
+    let file = folder.join("report.html");
+    std::fs::write(&file, page).unwrap();
+    (file, known.checkpoints.len())
+}
+
+/// What a browser that opens the page answers to these expressions, nothing being wrong; `None` where there is no browser, which is
+/// reported.
+fn opened(page: &Path, questions: &[(&str, &str)]) -> Option<Json> {
+    let ws = tools::npm_package("ws/wrapper.mjs")?;
+    let is_there = |name: &&&str| {
+        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+    };
+    let Some(browser) = BROWSERS.iter().find(is_there) else {
+        tools::report("chromium", "it is not installed");
+        return None;
+    };
+    let folder = page.parent().unwrap();
+    let file = folder.join("questions.json");
+    std::fs::write(&file, serde_json::to_string(questions).unwrap()).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/browser.mjs");
+    let output =
+        Command::new("node").arg(script).arg(ws).arg(browser).args([page, &file, folder]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(said["errors"], serde_json::json!([]));
+    for picture in ["light.png", "dark.png"] {
+        assert!(std::fs::metadata(folder.join(picture)).unwrap().len() > 10_000, "{picture}");
+    }
+    eprintln!("{} opens in {} ms", page.display(), said["milliseconds"]);
+    Some(said["answers"].clone())
+}
+
+const THEMES: (&str, &str) = ("light", "getComputedStyle(document.body).backgroundColor");
+/// Opens the outline and says how many lines it has before and after.
+const OUTLINE: (&str, &str) = (
+    "outline",
+    "(() => { const list = document.querySelector('ul.outline'); const count = () => list.querySelectorAll('li').length; \
+     const before = count(); list.querySelector('button[aria-expanded]').click(); return [before, count()]; })()",
+);
+
+#[test]
+fn a_finding_is_told_and_its_steps_are_in_the_tree() {
+    let (page, checkpoints) = explored(&example("kv"), &["bug"], &folder("kv"), (20_000, 256));
+    let questions = [
+        THEMES,
+        ("sections", "[...document.querySelectorAll('h2')].map(h => h.textContent)"),
+        (
+            "findings",
+            "[...document.querySelectorAll('details.finding')].map(d => [d.open, d.querySelector('summary').textContent])",
+        ),
+        (
+            "steps",
+            "[...document.querySelectorAll('details.finding ol.steps > li')].map(li => li.firstChild.textContent)",
+        ),
+        (
+            "close",
+            "(() => { const d = document.querySelector('details.finding'); d.querySelector('summary').click(); return d.open; })()",
+        ),
+        ("command", "document.querySelector('.command code').textContent"),
+        ("source", "document.querySelector('pre.source .at').textContent"),
+        ("checkpoints", "data.tree.id.length"),
+        (
+            "chosen",
+            "(() => { document.querySelectorAll('ul.outline a')[0].click(); return document.getElementById('checkpoint').textContent; })()",
+        ),
+        (
+            "rules",
+            "[...document.querySelectorAll('#rules + .scroll tbody tr')].map(tr => tr.firstChild.textContent)",
+        ),
+        ("calls", "data.called.rules.map(r => r.cells[0][0]).reduce((a, b) => a + b) > data.runs"),
+        OUTLINE,
+    ];
+    let Some(answers) = opened(&page, &questions) else { return };
+    assert_ne!(answers["light"], answers["dark"]);
+    let sections = [
+        "Findings",
+        "Edges over runs",
+        "Checkpoints",
+        "Rules and faults",
+        "Properties",
+        "Functions",
+        "This campaign",
+    ];
+    assert_eq!(answers["sections"], serde_json::json!(sections));
+    assert_eq!(answers["checkpoints"], checkpoints);
+    assert_eq!([&answers["close"], &answers["calls"]], [false, true]);
+    assert_eq!(answers["steps"][1], "reopen");
+    assert_eq!(answers["source"].as_str().unwrap().split_whitespace().next(), Some("83"));
+}
+
+/// A guest whose names and values are markup, script, and what ends an element.
+#[test]
+fn hostile_names_stay_text() {
+    let folder = folder("hostile");
+    let name = r#"</script><img src=x onerror='window.forged=1'><script>window.forged=1</script>"#;
+    let quoted = name.replace('"', "\\\"");
+    let (length, message) = (name.len(), "&lt;b&gt;\\e2\\80\\ae");
+    let text = format!(
+        r#"(module (import "spelunk" "describe" (func $describe (param i32 i32 i32 i32)))
+             (import "spelunk" "note" (func $note (param i32 i32)))
+             (import "spelunk" "sometimes" (func $sometimes (param i32 i32 i32)))
+             (import "spelunk" "panic" (func $panic (param i32 i32 i32 i32 i32 i32)))
+             (memory (export "memory") 1) (data (i32.const 0) "{quoted}") (data (i32.const 1024) "{message}")
+             (func $f (export "rule:{quoted}") (param i32)
+               (call $describe (i32.const 0) (i32.const {length}) (i32.const 0) (i32.const {length}))
+               (call $note (i32.const 0) (i32.const {length}))
+               (call $sometimes (i32.const 0) (i32.const {length}) (i32.const 0))
+               (if (i32.gt_u (local.get 0) (i32.const 9))
+                 (then (call $panic (i32.const 1024) (i32.const 12) (i32.const 0) (i32.const {length}) (i32.const 1) (i32.const 1))))))"#
+    );
+    let target = folder.join("guest.wat");
+    std::fs::write(&target, text).unwrap();
+    let (page, _) = explored(&target, &[], &folder, (1_000, 256));
+    let questions = [
+        THEMES,
+        ("forged", "window.forged === undefined"),
+        ("images", "document.images.length"),
+        ("scripts", "document.scripts.length"),
+        ("rule", "data.called.rules[0].name"),
+        ("shown", "document.querySelector('#rules + .scroll tbody td').textContent"),
+        ("finding", "document.querySelector('details.finding summary').textContent"),
+        ("property", "document.querySelector('#properties + .scroll tbody td').textContent"),
+        ("place", "document.querySelector('details.finding p code').textContent"),
+        ("note", "document.querySelector('details.finding ol.steps li div').textContent"),
+    ];
+    let Some(answers) = opened(&page, &questions) else { return };
+    assert_eq!(
+        [&answers["forged"], &answers["images"], &answers["scripts"]],
+        [&true.into(), &Json::from(0), &Json::from(2)]
+    );
+    for shown in ["rule", "shown", "property", "note"] {
+        assert_eq!(answers[shown], name, "{shown}");
+    }
+    assert_eq!(answers["place"], format!("{name}:1:1 in f"));
+    assert_eq!(answers["finding"], r"panic: &lt;b&gt;\u{202e}");
+}
+
+/// One checkpoint for each of so many branches.
+fn wide(branches: u32) -> String {
+    let branch = "(func (param i32) (result i32) (if (i32.and (local.get 0) (i32.const 1)) (then (return (i32.const 7)))) (i32.const 8))";
+    let indices: String = (0..branches).map(|index| format!(" {index}")).collect();
+    // The imported function is the first.
+    let imports = r#"(import "spelunk" "index" (func $index (param i32) (result i32)))"#;
+    let indices = indices
+        .split(' ')
+        .filter_map(|index| index.parse::<u32>().ok())
+        .map(|index| format!(" {}", index + 1));
+    format!(
+        "(module {imports} {} (table {branches} funcref) (elem (i32.const 0){}) (type $t (func (param i32) (result i32)))
+           (memory (export \"memory\") 1)
+           (func (export \"rule:call\") (local $at i32) (local.set $at (call $index (i32.const {branches})))
+             (i32.store (i32.mul (local.get $at) (i32.const 4)) (i32.const 1))
+             (drop (call_indirect (type $t) (call $index (i32.const 2)) (local.get $at)))))",
+        branch.repeat(branches as usize),
+        indices.collect::<String>()
+    )
+}
+
+#[test]
+fn a_page_of_ten_thousand_checkpoints_is_small_and_opens() {
+    let folder = folder("wide");
+    let target = folder.join("guest.wat");
+    std::fs::write(&target, wide(12_000)).unwrap();
+    let (page, checkpoints) = explored(&target, &[], &folder, (5_000, 20_000));
+    assert!(checkpoints >= 10_000, "{checkpoints}");
+    let bytes = std::fs::metadata(&page).unwrap().len();
+    assert!(bytes <= 10 << 20, "{bytes}");
+    let questions = [
+        THEMES,
+        ("checkpoints", "data.tree.id.length"),
+        ("elements", "document.querySelectorAll('*').length"),
+        (
+            "steps",
+            "(() => { const links = document.querySelectorAll('ul.outline a'); links[links.length - 1].click(); \
+                   return document.querySelectorAll('#checkpoint ol li').length; })()",
+        ),
+        OUTLINE,
+    ];
+    let Some(answers) = opened(&page, &questions) else { return };
+    assert_eq!(answers["checkpoints"], checkpoints);
+    // What is not looked at is not made.
+    assert!(answers["elements"].as_u64().unwrap() < 20_000, "{}", answers["elements"]);
+    assert!(answers["steps"].as_u64().unwrap() > 0);
+    assert!(answers["outline"][1].as_u64() > answers["outline"][0].as_u64(), "{}", answers["outline"]);
+}
