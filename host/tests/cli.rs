@@ -5,7 +5,10 @@
 //! exit code, if not 0. A paragraph that begins with `# ` is a comment. The commands of a file run one after
 //! the other in an empty folder that holds copies of `tests/cli/guests`.
 //!
-//! Campaigns are kept only in `campaign.txt`: elsewhere `SPELUNK_IN_MEMORY` is set.
+//! Campaigns are kept only in some: elsewhere `SPELUNK_IN_MEMORY` is set.
+//!
+//! The guide in `docs/guide` has the same in its blocks of `console`, which keep campaigns, and listings that are written to the file that they
+//! name.
 //!
 //! `BLESS=1` writes what commands print into the files.
 
@@ -21,40 +24,118 @@ struct Case {
     printed: String,
 }
 
+/// A part of a file.
+enum Part {
+    Cases(Vec<Case>),
+    /// A file that commands find, by its path, where the text says so, and the text.
+    Text(Option<String>, String),
+}
+
 #[test]
 fn commands_print_what_the_files_say() {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/cli");
-    let mut paths = files(&cases);
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
+    let read = |path: &Path| vec![Part::Cases(parse(&std::fs::read_to_string(path).unwrap()))];
+    check(&cases, "txt", &cases.join("guests"), read);
+}
+
+#[test]
+fn commands_print_what_the_guide_says() {
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/guide");
+    check(&pages, "md", &pages.join("files"), |path| parse_page(&std::fs::read_to_string(path).unwrap()));
+}
+
+/// Runs the commands of the files in a folder, each file in a folder of its own that holds copies of `beside`.
+fn check(folder: &Path, extension: &str, beside: &Path, read: impl Fn(&Path) -> Vec<Part>) {
+    let mut paths = files(folder);
+    paths.retain(|path| path.extension().is_some_and(|of_path| of_path == extension));
     assert!(!paths.is_empty());
-    let is_blessed = std::env::var_os("BLESS").is_some();
     let mut wrong = String::new();
     for path in paths {
         let name = path.file_stem().expect("it is a file").to_string_lossy().into_owned();
-        let expected = parse(&std::fs::read_to_string(&path).unwrap());
-        let folder = fresh_folder(&name, &cases.join("guests"));
-        let printed = expected.iter().map(|case| Case {
-            comment: case.comment.clone(),
-            command: case.command.clone(),
-            printed: run(&case.command, &folder, name != "campaign"),
-        });
-        let printed: Vec<Case> = printed.collect();
-        if is_blessed {
-            std::fs::write(&path, text(&printed)).unwrap();
-            continue;
+        let folder = fresh_folder(&name, beside);
+        let is_in_memory = extension == "txt" && !KEEPING.contains(&&*name);
+        let mut written = String::new();
+        for part in read(&path) {
+            match part {
+                Part::Cases(expected) => {
+                    written += &checked(&expected, (&name, &folder, is_in_memory), &mut wrong)
+                }
+                Part::Text(file, text) => {
+                    if let Some(file) = file {
+                        std::fs::write(folder.join(file), listing(&text)).unwrap();
+                    }
+                    written += &text;
+                }
+            }
         }
-        for (expected, printed) in expected.iter().zip(&printed).filter(|(a, b)| a != b) {
-            let command = &expected.command;
-            writeln!(
-                wrong,
-                "{name}: $ {command}\nexpected:\n{}\nprinted:\n{}",
-                expected.printed, printed.printed
-            )
-            .expect("writing to a string works");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(&path, written).unwrap();
+            wrong.clear();
         }
     }
     assert!(wrong.is_empty(), "run again with BLESS=1 if this is right:\n\n{wrong}");
 }
+
+/// Runs commands; what they print, in the form of the files. What should not be is added to `wrong`.
+fn checked(
+    expected: &[Case],
+    (name, folder, is_in_memory): (&str, &Path, bool),
+    wrong: &mut String,
+) -> String {
+    let printed = expected.iter().map(|case| Case {
+        comment: case.comment.clone(),
+        command: case.command.clone(),
+        printed: run(&case.command, folder, is_in_memory),
+    });
+    let printed: Vec<Case> = printed.collect();
+    for (expected, printed) in expected.iter().zip(&printed).filter(|(a, b)| a != b) {
+        let command = &expected.command;
+        writeln!(
+            wrong,
+            "{name}: $ {command}\nexpected:\n{}\nprinted:\n{}",
+            expected.printed, printed.printed
+        )
+        .expect("writing to a string works");
+    }
+    text(&printed)
+}
+
+/// The parts of a page: blocks of `console` are commands, and one with `file=PATH` is a file that they find.
+fn parse_page(page: &str) -> Vec<Part> {
+    let (mut parts, mut text, mut block) = (Vec::new(), String::new(), None);
+    for line in page.lines() {
+        let is_end = line == "```" && block.is_some();
+        if block == Some("console") && is_end {
+            parts.push(Part::Cases(parse(&std::mem::take(&mut text))));
+        }
+        text += line;
+        text.push('\n');
+        if is_end {
+            let info = block.take().unwrap_or_default();
+            if let Some((_, file)) = info.split_once("file=") {
+                parts.push(Part::Text(Some(file.to_string()), std::mem::take(&mut text)));
+            }
+        } else if block.is_none()
+            && let Some(info) = line.strip_prefix("```")
+        {
+            block = Some(info);
+            let begins = if info == "console" { text.len() } else { text.len() - line.len() - 1 };
+            let rest = text.split_off(begins);
+            parts.push(Part::Text(None, std::mem::replace(&mut text, rest)));
+        }
+    }
+    parts.push(Part::Text(None, text));
+    parts
+}
+
+/// What stands between the first line and the last.
+fn listing(block: &str) -> &str {
+    let (_, rest) = block.split_once('\n').unwrap_or_default();
+    rest.strip_suffix("```\n").unwrap_or(rest)
+}
+
+/// Files whose commands keep campaigns.
+const KEEPING: [&str; 2] = ["campaign", "report"];
 
 /// The files in a folder, by name.
 fn files(folder: &Path) -> Vec<PathBuf> {
