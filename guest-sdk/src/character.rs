@@ -1,6 +1,6 @@
 //! Characters: any, from ranges, and from the letters of a string.
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::{Range, RangeFrom, RangeInclusive, RangeTo, RangeToInclusive};
 
 use crate::strategy::{draw_from_nothing, spanned};
 use crate::{Arbitrary, Strategy, abi};
@@ -33,6 +33,33 @@ impl Strategy for Range<char> {
         }
         let all = self.start..=self.end;
         nth(&all, abi::index(count(&all) - 1))
+    }
+}
+
+/// The simplest is the first.
+impl Strategy for RangeFrom<char> {
+    type Value = char;
+
+    fn draw(&self) -> char {
+        (self.start..=char::MAX).draw()
+    }
+}
+
+/// The simplest is the first.
+impl Strategy for RangeToInclusive<char> {
+    type Value = char;
+
+    fn draw(&self) -> char {
+        (char::MIN..=self.end).draw()
+    }
+}
+
+/// The simplest is the first.
+impl Strategy for RangeTo<char> {
+    type Value = char;
+
+    fn draw(&self) -> char {
+        (char::MIN..self.end).draw()
     }
 }
 
@@ -111,6 +138,9 @@ mod tests {
         check('\u{d7ff}'..='\u{e000}', &[1], '\u{e000}', "index 2");
         check('\u{d7ff}'..'\u{e000}', &[0], '\u{d7ff}', "index 1");
         check('\u{e000}'..='\u{e001}', &[1], '\u{e001}', "index 2");
+        check('\u{10fff0}'.., &[15], char::MAX, "index 16");
+        check(..'\u{5}', &[4], '\u{4}', "index 5");
+        check(..='\u{5}', &[5], '\u{5}', "index 6");
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub(crate) fn each_element(size: Size, mut draw_one: impl FnMut()) {
 
 /// The same where `draw_one` may refuse what it drew, because it is there already. That is discarded, and does
 /// not count. After too many of them the collection ends, or, if it is not long enough, the run does.
-fn each_accepted(size: Size, mut draw_one: impl FnMut() -> bool) {
+pub(crate) fn each_accepted(size: Size, mut draw_one: impl FnMut() -> bool) {
     let Size { min, max } = size;
     let is_fixed = min == max;
     let go_on = probability_of_more(size);

@@ -151,6 +151,25 @@ mod tests {
         );
     }
 
+    #[derive(Default)]
+    struct Names(Vec<String>);
+
+    #[harness]
+    impl Names {
+        #[rule]
+        fn add(&mut self, #[draw("[a-c]{2}")] name: String) {
+            self.0.push(name);
+        }
+    }
+
+    #[test]
+    fn a_string_is_a_regular_expression() {
+        let mut names = Names::default();
+        let (_, log) = play(&[0, 2, 0], || names.__spelunk_rule_add());
+        let calls = "name( matching( repeated( element( index 3 ) element( index 3 ) ) ) ) verbose";
+        assert_eq!((log.join(" ").as_str(), names.0), (calls, vec!["ac".to_string()]));
+    }
+
     /// One of each two methods is compiled, and what is made of it.
     struct Alternatives(u32);
 

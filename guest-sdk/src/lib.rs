@@ -207,7 +207,7 @@ pub mod __private {
     pub use crate::abi::{
         always, always_eventually, eventually, fail, leads_to, never, reachable, sometimes, verbose,
     };
-    pub use crate::arbitrary::variant;
+    pub use crate::arbitrary::{structure, variant};
     pub use crate::check::check;
     pub use crate::guidance::event;
     pub use crate::harness::{RuleResult, Slot, any_argument, argument, describe, way};

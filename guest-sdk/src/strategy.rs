@@ -198,6 +198,10 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5)
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
     (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7, I 8, J 9, K 10, L 11)
 }
 
 /// An array of strategies draws an array of values, as a tuple draws a tuple.
@@ -287,8 +291,9 @@ pub(crate) mod tests {
     #[test]
     fn tuples_and_arrays() {
         check((boolean(), just(3)), &[1], (true, 3), "tuple( boolean 0.50 )");
-        let eight = (just(1), just(2), just(3), just(4), just(5), just(6), just(7), boolean());
-        check(eight, &[1], (1, 2, 3, 4, 5, 6, 7, true), "tuple( boolean 0.50 )");
+        let one = || just(1);
+        let twelve = (one(), one(), one(), one(), one(), one(), one(), one(), one(), one(), one(), boolean());
+        check(twelve, &[1], (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, true), "tuple( boolean 0.50 )");
         check([0..=1, 5..=6], &[1, 5], [1, 5], "array( integer 0..=1 0 integer 5..=6 0 )");
     }
 

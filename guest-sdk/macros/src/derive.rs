@@ -3,8 +3,8 @@
 //! ```text
 //! enum Shape {                         impl Arbitrary for Shape {
 //!     Point,                               fn arbitrary() -> Self {
-//!     Circle {                                 variant("Shape", 2, |index| match index {
-//!         #[strategy(1..=9)]                       0 => { Self::Point {} }
+//!     Circle {                                 variant::<Self>("Shape", 2, 0, |index| match index {
+//!         #[draw(1..=9)]                           0 => { Self::Point {} }
 //!         radius: u32,                             _ => {
 //!     },                                               let radius: u32 = argument("radius", 1..=9);
 //! }                                                    Self::Circle { radius: radius }
@@ -14,12 +14,15 @@
 //!                                      }
 //! ```
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{Data, DataEnum, DeriveInput, Error, Expr, Field, Fields, Generics, Index, parse_quote};
+use syn::{
+    Attribute, Data, DataEnum, DeriveInput, Error, Expr, Field, Fields, Generics, Ident, Index, parse_quote,
+};
 
 use crate::error::{Errors, fail, place};
+use crate::marks;
 
 pub(crate) fn arbitrary(item: TokenStream) -> TokenStream {
     syn::parse2(item).and_then(|item| implementation(&item)).unwrap_or_else(Error::into_compile_error)
@@ -28,10 +31,13 @@ pub(crate) fn arbitrary(item: TokenStream) -> TokenStream {
 fn implementation(item: &DeriveInput) -> Result<TokenStream, Error> {
     let ident = &item.ident;
     let name = ident.unraw().to_string();
+    if let Some(attribute) = item.attrs.iter().find(|attribute| is_strategy(attribute)) {
+        return fail(attribute, "a strategy stands on a field, and says how that is drawn");
+    }
     let body = match &item.data {
         Data::Struct(data) => {
             let value = value(&quote!(Self), &data.fields)?;
-            quote!(::spelunk_guest::__private::spanned(#name, || #value))
+            quote!(::spelunk_guest::__private::structure::<Self>(#name, || #value))
         }
         Data::Enum(data) => variants(&name, ident, data)?,
         Data::Union(_) => return fail(ident, "a union has no value that is known: implement `Arbitrary`"),
@@ -47,7 +53,7 @@ fn implementation(item: &DeriveInput) -> Result<TokenStream, Error> {
     })
 }
 
-fn variants(name: &str, ident: &syn::Ident, data: &DataEnum) -> Result<TokenStream, Error> {
+fn variants(name: &str, ident: &Ident, data: &DataEnum) -> Result<TokenStream, Error> {
     let n = data.variants.len();
     if n == 0 {
         return fail(ident, "an enum without variants has no values");
@@ -55,6 +61,9 @@ fn variants(name: &str, ident: &syn::Ident, data: &DataEnum) -> Result<TokenStre
     let mut errors = Errors::default();
     let mut arms = Vec::new();
     for (place, variant) in data.variants.iter().enumerate() {
+        for attribute in variant.attrs.iter().filter(|attribute| is_strategy(attribute)) {
+            errors.push(attribute, "a strategy stands on a field, and says how that is drawn");
+        }
         let ident = &variant.ident;
         let pattern = if place + 1 < n { quote!(#place) } else { quote!(_) };
         match value(&quote!(Self::#ident), &variant.fields) {
@@ -62,8 +71,21 @@ fn variants(name: &str, ident: &syn::Ident, data: &DataEnum) -> Result<TokenStre
             Err(error) => errors.add(error),
         }
     }
+    // Where values nest no deeper, it is the first that has no value of the enum itself in it.
+    let is_in_itself =
+        |fields: &Fields| fields.iter().any(|field| mentions(field.ty.to_token_stream(), ident));
+    let end = data.variants.iter().position(|variant| !is_in_itself(&variant.fields)).unwrap_or(0);
     errors.or(quote! {
-        ::spelunk_guest::__private::variant(#name, #n, |index| match index { #(#arms)* })
+        ::spelunk_guest::__private::variant::<Self>(#name, #n, #end, |index| match index { #(#arms)* })
+    })
+}
+
+/// Whether a type is named in these tokens, or is `Self`.
+fn mentions(tokens: TokenStream, ident: &Ident) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(token) => token == *ident || token == "Self",
+        TokenTree::Group(group) => mentions(group.stream(), ident),
+        _ => false,
     })
 }
 
@@ -99,15 +121,20 @@ fn drawn(name: &str, field: &Field) -> Result<TokenStream, Error> {
     })
 }
 
+/// `#[draw(…)]`, as arguments of rules have it, or by its older name `#[strategy(…)]`.
+fn is_strategy(attribute: &Attribute) -> bool {
+    attribute.path().is_ident("draw") || attribute.path().is_ident("strategy")
+}
+
 fn strategy(field: &Field) -> Result<Option<Expr>, Error> {
-    let mut strategies = field.attrs.iter().filter(|attribute| attribute.path().is_ident("strategy"));
+    let mut strategies = field.attrs.iter().filter(|attribute| is_strategy(attribute));
     let Some(attribute) = strategies.next() else { return Ok(None) };
     if let Some(second) = strategies.next() {
         return fail(second, "a field is drawn once: combine the strategies, say with `one_of!`");
     }
     match attribute.parse_args() {
-        Ok(expression) => Ok(Some(expression)),
-        Err(_) => fail(attribute, "write `#[strategy(expression)]`, as in `#[strategy(0..=100)]`"),
+        Ok(expression) => Ok(Some(marks::strategy(expression))),
+        Err(_) => fail(attribute, "write `#[draw(strategy)]`, as in `#[draw(0..=100)]`"),
     }
 }
 
@@ -138,10 +165,21 @@ mod tests {
 
     #[test]
     fn fields_are_drawn_in_order() {
-        let text = expanded("struct P { x: u8, #[strategy(0..=x)] y: u8 }");
-        let x = text.find("any_argument :: < u8 > (\"x\")").unwrap();
-        let y = text.find("argument (\"y\" , 0 ..= x)").unwrap();
-        assert!(x < y && text.contains("Self { x : x , y : y }"), "{text}");
+        for attribute in ["draw", "strategy"] {
+            let text = expanded(&format!("struct P {{ x: u8, #[{attribute}(0..=x)] y: u8 }}"));
+            let x = text.find("any_argument :: < u8 > (\"x\")").unwrap();
+            let y = text.find("argument (\"y\" , 0 ..= x)").unwrap();
+            assert!(x < y && text.contains("Self { x : x , y : y }"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_string_is_a_regular_expression() {
+        let text = expanded("struct P(#[draw(\"[a-c]{2}\")] String);");
+        assert!(
+            text.contains("argument (\"field_0\" , :: spelunk_guest :: matching (\"[a-c]{2}\"))"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -157,18 +195,35 @@ mod tests {
     #[test]
     fn the_last_variant_is_all_that_is_left() {
         let text = expanded("enum E { A, B(u8), C { c: u8 } }");
-        assert!(text.contains(
-            "variant (\"E\" , 3usize , | index | match index { 0usize => { Self :: A { } } 1usize =>"
-        ));
+        assert!(
+            text.contains(
+                "(\"E\" , 3usize , 0usize , | index | match index { 0usize => { Self :: A { } } 1usize =>"
+            ),
+            "{text}"
+        );
         assert!(text.contains("_ => { let c : u8"), "{text}");
+    }
+
+    #[test]
+    fn an_enum_in_itself_ends_with_a_variant_that_is_not() {
+        for (item, end) in [
+            ("enum E { A(Box<E>), B([Option<Self>; 2]), C(Vec<Ex>) }", "2usize , |"),
+            ("enum E { A(Box<E>) }", "0usize , |"),
+            ("enum E { A, B(Box<E>) }", "0usize , |"),
+        ] {
+            let text = expanded(item);
+            assert!(text.contains(end), "{text}");
+        }
     }
 
     #[test]
     fn what_cannot_be_drawn() {
         refused("enum E {}", "without variants");
         refused("union U { a: u8 }", "a union");
-        refused("struct P { #[strategy] x: u8 }", "write `#[strategy(expression)]`");
-        refused("struct P(#[strategy(0..1)] #[strategy(0..2)] u8);", "drawn once");
-        refused("enum E { A, B { #[strategy()] x: u8 } }", "write `#[strategy(expression)]`");
+        refused("struct P { #[strategy] x: u8 }", "write `#[draw(strategy)]`");
+        refused("struct P(#[strategy(0..1)] #[draw(0..2)] u8);", "drawn once");
+        refused("enum E { A, B { #[draw()] x: u8 } }", "write `#[draw(strategy)]`");
+        refused("enum E { A, #[draw(0..1)] B(u8) }", "stands on a field");
+        refused("#[draw(0..1)] struct P(u8);", "stands on a field");
     }
 }

@@ -38,7 +38,8 @@ use proc_macro::TokenStream;
 /// | `#[teardown]` | `fn(self)` or `fn(&mut self)` | runs after the last step of a run that did not fail |
 ///
 /// Each argument of a rule or of `#[setup]` is drawn: by the strategy in its `#[draw(strategy)]`, or else by
-/// `any::<Type>()`. A strategy may use `self` and the arguments before its own. In a rule `#[from(pool)]` draws
+/// `any::<Type>()`. A strategy may use `self` and the arguments before its own. A string is a regular expression, as
+/// `matching` takes it: `#[draw("[a-c]{2}")]`. In a rule `#[from(pool)]` draws
 /// a clone of a value in a pool, and `#[take(pool)]` takes one out; the rule is chosen only where the pools hold
 /// enough.
 ///
@@ -95,14 +96,16 @@ pub fn threads(arguments: TokenStream, function: TokenStream) -> TokenStream {
 
 /// Implements `Arbitrary` for a struct or an enum, so that `any` draws values of it.
 ///
-/// A field is drawn by the strategy in its `#[strategy(expression)]`, or else by `any::<Type>()`. A strategy may
-/// use the fields before its own by their names, those of a tuple as `field_0`, `field_1`, …
+/// A field is drawn by the strategy in its `#[draw(strategy)]`, which may also be written `#[strategy(strategy)]`, or else by
+/// `any::<Type>()`. A strategy may use the fields before its own by their names, those of a tuple as `field_0`,
+/// `field_1`, … A string is a regular expression: `#[draw("[a-c]{2}")]`.
 ///
-/// A variant is drawn by its place; the first is the simplest. If an enum is a part of itself, only the first
-/// is drawn from some depth on, so that should be one without such a part.
+/// A variant is drawn by its place; the first is the simplest. A type may be a part of itself: values nest up to six deep.
+/// There, an enum is its first variant that has no such part, an `Option` is `None`, and collections are empty; collections
+/// get shorter on the way.
 ///
 /// The type parameters must be `Arbitrary` where the type is to be.
-#[proc_macro_derive(Arbitrary, attributes(strategy))]
+#[proc_macro_derive(Arbitrary, attributes(draw, strategy))]
 pub fn arbitrary(item: TokenStream) -> TokenStream {
     derive::arbitrary(item.into()).into()
 }

@@ -3,9 +3,12 @@
 use proc_macro2::Span;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Expr, FnArg, Ident, ImplItemFn, Meta, Token, bracketed};
+use syn::{
+    Attribute, Error, Expr, ExprLit, FnArg, Ident, ImplItemFn, Lit, Meta, Token, bracketed,
+    parse_quote_spanned,
+};
 
-use crate::error::Errors;
+use crate::error::{Errors, place};
 use crate::harness::{Pool, Source};
 
 /// What a marked method is.
@@ -218,7 +221,8 @@ pub(crate) fn take_sources(method: &mut ImplItemFn) -> Result<Vec<Option<Mark>>,
 fn read_source(attribute: &Attribute) -> Option<Result<Source, Error>> {
     let is = |name| attribute.path().is_ident(name);
     let (read, usage) = if is("draw") {
-        (attribute.parse_args().map(Source::Strategy), "write `#[draw(strategy)]`, as in `#[draw(0..=100)]`")
+        let read = attribute.parse_args().map(|expression| Source::Strategy(strategy(expression)));
+        (read, "write `#[draw(strategy)]`, as in `#[draw(0..=100)]`")
     } else if is("from") {
         (attribute.parse_args().map(Source::From), "write `#[from(pool)]`, with a field that is a `Pool`")
     } else if is("take") {
@@ -227,4 +231,15 @@ fn read_source(attribute: &Attribute) -> Option<Result<Source, Error>> {
         return None;
     };
     Some(read.map_err(|_| Error::new_spanned(attribute, usage)))
+}
+
+/// The strategy that an expression stands for: a literal of a string is a regular expression, which text must match.
+pub(crate) fn strategy(expression: Expr) -> Expr {
+    match &expression {
+        Expr::Lit(ExprLit { lit: Lit::Str(_), .. }) => {
+            let place = place(&expression);
+            parse_quote_spanned!(place=> ::spelunk_guest::matching(#expression))
+        }
+        _ => expression,
+    }
 }

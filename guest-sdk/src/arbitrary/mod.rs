@@ -1,15 +1,24 @@
 //! Any value of a type.
 
+mod collections;
+mod nested;
+mod net;
+mod ranges;
+mod strings;
+mod time;
+mod wrappers;
+
 use std::array;
-use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::marker::PhantomData;
+use std::num::NonZero;
 
 use crate::strategy::spanned;
-use crate::{Number, Strategy, abi, floats, map, option, result, set, text, vec};
+use crate::{Number, Strategy, abi, floats, result, text};
 
-/// How long a collection or a `String` of [`any`] can become. Say more with [`vec`](crate::vec()).
+pub use nested::{structure, variant};
+
+/// How long a `String` of [`any`] can become, and a collection. Say more with [`vec`](crate::vec()).
 const LEN_MAX: usize = 64;
 
 /// Any value of the type: all integers, all floats with NaN and the infinities, …
@@ -51,7 +60,7 @@ impl<T> fmt::Debug for Any<T> {
 /// enum Shape {
 ///     Point,
 ///     Circle {
-///         #[strategy(1..=100)]
+///         #[draw(1..=100)]
 ///         radius: u32,
 ///     },
 /// }
@@ -80,25 +89,21 @@ macro_rules! integers {
                 Number::between(<$integer>::MIN, <$integer>::MAX)
             }
         }
-    )*};
-}
 
-integers!(i8 i16 i32 i64 isize u8 u16 u32 u64 usize);
-
-macro_rules! wide_integers {
-    ($($wide:ty: $high:ty;)*) => {$(
-        impl Arbitrary for $wide {
-            fn arbitrary() -> $wide {
-                spanned("wide", || <$wide>::from(<$high>::arbitrary()) << 64 | <$wide>::from(u64::arbitrary()))
+        /// The simplest is 1.
+        impl Arbitrary for NonZero<$integer> {
+            fn arbitrary() -> NonZero<$integer> {
+                let value = <$integer as Number>::between(<$integer>::MIN, <$integer>::MAX - 1);
+                // All from 0 on is one more.
+                NonZero::new(value).filter(|value| value.get() < 1).unwrap_or_else(|| {
+                    NonZero::new(value + 1).expect("it is not below 0")
+                })
             }
         }
     )*};
 }
 
-wide_integers! {
-    i128: i64;
-    u128: u64;
-}
+integers!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
 
 impl Arbitrary for f64 {
     fn arbitrary() -> f64 {
@@ -130,31 +135,8 @@ impl Arbitrary for () {
 
 impl<T: Arbitrary> Arbitrary for Option<T> {
     fn arbitrary() -> Option<T> {
-        option(any()).draw()
-    }
-}
-
-impl<T: Arbitrary> Arbitrary for Vec<T> {
-    fn arbitrary() -> Vec<T> {
-        vec(any(), 0..=LEN_MAX).draw()
-    }
-}
-
-impl<T: Arbitrary + Ord> Arbitrary for BTreeSet<T> {
-    fn arbitrary() -> BTreeSet<T> {
-        set(any(), 0..=LEN_MAX).draw()
-    }
-}
-
-impl<K: Arbitrary + Ord, V: Arbitrary> Arbitrary for BTreeMap<K, V> {
-    fn arbitrary() -> BTreeMap<K, V> {
-        map(any(), any(), 0..=LEN_MAX).draw()
-    }
-}
-
-impl<T: Arbitrary> Arbitrary for Box<T> {
-    fn arbitrary() -> Box<T> {
-        Box::new(T::arbitrary())
+        let probability = if nested::may_nest::<T>() { 0.5 } else { 0.0 };
+        spanned("option", || abi::boolean(probability).then(T::arbitrary))
     }
 }
 
@@ -180,33 +162,19 @@ macro_rules! tuples {
     )*};
 }
 
-tuples! { (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) (A, B, C, D, E, F) (A, B, C, D, E, F, G) (A, B, C, D, E, F, G, H) }
-
-thread_local! {
-    /// How many derived enums are being drawn, one as a part of another.
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
-}
-
-/// The variant of a derived enum: one of `0..n`, with what `make` draws for it, in a span of the type's name.
-///
-/// An enum may be a part of itself. From some depth on only its first variant is drawn, so that it ends.
-#[doc(hidden)]
-pub fn variant<V>(name: &'static str, n: usize, make: impl FnOnce(usize) -> V) -> V {
-    const DEPTH_MAX: usize = 6;
-    spanned(name, || {
-        let depth = DEPTH.replace(DEPTH.get() + 1);
-        let value = make(abi::index(if depth < DEPTH_MAX { n } else { 1 }));
-        DEPTH.set(depth);
-        value
-    })
+tuples! {
+    (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) (A, B, C, D, E, F) (A, B, C, D, E, F, G) (A, B, C, D, E, F, G, H)
+    (A, B, C, D, E, F, G, H, I) (A, B, C, D, E, F, G, H, I, J) (A, B, C, D, E, F, G, H, I, J, K)
+    (A, B, C, D, E, F, G, H, I, J, K, L)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::*;
-    use crate::abi::play;
+    use crate::Arbitrary;
     use crate::strategy::tests::{check, check_all, check_simplest};
-    use crate::{Arbitrary, draw};
 
     #[test]
     fn numbers() {
@@ -215,8 +183,20 @@ mod tests {
         check(any::<u64>(), &[1], 1, "unsigned 0..=18446744073709551615 0");
         check(any::<f64>(), &[0.5f64.to_bits()], 0.5, "float -inf..=inf nan infinite");
         check(any::<f32>(), &[1, 1], f32::NEG_INFINITY, "f32( boolean 0.10 index 3 )");
-        let wide = "wide( integer -9223372036854775808..=9223372036854775807 0 unsigned 0..=18446744073709551615 0 )";
-        check(any::<i128>(), &[-1i64 as u64, 3], -(1 << 64) + 3, wide);
+        let wide =
+            "wide( integer -9223372036854775808..=9223372036854775807 0 unsigned 0..=18446744073709551615";
+        check(any::<i128>(), &[1, 3], (1 << 64) + 3, &format!("{wide} 0 )"));
+        check(any::<i128>(), &[-1i64 as u64, u64::MAX - 1], -2, &format!("{wide} 18446744073709551615 )"));
+    }
+
+    #[test]
+    fn all_numbers_but_zero() {
+        for (answer, value) in [(-128i64, -128), (-1, -1), (0, 1), (126, 127)] {
+            let value = NonZero::<i8>::new(value).unwrap();
+            check(any::<NonZero<i8>>(), &[answer as u64], value, "integer -128..=126 0");
+        }
+        check(any::<NonZero<u8>>(), &[254], NonZero::<u8>::MAX, "integer 0..=254 0");
+        check_all(any::<(NonZero<u128>, NonZero<isize>)>(), |_| true);
     }
 
     #[test]
@@ -234,8 +214,8 @@ mod tests {
             Ok(Box::new(true)),
             "result( boolean 0.50 boolean 0.50 )",
         );
-        let eight = any::<(bool, (), (), (), (), (), (), ())>();
-        check(eight, &[1], (true, (), (), (), (), (), (), ()), "tuple( boolean 0.50 )");
+        let twelve = any::<((), (), (), (), (), (), (), (), (), (), (), bool)>();
+        check(twelve, &[1], ((), (), (), (), (), (), (), (), (), (), (), true), "tuple( boolean 0.50 )");
     }
 
     #[derive(Arbitrary, Debug, PartialEq)]
@@ -274,18 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn an_enum_in_itself_ends() {
-        let (_, log) = play(&[[1; 6].as_slice(), &[0]].concat(), || draw(any::<Tree<()>>()));
-        let indices: Vec<&String> = log.iter().filter(|call| call.starts_with("index")).collect();
-        assert_eq!(indices[5..], ["index 2", "index 1"]);
-    }
-
-    #[test]
     fn simplest_values() {
         check_simplest(any::<(i8, u64, i128, f32, bool, char)>(), (0, 0, 0, 0.0, false, '0'));
         check_simplest(any::<(String, Vec<u8>, Option<u8>)>(), (String::new(), vec![], None));
         check_simplest(any::<Result<u8, u8>>(), Ok(0));
         check_simplest(any::<(Interval, Tree<u8>)>(), (Interval { low: 0, high: 0 }, Tree::Leaf));
         check_all(any::<Interval>(), |interval| interval.low <= interval.high);
+        check_simplest(any::<(NonZero<u8>, NonZero<i64>, NonZero<i128>)>(), {
+            (NonZero::<u8>::MIN, NonZero::new(1).unwrap(), NonZero::new(1).unwrap())
+        });
     }
 }
