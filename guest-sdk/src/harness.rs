@@ -30,9 +30,9 @@ impl<T> Slot<T> {
     }
 }
 
-/// Draws an argument, in a span of its name.
+/// Draws an argument, in a span of its name. It has one bound, so that what is no strategy is one error.
 #[doc(hidden)]
-pub fn argument<S: Strategy>(name: &'static str, strategy: S) -> S::Value {
+pub fn argument<V>(name: &'static str, strategy: impl Strategy<Value = V>) -> V {
     abi::span_begin(name);
     let value = strategy.draw();
     abi::span_end(false);

@@ -139,6 +139,7 @@ mod guidance;
 mod harness;
 #[cfg(any(all(feature = "allocator", target_family = "wasm", not(target_os = "wasi")), test))]
 mod heap;
+mod interop;
 mod matching;
 #[cfg(any(feature = "allocator", test))]
 mod memory;
@@ -210,6 +211,7 @@ pub mod __private {
     pub use crate::arbitrary::{structure, variant};
     pub use crate::check::check;
     pub use crate::guidance::event;
+    pub use crate::interop::{INPUT_MAX, endless, from_bytes};
     pub use crate::harness::{RuleResult, Slot, any_argument, argument, describe, way};
     pub use crate::outcome::{fail_with, note};
     pub use crate::pool::{produce, taken};

@@ -129,12 +129,15 @@ fn rule_method(rule: &Rule) -> TokenStream {
         quote!(#(#way)*)
     });
     let call = quote!(#this.#ident(#(#names),*));
+    // What the rule returns is named where its type stands, where an error about it belongs.
+    let returned = Ident::new("returned", rule.returned.as_ref().map_or(ident.span(), place));
     let call = match (&rule.into, &rule.returned) {
         (None, None) => call,
-        (None, Some(ty)) => quote_spanned! {place(ty)=>
-            ::spelunk_guest::__private::RuleResult::finish(#call)
-        },
-        (Some(pool), _) => produce(this, pool, &call),
+        (None, Some(ty)) => {
+            let finish = quote_spanned!(place(ty)=> ::spelunk_guest::__private::RuleResult::finish(#returned));
+            quote!({ let #returned = #call; #finish })
+        }
+        (Some(pool), _) => produce(this, pool, &call, &returned),
     };
     quote! {
         #(#cfgs)*
@@ -143,12 +146,12 @@ fn rule_method(rule: &Rule) -> TokenStream {
 }
 
 /// Puts what the rule returns into a pool. The call comes first: it borrows all of `self`.
-fn produce(this: &Token![self], pool: &Pool, call: &TokenStream) -> TokenStream {
+fn produce(this: &Token![self], pool: &Pool, call: &TokenStream, returned: &Ident) -> TokenStream {
     let name = pool.name();
     let produce = quote_spanned!(place(pool)=> ::spelunk_guest::__private::produce);
     quote!({
-        let produced = #call;
-        #produce(#name, &mut #this.#pool, produced)
+        let #returned = #call;
+        #produce(#name, &mut #this.#pool, #returned)
     })
 }
 
@@ -398,7 +401,7 @@ mod tests {
         );
         let text = expanded(block);
         for expected in [
-            "produce (\"p\" , & mut self . p , produced)",
+            "produce (\"p\" , & mut self . p , returned)",
             ":: spelunk_guest :: Pool :: len (& self . p) >= 2usize && (self . a)",
             "taken (\"x\" , & mut self . p)",
             "argument (\"y\" , :: spelunk_guest :: sampled_from (& self . p))",
