@@ -1,7 +1,7 @@
 //! The imports of `guest-sdk/ABI.md`, as safe functions, and what else touches the machine. The only file with
 //! `unsafe` code beside `sync`.
 //!
-//! `outside.rs` (native targets) and `script.rs` (the tests of this crate) have the same functions.
+//! `native/abi.rs` (native targets) and `script.rs` (the tests of this crate) have the same functions.
 
 use std::cell::RefCell;
 use std::ptr;

@@ -24,10 +24,13 @@ impl Fault {
     }
 
     /// Whether the fault is on now. A load from memory, so ask as often as you like; never true on native
-    /// targets.
+    /// targets, but in a run of `native`.
     #[inline]
     pub fn is_active(&self) -> bool {
-        cfg!(target_family = "wasm") && self.active.load(Ordering::Relaxed)
+        #[cfg(target_family = "wasm")]
+        return self.active.load(Ordering::Relaxed);
+        #[cfg(not(target_family = "wasm"))]
+        crate::native::host::is_fault_on(self.name)
     }
 
     /// What the export of the fault calls.

@@ -66,6 +66,7 @@ pub fn way<T: Hash>(argument: &T) {
 )]
 pub trait RuleResult {
     /// Ends the run as a finding if this is an error.
+    #[track_caller]
     fn finish(self);
 }
 

@@ -119,7 +119,7 @@ extern crate self as spelunk_guest;
 #[cfg(target_family = "wasm")]
 mod abi;
 #[cfg(all(not(target_family = "wasm"), not(test)))]
-#[path = "outside.rs"]
+#[path = "native/abi.rs"]
 mod abi;
 #[cfg(all(not(target_family = "wasm"), test))]
 #[path = "script.rs"]
@@ -143,6 +143,8 @@ mod interop;
 mod matching;
 #[cfg(any(feature = "allocator", test))]
 mod memory;
+#[cfg(not(target_family = "wasm"))]
+pub mod native;
 mod number;
 mod outcome;
 mod panic;
@@ -211,8 +213,8 @@ pub mod __private {
     pub use crate::arbitrary::{structure, variant};
     pub use crate::check::check;
     pub use crate::guidance::event;
-    pub use crate::interop::{INPUT_MAX, endless, from_bytes};
     pub use crate::harness::{RuleResult, Slot, any_argument, argument, describe, way};
+    pub use crate::interop::{INPUT_MAX, endless, from_bytes};
     pub use crate::outcome::{fail_with, note};
     pub use crate::pool::{produce, taken};
     pub use crate::property::declaration;

@@ -236,7 +236,7 @@ pub(crate) fn note(text: &str) {
     log(format!("note {text}"));
 }
 
-#[path = "outside.rs"]
+#[path = "native/abi.rs"]
 #[allow(dead_code, unreachable_pub)]
-mod outside;
-pub(crate) use outside::{Shared, waker};
+mod native;
+pub(crate) use native::{Shared, waker};

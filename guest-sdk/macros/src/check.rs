@@ -13,7 +13,7 @@ use quote::quote;
 use syn::{Error, ItemFn};
 
 use crate::error::fail;
-use crate::expand::export;
+use crate::expand::{export, named};
 
 pub(crate) fn check(arguments: TokenStream, function: TokenStream) -> TokenStream {
     match read("check", &arguments, &function) {
@@ -23,8 +23,9 @@ pub(crate) fn check(arguments: TokenStream, function: TokenStream) -> TokenStrea
                 item.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect();
             let call = quote!(::spelunk_guest::__private::check(#ident));
             let export = export("check", "check", &cfgs, None, call);
+            let place = named(&quote!(check), ident);
             // Where only the export calls it, native targets would say that it is never used.
-            quote!(#[cfg_attr(not(target_family = "wasm"), allow(dead_code))] #item #export)
+            quote!(#[cfg_attr(not(target_family = "wasm"), allow(dead_code))] #item #export #(#cfgs)* #place)
         }
         Err(error) => {
             let error = error.into_compile_error();

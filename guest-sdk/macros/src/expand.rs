@@ -22,7 +22,7 @@
 //! everywhere and nothing is reported as never used.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{Attribute, Error, ItemImpl, Token};
 
@@ -31,7 +31,7 @@ use crate::error::place;
 use crate::harness::{
     Argument, Harness, Independence, Invariant, Method, Pool, Rule, Setup, Source, Teardown,
 };
-use crate::parse;
+use crate::{native, parse};
 
 pub(crate) fn harness(arguments: TokenStream, block: TokenStream) -> TokenStream {
     if !arguments.is_empty() {
@@ -50,7 +50,9 @@ pub(crate) fn harness(arguments: TokenStream, block: TokenStream) -> TokenStream
         Ok(harness) => {
             let added = methods(&harness);
             let exports = exports(&harness);
-            quote!(#block #added #exports)
+            let native = native::implementation(&harness);
+            let place = named(&quote!(harness), &harness.self_type);
+            quote!(#block #added #exports #place #native)
         }
         Err(error) => {
             let error = error.into_compile_error();
@@ -134,7 +136,8 @@ fn rule_method(rule: &Rule) -> TokenStream {
     let call = match (&rule.into, &rule.returned) {
         (None, None) => call,
         (None, Some(ty)) => {
-            let finish = quote_spanned!(place(ty)=> ::spelunk_guest::__private::RuleResult::finish(#returned));
+            let finish =
+                quote_spanned!(place(ty)=> ::spelunk_guest::__private::RuleResult::finish(#returned));
             quote!({ let #returned = #call; #finish })
         }
         (Some(pool), _) => produce(this, pool, &call, &returned),
@@ -314,6 +317,19 @@ pub(crate) fn declaration(section: &str, line: &str, cfgs: &[Attribute]) -> Toke
     }
 }
 
+/// A section that says where in its crate a harness or a function is, for tests that are written of findings.
+pub(crate) fn named(kind: &TokenStream, what: impl ToTokens) -> TokenStream {
+    let (kind, name) = (kind.to_string(), quote!(#what).to_string().replace(' ', ""));
+    quote! {
+        const _: () = {
+            const LINE: &str = ::core::concat!(#kind, " ", ::core::module_path!(), "::", #name, "\n");
+            #[used]
+            #[cfg_attr(target_family = "wasm", unsafe(link_section = "spelunk:harness"))]
+            static DECLARATION: [u8; LINE.len()] = ::spelunk_guest::__private::declaration(LINE);
+        };
+    }
+}
+
 /// One exported function. Each stands in a block of its own, so that names cannot collide.
 pub(crate) fn export(
     kind: &str,
@@ -333,7 +349,7 @@ pub(crate) fn export(
     }
 }
 
-fn added_ident(kind: &str, method: &Ident) -> Ident {
+pub(crate) fn added_ident(kind: &str, method: &Ident) -> Ident {
     format_ident!("__spelunk_{kind}_{}", method.unraw())
 }
 

@@ -12,6 +12,7 @@ mod error;
 mod expand;
 mod harness;
 mod marks;
+mod native;
 mod parse;
 mod state;
 mod threads;

@@ -15,7 +15,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 
 use crate::check::read;
-use crate::expand::{declaration, export};
+use crate::expand::{declaration, export, named};
 
 pub(crate) fn threads(arguments: TokenStream, function: TokenStream) -> TokenStream {
     let item = match read("threads", &arguments, &function) {
@@ -54,6 +54,7 @@ pub(crate) fn threads(arguments: TokenStream, function: TokenStream) -> TokenStr
         ),
         declaration("spelunk:state", "memory\n", &[]),
         declaration("spelunk:fairness", "each run\n", &[]),
+        named(&quote!(threads), ident),
     ];
     // On native targets threads are those of the system, and nothing is to be explored.
     quote! {

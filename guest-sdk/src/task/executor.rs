@@ -476,7 +476,7 @@ impl fmt::Display for Waits<'_> {
 }
 
 /// Forgets what a run left that panicked.
-#[cfg(test)]
+#[cfg(any(test, not(target_family = "wasm")))]
 pub(crate) fn reset() {
     EXECUTOR.with(|executor| {
         executor.end();

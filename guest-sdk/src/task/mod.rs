@@ -107,7 +107,7 @@ mod turn;
 pub use channel::{
     Receive, Receiver, Send, SendError, Sender, TrySendError, UnboundedSender, channel, unbounded,
 };
-#[cfg(test)]
+#[cfg(any(test, not(target_family = "wasm")))]
 pub(crate) use executor::reset;
 pub use executor::{all_are_done, run, step};
 pub(crate) use executor::{is_any, wake};
