@@ -54,6 +54,7 @@ pub mod target;
 pub mod text;
 mod threads;
 pub mod trace;
+pub mod unit_test;
 
 pub use budget::Budget;
 pub use session::{Config, Error, Event, Finding, Job, Observer, Session, Summary, Verdict};

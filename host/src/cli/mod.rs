@@ -123,7 +123,8 @@ enum Verb {
     /// Keep as few checkpoints of a campaign as go through all edges that all of them do.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Minimize(One),
-    /// Write a campaign's traces, its module and its settings to a folder, or the inputs of a fuzz target as plain files.
+    /// Write a campaign's traces, its module and its settings to a folder, the inputs of a fuzz target as plain files, or a trace as
+    /// a unit test in Rust.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Export(Export),
     /// Take traces into a campaign.

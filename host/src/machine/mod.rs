@@ -80,7 +80,7 @@ use tally::Tally;
 use thread::{STACK_BYTES, STACK_MARGIN, THREAD_STACK_BYTES};
 use watchdog::Watched;
 
-pub use sections::Compares;
+pub use sections::{Compares, harness_of};
 
 pub use crate::file::{Edges, Limits, Sanitizer, Selection, StubImports};
 pub(crate) use against::leaves_of;

@@ -21,6 +21,13 @@ pub(super) fn custom_section(wasm: &[u8], name: &str) -> Vec<u8> {
     held
 }
 
+/// The line of a section `spelunk:harness`: what the source of the module calls its harness, or the function that it is.
+pub fn harness_of(wasm: &[u8]) -> Option<String> {
+    let section = custom_section(wasm, "spelunk:harness");
+    let text = std::str::from_utf8(&section).ok()?;
+    text.strip_suffix('\n').filter(|line| !line.contains('\n')).map(str::to_string)
+}
+
 /// Bytes of the name of a harness, at most.
 const NAME_MAX: usize = 1000;
 

@@ -19,7 +19,7 @@ use spelunk::search::{Explorer, Knowledge, Planted};
 use spelunk::session::{Place, describe, input_of, write_named_input, write_trace};
 use spelunk::trace::Trace;
 
-use super::{One, Opened, folder_of, keep_trace, trace_of};
+use super::{One, Opened, as_test, folder_of, keep_trace, trace_of};
 use crate::cli::{NONDETERMINISM, Output, PASSED};
 
 /// What an exported campaign is of, beside its traces.
@@ -32,12 +32,18 @@ pub(in crate::cli) struct Export {
     #[command(flatten)]
     campaign: One,
     /// A folder that does not exist, or is empty.
-    #[arg(required_unless_present = "inputs")]
+    #[arg(required_unless_present_any = ["inputs", "as_test"])]
     to: Option<PathBuf>,
     /// Write the inputs of a fuzz target as plain files, named after their content: those that are kept to FOLDER/queue, those of
     /// findings to FOLDER/crashes.
     #[arg(long, value_name = "FOLDER")]
     inputs: Option<PathBuf>,
+    /// Write a saved trace of a harness in Rust as a unit test, which replays it without WebAssembly. The target needs no campaign.
+    #[arg(long, value_name = "TRACE", conflicts_with_all = ["to", "inputs"])]
+    as_test: Option<PathBuf>,
+    /// The file that the test is written to. [default: it is printed]
+    #[arg(long, short, value_name = "FILE", requires = "as_test")]
+    output: Option<PathBuf>,
 }
 
 #[derive(Args)]
@@ -61,6 +67,9 @@ struct Header {
 
 impl Export {
     pub(in crate::cli) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
+        if let Some(trace) = &self.as_test {
+            return as_test::write(&self.campaign.campaign, trace, self.output.as_deref(), output, budget);
+        }
         let mut opened = Opened::open(&self.campaign.campaign, budget)?;
         if let Some(folder) = &self.inputs {
             write_inputs(&opened, folder, output)?;

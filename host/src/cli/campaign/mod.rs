@@ -1,5 +1,6 @@
 //! `spelunk status`, `merge`, `minimize`, `export`, `import` and `gc`.
 
+mod as_test;
 mod exported;
 mod gc;
 

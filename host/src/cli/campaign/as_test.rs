@@ -1,0 +1,61 @@
+//! `spelunk export --as-test`: a finding as a unit test of a harness in Rust.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use serde_json::json;
+use spelunk::budget::Budget;
+use spelunk::campaign::Campaign;
+use spelunk::disk;
+use spelunk::file::TraceFile;
+use spelunk::load::{self, Build};
+use spelunk::machine::harness_of;
+use spelunk::unit_test::UnitTest;
+
+use super::{folder_of, shown};
+use crate::cli::{Output, PASSED};
+
+/// Prints the test of a trace, or writes it to a file.
+pub(super) fn write(
+    target: &Path,
+    trace: &Path,
+    to: Option<&Path>,
+    output: &mut Output,
+    budget: &Budget,
+) -> Result<u8> {
+    let file = TraceFile::read(trace)?;
+    let harness = harness_of(&module(target, output, budget)?);
+    let cannot = || format!("the trace `{}` cannot be a test", trace.display());
+    let test = UnitTest::of(&file, harness.as_deref()).with_context(cannot)?;
+    output
+        .report
+        .event("test", json!({ "name": test.name, "package": test.package, "to": to, "text": test.text }))?;
+    let Some(to) = to else {
+        output.report.text(test.text.trim_end())?;
+        return Ok(PASSED);
+    };
+    disk::write_named(to, test.text.as_bytes())
+        .map_err(|e| anyhow!("cannot write `{}`: {e}", to.display()))?;
+    let stem = to.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    output.report.text(&format!(
+        "`{}` in `{}`. In the source of `{}`, beside it: `#[cfg(test)] mod {};`, and `cargo test {}` runs it",
+        test.name,
+        shown(to),
+        test.package,
+        spelunk::text::line(&stem),
+        test.name
+    ))?;
+    Ok(PASSED)
+}
+
+/// The module that the campaign has, or else the target.
+fn module(target: &Path, output: &Output, budget: &Budget) -> Result<Vec<u8>> {
+    let campaign = folder_of(target).ok().map(|folder| Campaign::open(&folder)).transpose()?.flatten();
+    match campaign {
+        Some(campaign) => campaign.module(),
+        None => {
+            let build = Build { budget: budget.clone(), ..Build::default() };
+            load::load(target, &build, &mut |verb, text| output.console.status(verb, text))
+        }
+    }
+}
