@@ -65,6 +65,25 @@
 //! - [`assume`] gives up a run that does not count, [`fail!`] ends it as a finding, [`note!`] adds a line to
 //!   the story, [`target`] and [`observe`] say where it gets interesting, and [`event!`] counts what happens.
 //!
+//! # Strategies
+//!
+//! | strategy | draws | simplest |
+//! |---|---|---|
+//! | `0..=100`, `1..`, `..5u128` | integers | the nearest to 0 |
+//! | `0.0..1.0`, [`floats`] | floats; with NaN and infinities where that is said | the nearest to 0 |
+//! | `Duration::ZERO..Duration::from_secs(1)` | durations | the shortest |
+//! | `'a'..='z'`, `'a'..` | characters | the first |
+//! | [`boolean`], [`weighted`] | `true` or `false` | `false` |
+//! | [`just`], [`sampled_from`], [`permutation`] | a value, one of several, all in some order | the first, the order that is given |
+//! | [`one_of()`], [`one_of!`], [`weighted_one_of`] | what one of several strategies draws | of the first |
+//! | [`option`], [`result`] | `None` or `Some`, `Ok` or `Err` | `None`, `Ok` |
+//! | [`text`], a string as `"[a-c]{2}"` in a `#[draw]`, [`matching`] | text of letters, or of a form | the shortest, of the first letters |
+//! | [`bytes`], [`vec()`], [`set`], [`map`] | collections | the shortest |
+//! | tuples and arrays of strategies | a value of each | of each |
+//! | [`composite`], [`recursive`] and the methods of [`Strategy`] | what is made of drawn values | |
+//! | [`any`], and an argument without `#[draw]` | any value of a type: numbers, text, collections, times, addresses, paths, ranges, cells, locks and the like of `std`, and types that [derive](derive@Arbitrary) it | 0, empty, the first variant |
+//! | [`from_arbitrary!`], [`from_proptest!`] | what these crates make of bytes | what they make of none |
+//!
 //! # To check everything
 //!
 //! `spelunk check` runs a harness, or a single function marked [`#[check]`](macro@check), with every answer that
@@ -106,7 +125,8 @@
 //! # Native builds
 //!
 //! Code that uses faults and properties builds and runs everywhere: outside WebAssembly no fault is ever
-//! active and properties do nothing. To draw there is a panic that says so. A WebAssembly build always
+//! active and properties do nothing. To draw there is a panic that says so. The module `native` runs a harness there, as a part of a
+//! test: what it draws is answered by a trace or drawn. A WebAssembly build always
 //! imports from Spelunk, so it is one for exploration and not one to ship.
 //!
 //! This crate is a thin layer over the page `guest-sdk/ABI.md`, and depends on nothing but its macros.

@@ -71,7 +71,7 @@ impl Till {
 
     #[terminal]
     fn is_over(&self) -> bool {
-        self.total % 2 == 0
+        self.total.is_multiple_of(2)
     }
 
     #[teardown]

@@ -20,7 +20,7 @@ impl Random {
 
     /// One of `0..n`. Some are more likely by 2⁻⁶⁴ × `n` at most.
     pub(super) fn below(&mut self, n: u64) -> u64 {
-        (u128::from(self.next()) * u128::from(n) >> 64) as u64
+        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
     }
 
     /// In `0.0..1.0`.
@@ -28,7 +28,7 @@ impl Random {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// How far from `min` a number in `min..=max` is.
+    /// One of `0..=most`.
     fn distance(&mut self, most: u64) -> u64 {
         match most.checked_add(1) {
             Some(n) => self.below(n),

@@ -89,12 +89,15 @@ pub trait Harness: Sized + 'static {
 pub struct Parts<H> {
     setup: Box<dyn Fn() -> H>,
     rules: Vec<Rule<H>>,
-    invariants: Vec<(&'static str, fn(&mut H) -> bool)>,
+    invariants: Vec<Invariant<H>>,
     terminal: Option<fn(&mut H) -> bool>,
     teardown: Option<fn(H)>,
     /// It is a function, whose run has no setup.
     is_function: bool,
 }
+
+/// A name, and whether it holds.
+type Invariant<H> = (&'static str, fn(&mut H) -> bool);
 
 struct Rule<H> {
     name: &'static str,

@@ -42,7 +42,7 @@ pub(in crate::cli) struct Export {
     #[arg(long, value_name = "TRACE", conflicts_with_all = ["to", "inputs"])]
     as_test: Option<PathBuf>,
     /// The file that the test is written to. [default: it is printed]
-    #[arg(long, short, value_name = "FILE", requires = "as_test")]
+    #[arg(long, short, value_name = "FILE", requires = "as_test", conflicts_with_all = ["to", "inputs"])]
     output: Option<PathBuf>,
 }
 
