@@ -77,7 +77,7 @@ mod tests {
     fn a_function_is_exported_where_it_is() {
         let text = expanded("#[cfg(feature = \"a\")] fn all() {}");
         assert!(text.contains("export_name = \"check\"") && text.contains("check (all)"), "{text}");
-        assert_eq!(text.matches("cfg (feature").count(), 2);
+        assert_eq!(text.matches("cfg (feature").count(), 3, "function, export and declaration: {text}");
     }
 
     #[test]
