@@ -27,7 +27,16 @@ pub struct UnitTest {
     pub text: String,
 }
 
+/// What the text of a test begins with.
+const FAILS: &str = "// FAIL  ";
+const PASSES: &str = "// A run that does not fail.";
+
 impl UnitTest {
+    /// Whether this is what a test begins with.
+    pub fn is_start_of(text: &str) -> bool {
+        text.starts_with(FAILS) || text.starts_with(PASSES)
+    }
+
     /// The test of a trace, of a harness that the module calls by this line, see
     /// [`harness_of`](crate::machine::harness_of).
     ///
@@ -61,22 +70,22 @@ impl UnitTest {
             "check" => format!("{function}(crate::{inner}, "),
             _ => format!("{function}::<crate::{inner}>("),
         };
-        let mut text = String::new();
+        let mut test = String::new();
         match &file.failure {
-            Some(failure) => writeln!(text, "// FAIL  {}", one_line(&failure.to_string())),
-            None => writeln!(text, "// A run that does not fail."),
+            Some(failure) => writeln!(test, "{FAILS}{}", text::line(&failure.to_string())),
+            None => writeln!(test, "{PASSES}"),
         }
         .and_then(|()| {
             if file.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Hang) {
-                writeln!(text, "// Nothing ends it here: interrupt it in a debugger.")?;
+                writeln!(test, "// Nothing ends it here: interrupt it in a debugger.")?;
             }
-            writeln!(text, "#[test]")?;
-            writeln!(text, "fn {name}() -> Result<(), spelunk_guest::native::Misfit> {{")?;
-            writeln!(text, "    spelunk_guest::native::{harness}r#\"{trace}\"#)")?;
-            writeln!(text, "}}")
+            writeln!(test, "#[test]")?;
+            writeln!(test, "fn {name}() -> Result<(), spelunk_guest::native::Misfit> {{")?;
+            writeln!(test, "    spelunk_guest::native::{harness}r#\"{trace}\"#)")?;
+            writeln!(test, "}}")
         })
         .expect("writing to a string works");
-        Ok(UnitTest { name, package: package.to_string(), text })
+        Ok(UnitTest { name, package: package.to_string(), text: test })
     }
 }
 
@@ -142,11 +151,6 @@ fn name(file: &TraceFile) -> String {
     }
     // A name of one word may be one of the language's.
     if name.contains('_') { name } else { format!("fails_with_{name}") }
-}
-
-/// As a part of a comment.
-fn one_line(said: &str) -> String {
-    text::line(said).into_owned()
 }
 
 /// The text of the trace, such that it can stand in a raw string, and that none of it can be read in another way than by JSON:

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::json;
 use spelunk::budget::Budget;
 use spelunk::campaign::Campaign;
@@ -34,6 +34,13 @@ pub(super) fn write(
         output.report.text(test.text.trim_end())?;
         return Ok(PASSED);
     };
+    // A file of the user's would be lost.
+    let there = std::fs::read_to_string(to).unwrap_or_default();
+    ensure!(
+        there.is_empty() || UnitTest::is_start_of(&there),
+        "`{}` holds something else than such a test, and is not overwritten: name a new file",
+        to.display()
+    );
     disk::write_named(to, test.text.as_bytes())
         .map_err(|e| anyhow!("cannot write `{}`: {e}", to.display()))?;
     let stem = to.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
