@@ -1,6 +1,6 @@
 //! Addresses of the internet. Their simplest are all zero.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use super::Arbitrary;
 use crate::abi;
