@@ -1,5 +1,6 @@
-//! `spelunk status`, `merge`, `minimize`, `export`, `import` and `gc`.
+//! `spelunk status`, `merge`, `minimize`, `coverage`, `export`, `import` and `gc`.
 
+mod coverage;
 mod exported;
 mod gc;
 
@@ -25,6 +26,7 @@ use spelunk::trace::Trace;
 
 use super::{Output, PASSED};
 
+pub(super) use coverage::Coverage;
 pub(super) use exported::{Export, Import};
 pub(super) use gc::Gc;
 
