@@ -41,6 +41,7 @@ mod model;
 mod observed;
 pub mod outcome;
 pub mod property;
+pub mod reached;
 pub mod replay;
 pub mod report;
 pub mod search;

@@ -96,7 +96,7 @@ pub fn failure_of<T: Target>(target: &mut T, trace: &Trace) -> Option<Failure> {
 }
 
 /// How the choices of step `index` differ from the recorded ones.
-fn misfit(chooser: &Chooser, trace: &Trace, again: &Trace, index: usize) -> Option<String> {
+pub(crate) fn misfit(chooser: &Chooser, trace: &Trace, again: &Trace, index: usize) -> Option<String> {
     let (recorded, asked) = (trace.choices(&trace.steps()[index]), again.choices(&again.steps()[index]));
     if let Some(at) = chooser.misfit {
         let (answer, question) = (&recorded[at].value, &asked[at].kind);

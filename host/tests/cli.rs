@@ -135,7 +135,7 @@ fn listing(block: &str) -> &str {
 }
 
 /// Files whose commands keep campaigns.
-const KEEPING: [&str; 2] = ["campaign", "report"];
+const KEEPING: [&str; 3] = ["campaign", "coverage", "report"];
 
 /// The files in a folder, by name.
 fn files(folder: &Path) -> Vec<PathBuf> {

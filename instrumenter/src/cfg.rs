@@ -25,6 +25,15 @@ pub(crate) struct Cfg {
     pub blocks: Vec<Block>,
     pub edges: Vec<Edge>,
     pub loops: Loops,
+    /// What is executed as one, in the order of the code, where that was asked for.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a block: its instructions up to one that may not go on to the next.
+pub(crate) struct Part {
+    pub head: Place,
+    /// Offsets of the first and the last instruction in the original file; none where all of them were added.
+    pub offsets: Option<(u32, u32)>,
 }
 
 /// Which sequences are the bodies of loops, by index.

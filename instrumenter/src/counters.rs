@@ -13,7 +13,7 @@ const MANY: u32 = 128;
 /// Instructions that an action takes.
 pub(crate) fn length(action: Action) -> usize {
     match action {
-        Action::Count { steps: 0, .. } => 3,
+        Action::Count { steps: 0, .. } | Action::Enter { .. } => 3,
         Action::Count { .. } => 11,
         Action::Pay { .. } => 13,
         Action::Visit { .. } => 13,
@@ -26,6 +26,7 @@ impl Weaver<'_, '_> {
             Action::Count { address, steps } => self.count(code, address, steps),
             Action::Pay { address, steps } => self.add_up(code, address, steps),
             Action::Visit { location } => self.visit(code, location),
+            Action::Enter { address } => self.places.private.raise(code, address),
         }
     }
 
@@ -121,7 +122,7 @@ impl Weaver<'_, '_> {
         let (address, count) = match action {
             Action::Count { address, .. } => (address, 1),
             Action::Pay { address, steps } if steps < TOGETHER => (address, steps),
-            Action::Pay { .. } | Action::Visit { .. } => return,
+            Action::Pay { .. } | Action::Visit { .. } | Action::Enter { .. } => return,
         };
         i32_const(code, 0);
         self.places.private.load_at(code, Width::Byte, address);

@@ -19,6 +19,8 @@ pub struct EdgeMap {
     pub functions: Vec<FunctionName>,
     /// The counted edges. Empty in the hashed mode, where an edge has no place of its own.
     pub edges: Vec<Edge>,
+    /// In the mode [`Blocks`](crate::Edges::Blocks) all that is executed as one. Their counters follow those of the edges.
+    pub blocks: Vec<Block>,
 }
 
 /// A transfer of control between two blocks of a function.
@@ -33,6 +35,19 @@ pub struct Edge {
     pub from: u32,
     /// Offset in the original file of the first instruction after that.
     pub to: u32,
+}
+
+/// Instructions of which either all are executed or none: nothing leads into their midst, and none but the last can branch, trap
+/// or call. The last has begun then, but need not have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Block {
+    /// Index of the function in the original module.
+    pub function: u32,
+    /// Offset in the original file of the first instruction.
+    pub first: u32,
+    /// Offset of the last one. Between them there are no others, unless instrumenting took the function apart, so that it can be left
+    /// in the middle.
+    pub last: u32,
 }
 
 /// What counting a module's functions needs to know.
@@ -56,6 +71,7 @@ pub(crate) struct Plan {
     /// In [`order`].
     inserts: Vec<Insert>,
     edges: Vec<Edge>,
+    blocks: Vec<Block>,
     /// Address of the mark that it was entered.
     mark: Option<u32>,
 }
@@ -75,8 +91,22 @@ impl Counting<'_> {
         plans
     }
 
-    /// Gives each edge its number and its counter's address; returns the edges that got one of their own.
-    pub(crate) fn number(&self, plans: &mut [Plan]) -> Vec<Edge> {
+    /// Gives each edge and block its number and its counter's address; returns those that got one of their own.
+    pub(crate) fn number(&self, plans: &mut [Plan]) -> (Vec<Edge>, Vec<Block>) {
+        let edges = self.number_edges(plans);
+        let (first, mut blocks) = (self.counters + edges.len() as u32, Vec::new());
+        for plan in plans.iter_mut().filter(|plan| !plan.blocks.is_empty()) {
+            for insert in &mut plan.inserts {
+                if let Action::Enter { address } = &mut insert.action {
+                    *address += first + blocks.len() as u32;
+                }
+            }
+            blocks.append(&mut plan.blocks);
+        }
+        (edges, blocks)
+    }
+
+    fn number_edges(&self, plans: &mut [Plan]) -> Vec<Edge> {
         let (mut edges, mut entries) = (Vec::new(), 0);
         for plan in plans.iter_mut().filter(|plan| !plan.edges.is_empty()) {
             let first = self.counters + edges.len() as u32;
@@ -95,8 +125,9 @@ impl Counting<'_> {
 
     fn function(&self, index: usize, function: &LocalFunction, identity: u64) -> Plan {
         let is_counted = self.names[index].is_counted;
+        let blocks = is_counted && self.options.edges == Edges::Blocks;
         let wanted = Wanted {
-            edges: is_counted && self.options.edges == Edges::Static,
+            edges: blocks || is_counted && self.options.edges == Edges::Static,
             cycles: self.options.budget,
             entry: self.options.budget && self.calls.multiplies[index],
         };
@@ -104,9 +135,13 @@ impl Counting<'_> {
         if !(wanted.edges || wanted.cycles || wanted.entry || visits) {
             return Plan::default();
         }
-        let cfg = build(function, &|instr| self.calls.work(instr));
+        let cfg = build(function, &|instr| self.calls.work(instr), blocks);
         let (mut inserts, mut edges) = (Vec::new(), Vec::new());
-        for placed in place(&cfg, wanted) {
+        let mut placed = place(&cfg, wanted);
+        if blocks {
+            placed = crate::blocks::all_edges(&cfg, function, &placed);
+        }
+        for placed in placed {
             let mut action = Action::Pay { address: self.shared, steps: placed.steps };
             if wanted.edges {
                 action = Action::Count { address: edges.len() as u32, steps: placed.steps };
@@ -117,8 +152,9 @@ impl Counting<'_> {
         if visits {
             inserts.extend(visited(&cfg, identity));
         }
+        let blocks = crate::blocks::enter(&cfg, index as u32, &mut inserts);
         order(&mut inserts);
-        Plan { loops: cfg.loops, inserts, edges, mark: None }
+        Plan { loops: cfg.loops, inserts, edges, blocks, mark: None }
     }
 }
 

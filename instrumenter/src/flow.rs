@@ -4,15 +4,17 @@
 //! does not end the basic block it is in. The body of a `try_table` is a region: what calls or throws in it may
 //! go to its dispatch, from there to its catch clauses, and on to the dispatch of the region around it.
 
-use crate::cfg::{Block, BlockId, Cfg, ENTRY, EXIT, Edge, Loops, Place, Site, arms, target};
+use crate::blocks::may_stop;
+use crate::cfg::{Block, BlockId, Cfg, ENTRY, EXIT, Edge, Loops, Part, Place, Site, arms, target};
 use crate::code::offset_of;
 use walrus::LocalFunction;
 use walrus::ir::*;
 
-/// Builds the graph of a function, of whose instructions `work` says what they take. Linear in its size, and not
-/// recursive: nesting costs no stack.
-pub(crate) fn build(function: &LocalFunction, work: &dyn Fn(&Instr) -> u64) -> Cfg {
+/// Builds the graph of a function, of whose instructions `work` says what they take, and lists its parts if they are wanted. Linear
+/// in its size, and not recursive: nesting costs no stack.
+pub(crate) fn build(function: &LocalFunction, work: &dyn Fn(&Instr) -> u64, lists_parts: bool) -> Cfg {
     let mut builder = Builder::new(function, work);
+    builder.lists_parts = lists_parts;
     builder.run();
     builder.cfg
 }
@@ -28,6 +30,9 @@ struct Builder<'a> {
     regions: Vec<Region>,
     /// The block being read; none after an unconditional branch.
     current: Option<BlockId>,
+    lists_parts: bool,
+    /// The block that the last part is of, if more may be added to it.
+    part_of: Option<BlockId>,
 }
 
 struct Label {
@@ -65,10 +70,12 @@ struct Region {
 impl<'a> Builder<'a> {
     fn new(function: &'a LocalFunction, work: &'a dyn Fn(&Instr) -> u64) -> Self {
         let nowhere = || Block { head: None, offset: None, work: 0 };
-        let cfg = Cfg { blocks: vec![nowhere(), nowhere()], edges: Vec::new(), loops: Loops::default() };
+        let loops = Loops::default();
+        let cfg = Cfg { blocks: vec![nowhere(), nowhere()], edges: Vec::new(), loops, parts: Vec::new() };
         let (labels, label_of) = (Vec::new(), Vec::new());
         let (frames, regions) = (Vec::new(), Vec::new());
-        Self { function, work, cfg, labels, label_of, frames, regions, current: None }
+        let (lists_parts, part_of) = (false, None);
+        Self { function, work, cfg, labels, label_of, frames, regions, current: None, lists_parts, part_of }
     }
 
     fn run(&mut self) {
@@ -87,6 +94,7 @@ impl<'a> Builder<'a> {
                 (Some(current), Some((instr, location))) => {
                     frame.next += 1;
                     self.touch(current, *location);
+                    self.list(current, place, *location, may_stop(instr));
                     self.cfg.blocks[current as usize].work += (self.work)(instr);
                     self.instr(current, instr, place, offset_of(*location));
                 }
@@ -129,6 +137,21 @@ impl<'a> Builder<'a> {
         let block = &mut self.cfg.blocks[block as usize];
         if block.offset.is_none() && !location.is_default() {
             block.offset = Some(location.data());
+        }
+    }
+
+    /// Adds an instruction to the parts, which may end one.
+    fn list(&mut self, block: BlockId, place: Place, location: InstrLocId, may_stop: bool) {
+        if !self.lists_parts {
+            return;
+        }
+        if self.part_of != Some(block) {
+            self.cfg.parts.push(Part { head: place, offsets: None });
+        }
+        self.part_of = (!may_stop).then_some(block);
+        if let (Some(part), false) = (self.cfg.parts.last_mut(), location.is_default()) {
+            let offset = location.data();
+            part.offsets = Some((part.offsets.map_or(offset, |(first, _)| first), offset));
         }
     }
 
@@ -262,6 +285,7 @@ impl<'a> Builder<'a> {
         let location = self.function.block(frame.seq).end;
         if let Some(current) = self.current {
             self.touch(current, location);
+            self.list(current, end, location, false);
         }
         let offset = offset_of(location);
         match frame.kind {

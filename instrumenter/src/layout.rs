@@ -9,7 +9,8 @@ use std::ops::Range;
 pub struct StateLayout {
     /// Export name of private memory; none if nothing needs one.
     pub private: Option<String>,
-    /// One byte for each edge of the `EdgeMap` ([`Static`](crate::Edges::Static)), or the 65,536 bytes of the
+    /// One byte for each edge of the `EdgeMap` ([`Static`](crate::Edges::Static)), and then for each of its blocks
+    /// ([`Blocks`](crate::Edges::Blocks)), or the 65,536 bytes of the
     /// map ([`Hashed`](crate::Edges::Hashed)). Begins at a multiple of 64, and nothing else stands before the
     /// next multiple of 64 after its end.
     pub counters: Range<u32>,

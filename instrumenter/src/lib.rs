@@ -35,6 +35,7 @@
 //! | `calls`, `cycles` | which functions may multiply work |
 //! | `work`, `charges` | what instructions take, and those that pay for it themselves |
 //! | `flow` (`cfg`) → `placement` (`classes`) → `weave` (`counters`) | the edges of a function → those to be counted → their code |
+//! | `blocks` | what is executed as one, and all edges, where that is asked for |
 //! | `depth`, `segments`, `marks` (`bases`, `ranges`) | calls, dropped segments, stores |
 //! | `suspend/` | functions that can be left in the middle, where the module has threads |
 //! | `compares`, `stored` | what is compared with what, and what is stored, where it is asked for |
@@ -47,6 +48,7 @@
 //! The crate does no I/O and knows no engine. The same input gives the same output, to the byte.
 
 mod bases;
+mod blocks;
 mod calls;
 mod cfg;
 mod charges;
@@ -78,7 +80,7 @@ mod work;
 
 pub use bases::FRINGE_BYTES;
 pub use charges::TABLE_ELEMENTS_MAX;
-pub use edges::{Edge, EdgeMap};
+pub use edges::{Block, Edge, EdgeMap};
 pub use heap::{HEADER_BYTES, MAGIC, MAGIC_OF_ZONES, ZONE_BYTES};
 pub use layout::{
     FramesLayout, GlobalLayout, MemoryLayout, Obstacle, SanitizerLayout, StateLayout, TableLayout, ValueKind,
@@ -108,6 +110,8 @@ pub enum Edges {
     Static,
     /// As in AFL: blocks have 16-bit locations, and `map[here ^ previous]` is counted at run time.
     Hashed,
+    /// Each has a counter, of whatever function, and so has each [`Block`]. It says exactly what was executed, also before a trap.
+    Blocks,
 }
 
 /// What to add to a module.
@@ -187,18 +191,18 @@ pub fn instrument(wasm: &[u8], options: &Options) -> Result<Instrumented> {
     if options.edges != Edges::None {
         for (id, _) in module.funcs.iter_local() {
             let name = &mut names[id.index()];
-            name.is_counted = selection.counts(&name.name);
+            name.is_counted = options.edges == Edges::Blocks || selection.counts(&name.name);
         }
     }
     let functions = names.len();
-    let (layout, edges) = rewrite::rewrite(&mut module, wasm, options, &mut names, &offsets)?;
+    let (layout, edges, blocks) = rewrite::rewrite(&mut module, wasm, options, &mut names, &offsets)?;
     names.truncate(functions);
     let (wasm, code) = locate::emit(&mut module, &names);
     // Forgetting so much takes as long as validating.
     let ((), validated) = rayon::join(|| drop(module), || refuse::validate(&wasm, refuse::FEATURES));
     validated
         .context("the instrumented module is not valid; this is a fault of Spelunk's, please report it")?;
-    Ok(Instrumented { wasm, edges: EdgeMap { functions: names, edges }, layout, code })
+    Ok(Instrumented { wasm, edges: EdgeMap { functions: names, edges, blocks }, layout, code })
 }
 
 impl Options {

@@ -109,7 +109,8 @@ pub(crate) fn forget(function: &mut LocalFunction, seqs: &[InstrSeqId]) {
     }
 }
 
-fn is_silent(instr: &Instr) -> bool {
+/// Whether an instruction is one of those that can neither trap nor call nor branch.
+pub(crate) fn is_silent(instr: &Instr) -> bool {
     match instr {
         Instr::Binop(Binop { op }) => !matches!(
             op,

@@ -232,7 +232,7 @@ mod tests {
 
     fn graphs(source: &str) -> Vec<Cfg> {
         let module = Module::from_buffer(&wat::parse_str(source).unwrap()).unwrap();
-        module.funcs.iter_local().map(|(_, function)| build(function, &work::of)).collect()
+        module.funcs.iter_local().map(|(_, function)| build(function, &work::of, false)).collect()
     }
 
     const EDGES: Wanted = Wanted { edges: true, cycles: false, entry: false };

@@ -10,8 +10,8 @@ use crate::marks::{Map, Marks};
 use crate::refuse::Offsets;
 use crate::segments::Segments;
 use crate::{
-    Edge, Edges, FunctionName, MemoryLayout, Options, PREFIX, SanitizerLayout, StateLayout, calls, code,
-    depth, locate, ranges, state, suspend, weave,
+    Block, Edge, Edges, FunctionName, MemoryLayout, Options, PREFIX, SanitizerLayout, StateLayout, calls,
+    code, depth, locate, ranges, state, suspend, weave,
 };
 use anyhow::{Result, ensure};
 use rayon::iter::ParallelIterator;
@@ -25,7 +25,7 @@ pub(crate) fn rewrite(
     options: &Options,
     names: &mut Vec<FunctionName>,
     offsets: &Offsets,
-) -> Result<(StateLayout, Vec<Edge>)> {
+) -> Result<(StateLayout, Vec<Edge>, Vec<Block>)> {
     let mut allocator = Allocator::default();
     let Memories { targets, private, checks, suspend } =
         memories_of((module, wasm), options, names, &mut allocator)?;
@@ -40,8 +40,8 @@ pub(crate) fn rewrite(
     let entered = (layout.entered.start, layout.entered_functions);
     let counting = Counting { options, calls: &calls, names, counters, shared, entered };
     let mut plans = counting.plan(module);
-    let edges = counting.number(&mut plans);
-    layout.counters = allocator.take(counter_bytes(options.edges, &edges), 64)?;
+    let (edges, blocks) = counting.number(&mut plans);
+    layout.counters = allocator.take(counter_bytes(options.edges, edges.len() + blocks.len()), 64)?;
     allocator.take(0, 64)?;
     for id in &functions {
         plans[id.index()].declare(&mut module.types, module.funcs.get(*id).kind.unwrap_local());
@@ -77,7 +77,7 @@ pub(crate) fn rewrite(
     });
     state::export(module, survey, &calls, &mut layout, &memories);
     finish_private(module, private, &allocator, &mut layout, options);
-    Ok((layout, edges))
+    Ok((layout, edges, blocks))
 }
 
 /// The segments that may be dropped, with their flags.
@@ -158,10 +158,10 @@ fn small_state(
     Ok(layout)
 }
 
-fn counter_bytes(mode: Edges, edges: &[Edge]) -> u64 {
+fn counter_bytes(mode: Edges, counters: usize) -> u64 {
     match mode {
         Edges::None => 0,
-        Edges::Static => edges.len() as u64,
+        Edges::Static | Edges::Blocks => counters as u64,
         Edges::Hashed => 1 << 16,
     }
 }

@@ -35,6 +35,8 @@ pub(crate) enum Action {
     Pay { address: u32, steps: u32 },
     /// Count the transition from the previous location to this one, as AFL does.
     Visit { location: u16 },
+    /// Set the byte at `address`, at the head of a block.
+    Enter { address: u32 },
 }
 
 /// Where the code finds its state in private memory.

@@ -19,6 +19,7 @@ fn options(source: &str) -> Options {
         match word.split_once('=').unwrap_or((word, "")) {
             ("edges", "static") => options.edges = Edges::Static,
             ("edges", "hashed") => options.edges = Edges::Hashed,
+            ("edges", "blocks") => options.edges = Edges::Blocks,
             ("dirty", _) => options.dirty = true,
             ("budget", _) => options.budget = true,
             ("compares", _) => options.compares = true,
@@ -46,6 +47,10 @@ fn render(source: &str) -> String {
             edge.from, edge.to, edge.hash
         ));
     }
+    for (id, block) in done.edges.blocks.iter().enumerate() {
+        let name = &done.edges.functions[block.function as usize].name;
+        text.push_str(&format!(";; block {id}: {name} {:#x} to {:#x}\n", block.first, block.last));
+    }
     text
 }
 
@@ -59,7 +64,7 @@ fn instrumented_modules_are_as_expected() {
         .filter(|path| !path.to_string_lossy().ends_with(".out.wat"))
         .collect();
     inputs.sort();
-    assert_eq!(inputs.len(), 18);
+    assert_eq!(inputs.len(), 19);
     for input in inputs {
         let found = render(&std::fs::read_to_string(&input).unwrap());
         let output = input.with_extension("out.wat");

@@ -107,7 +107,7 @@ fn options_that_make_no_sense_are_refused() {
     );
 }
 
-const MODES: [Edges; 3] = [Edges::None, Edges::Static, Edges::Hashed];
+const MODES: [Edges; 4] = [Edges::None, Edges::Static, Edges::Hashed, Edges::Blocks];
 
 #[test]
 fn the_same_input_gives_the_same_bytes() {
@@ -149,7 +149,7 @@ fn nesting_costs_no_stack() {
         let thread = std::thread::Builder::new().stack_size(256 << 10).spawn(work).unwrap();
         lens.push(thread.join().unwrap());
     }
-    assert_eq!(lens, [1_742_116, 2_614_835, 4_904_204]);
+    assert_eq!(lens, [1_742_116, 2_614_835, 4_904_204, 4_200_793]);
 }
 
 #[test]

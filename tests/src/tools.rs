@@ -74,6 +74,32 @@ pub fn c_compiler() -> Option<Command> {
     Some(zig)
 }
 
+/// A tool of LLVM, which rustup installs as `llvm-tools`; `None` if it is not there, which is reported.
+pub fn llvm_tool(name: &'static str) -> Option<Command> {
+    let printed = |arguments: &[&str]| {
+        let output = Command::new("rustc").args(arguments).output().map_err(|error| error.to_string())?;
+        Ok::<_, String>(String::from_utf8_lossy(&output.stdout).trim().to_string())
+    };
+    let found = printed(&["--print", "target-libdir"]).and_then(|folder| {
+        let tool = Path::new(&folder).with_file_name("bin").join(name);
+        if tool.is_file() {
+            Ok(tool)
+        } else {
+            Err("`rustup component add llvm-tools` installs it".to_string())
+        }
+    });
+    found.map(Command::new).map_err(|reason| Missing { tool: name, reason }.report()).ok()
+}
+
+/// The compiler of GNU, which comes with `gcov`; `None` if there is none, which is reported. On macOS another one has its name.
+pub fn gcc() -> Option<Command> {
+    if cfg!(not(target_os = "linux")) {
+        return None;
+    }
+    let found = Command::new("gcov").arg("--version").output().map_err(|error| error.to_string());
+    found.map(|_| Command::new("gcc")).map_err(|reason| Missing { tool: "gcov", reason }.report()).ok()
+}
+
 /// What a command writes to the file that `-o` names.
 ///
 /// # Panics

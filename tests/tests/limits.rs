@@ -18,7 +18,7 @@ const DEPTH_MAX: u32 = 2000;
 
 /// Calls `run` with `argument`, in all modes; what is left of the budget must not depend on anything.
 fn check(source: &str, argument: i32, expected: End) {
-    for edges in [Edges::Static, Edges::Hashed, Edges::None] {
+    for edges in [Edges::Static, Edges::Hashed, Edges::Blocks, Edges::None] {
         let options = Options { edges, depth_max: DEPTH_MAX, ..Options::default() };
         let first = run(source, argument, &options);
         assert_eq!(first.0, expected, "{edges:?}: {source}");

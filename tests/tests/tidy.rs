@@ -93,7 +93,13 @@ fn guests_and_examples_know_the_sdk_alone() {
     // What is built for WASI has files.
     check(
         &["examples", "tests/guests"],
-        &["examples/settings-wasi", "examples/sqlite", "tests/guests/inputs", "tests/guests/both"],
+        &[
+            "examples/settings-wasi",
+            "examples/sqlite",
+            "tests/guests/inputs",
+            "tests/guests/both",
+            "tests/guests/reached",
+        ],
         &["std::fs"],
     );
     check(&["tests/native"], &[], &["spelunk"]);
@@ -178,6 +184,7 @@ fn unsafe_lives_in_the_guest_abi_the_memory_file_and_the_cache() {
         &[
             "tests/guests/fuzz",
             "tests/guests/identity",
+            "tests/guests/reached",
             "tests/guests/roadblocks",
             "tests/guests/wasi",
             "tests/tests/allocations.rs",

@@ -1,6 +1,7 @@
 //! A campaign: an exploration that is kept on disk, goes on where it stopped, and can be merged with another.
 
 mod settings;
+mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Budget;
 use crate::choice::Value;
 use crate::coverage::{SHOWN, feature_of, slot_of};
-use crate::file::{self, Hex, Names as _, StepLine};
-use crate::machine::{Machine, Program, Snapshot};
-use crate::outcome::{Failure, Found};
+use crate::file::{self, Hex, Names as _};
+use crate::machine::{Cache, Edges, Machine, Program, Snapshot};
+use crate::outcome::Found;
 use crate::property::Counts;
 use crate::search::History;
 use crate::search::energy::{Checkpoint, Checkpoints};
@@ -23,6 +24,9 @@ use crate::store::{Collected, Header, Loaded, Record, Saved, Store};
 use crate::trace::Trace;
 
 pub use settings::Settings;
+pub use steps::Steps;
+
+use steps::{FindingLine, findings, histories};
 
 /// A campaign's folder, open.
 pub struct Campaign {
@@ -75,15 +79,6 @@ struct Lists {
     champions: Vec<u64>,
     #[serde(default)]
     turn: Option<Turn>,
-}
-
-/// A finding, as it is stored.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FindingLine {
-    failure: Failure,
-    run: u64,
-    steps: Vec<StepLine>,
 }
 
 /// A trace that once led to a checkpoint, or why it does not fit this build.
@@ -198,6 +193,17 @@ impl Campaign {
     /// A damaged file; a module that takes longer.
     pub fn machine(&self, budget: &Budget) -> Result<Machine> {
         let program = Program::load_in(&self.module()?, self.settings.conditions(), None, budget)?;
+        Machine::new(Arc::new(program))
+    }
+
+    /// As [`Campaign::machine`], of a build in which each block says that it was entered.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn machine_with_blocks(&self, cache: Option<&Cache>, budget: &Budget) -> Result<Machine> {
+        let mut conditions = self.settings.conditions();
+        conditions.selection.edges = Edges::Blocks;
+        let program = Program::load_in(&self.module()?, conditions, cache, budget)?;
         Machine::new(Arc::new(program))
     }
 
@@ -412,11 +418,7 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
         ensure!(name_of(slot, program) == name, "an edge is not one of this module");
         known.saw(feature_of(slot) + (run >> RUN_BITS) as u32, run & ((1 << RUN_BITS) - 1));
     }
-    let mut histories = BTreeMap::from([(0, known.start().clone())]);
-    for (id, parent, steps) in loaded.histories {
-        let parent = parent.map(|parent| histories.get(&parent).cloned().context("a history is missing"));
-        histories.insert(id, Arc::new(History::new(id, parent.transpose()?, steps)));
-    }
+    let histories = histories(known.start().clone(), loaded.histories)?;
     let mut list = Vec::new();
     for (record, snapshot) in loaded.checkpoints {
         let history = histories.get(&record.history).context("a history is missing")?.clone();
@@ -434,13 +436,7 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
             lists.productive.into_iter().map(|rule| rule.into_iter().map(Arc::from).collect()).collect();
     }
     known.scores = lists.scores.into_iter().map(|(label, bits)| (label, f64::from_bits(bits))).collect();
-    let mut findings = Vec::new();
-    for (_, finding) in loaded.findings {
-        let FindingLine { failure, run, steps } = serde_json::from_value(finding)?;
-        findings.push(Arc::new(Found { failure, run, trace: file::trace_of(program, &steps)? }));
-    }
-    findings.sort_by_key(|finding| finding.run);
-    known.findings = findings;
+    known.findings = findings(loaded.findings, program)?;
     known.luck = lists.luck.try_into().ok().and_then(Luck::from_bits).unwrap_or_default();
     known.merged = lists.merged.into_iter().map(|(name, tally)| (name.0, tally)).collect();
     if counters.runs > 0 {

@@ -33,7 +33,7 @@ use spelunk::report::tools::Files;
 use spelunk::session::{Caching, Config, Event, Finding, Observer, Place};
 use spelunk::story::Line;
 
-use campaign::{Export, Gc, Import, Merge, One};
+use campaign::{Coverage, Export, Gc, Import, Merge, One};
 use check::Check;
 use distill::Distill;
 use explore::Explore;
@@ -123,6 +123,9 @@ enum Verb {
     /// Keep as few checkpoints of a campaign as go through all edges that all of them do.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Minimize(One),
+    /// Say which lines, functions and branches of the source the steps of a campaign reached.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Coverage(Coverage),
     /// Write a campaign's traces, its module and its settings to a folder, the inputs of a fuzz target as plain files, or a trace as
     /// a unit test in Rust.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
@@ -375,6 +378,7 @@ impl Cli {
             Verb::Page(args) => args.run(&mut output, budget),
             Verb::Merge(args) => args.run(&mut output, budget),
             Verb::Minimize(args) => args.minimize(&mut output, budget),
+            Verb::Coverage(args) => args.run(&mut output, budget),
             Verb::Export(args) => args.run(&mut output, budget),
             Verb::Import(args) => args.run(&mut output, budget),
             Verb::Gc(args) => args.run(&mut output, budget),

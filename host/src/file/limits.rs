@@ -160,6 +160,7 @@ pub enum Edges {
     None,
     Static,
     Hashed,
+    Blocks,
 }
 
 impl From<Edges> for spelunk_instrumenter::Edges {
@@ -168,6 +169,7 @@ impl From<Edges> for spelunk_instrumenter::Edges {
             Edges::None => spelunk_instrumenter::Edges::None,
             Edges::Static => spelunk_instrumenter::Edges::Static,
             Edges::Hashed => spelunk_instrumenter::Edges::Hashed,
+            Edges::Blocks => spelunk_instrumenter::Edges::Blocks,
         }
     }
 }

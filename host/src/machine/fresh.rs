@@ -14,7 +14,7 @@ use super::program::Program;
 use super::signed::{Placer, Pools};
 use super::state::State;
 use super::watchdog::Watched;
-use super::{STACK_BYTES, STACK_MARGIN, compile, failure, link};
+use super::{Edges, STACK_BYTES, STACK_MARGIN, compile, failure, link};
 
 fn new_store(program: &Program) -> Store<Host> {
     let layout = &program.instrumented.layout;
@@ -87,13 +87,14 @@ impl Fresh {
         let room = room.transpose()?;
         let placement = program.exports.plans.placement.as_ref();
         let placer = placement.map(|placement| Placer::of(placement, instance, &mut store)).transpose()?;
-        let state = State::of(
+        let mut state = State::of(
             &program.instrumented.layout,
             &program.entered,
             (&program.memories, &program.data),
             instance,
             &mut store,
         )?;
+        state.keeps_counts = program.conditions().selection.edges == Edges::Blocks;
         watched.set_place(state.place_of_budget());
         if let Some(interface) = program.interface() {
             let linked = Linked::of_instance(interface, instance, &mut store)?;

@@ -389,6 +389,16 @@ impl Program {
         self.against.as_ref().map_or(&self.instrumented.edges, |other| &other.edges)
     }
 
+    /// The edges and blocks that are counted, without those of what it is compared with.
+    pub fn own_edges(&self) -> &EdgeMap {
+        &self.instrumented.edges
+    }
+
+    /// What the module as it came says of its source.
+    pub fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
     /// Whether it is two modules that are given the same calls.
     pub fn is_pair(&self) -> bool {
         self.against.is_some()

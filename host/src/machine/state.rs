@@ -112,6 +112,8 @@ pub(super) struct State {
     parts: Vec<u8>,
     /// There may be counters that are not zero.
     has_counts: bool,
+    /// What preconditions enter counts too, and what is executed before the first step.
+    pub(super) keeps_counts: bool,
     /// In a large module the counters that each mark of functions that were entered stands for.
     entered: Vec<Range<u32>>,
     /// Scratch: the marks that are set.
@@ -166,6 +168,7 @@ impl State {
             values: Vec::new(),
             parts: Vec::new(),
             has_counts: true,
+            keeps_counts: false,
             entered: entered.to_vec(),
             marked: Vec::new(),
         };
@@ -261,6 +264,11 @@ impl State {
         self.has_counts = false;
         let Some(private) = &mut self.private else { return };
         let bytes = private.bytes();
+        if self.keeps_counts {
+            // One that pays for steps begins anew, but for one.
+            let counters = &mut bytes[range(&self.layout.counters)];
+            return counters.iter_mut().for_each(|counter| *counter = (*counter).min(1));
+        }
         if self.entered.is_empty() {
             bytes[range(&self.layout.counters)].fill(0);
             return;

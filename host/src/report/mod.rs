@@ -4,6 +4,7 @@ mod coverage;
 mod end;
 pub mod graph;
 pub mod page;
+pub mod reached;
 mod story;
 pub mod tools;
 

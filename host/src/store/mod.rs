@@ -25,7 +25,9 @@ use crate::machine::Program;
 use crate::trace::Trace;
 use known::Known;
 use pack::{packed, packed_json, unpacked};
-use reading::{checkpoints, histories, records, used_blobs, used_histories};
+use reading::{
+    NamedHistories, checkpoints, findings, histories, named_histories, records, used_blobs, used_histories,
+};
 use trouble::{damaged, trouble, unwritable};
 
 pub use trouble::Trouble;
@@ -64,6 +66,9 @@ const LISTS: &str = "lists";
 const PIECE: usize = 4000;
 /// The most that the database keeps of its file in memory.
 const CACHE_BYTES: usize = 64 << 20;
+
+/// Checkpoints, the histories that lead to them, and findings.
+type Steps = (Vec<Record>, NamedHistories, Vec<(String, serde_json::Value)>);
 
 /// A campaign's file, which no other process can open meanwhile.
 pub struct Store {
@@ -214,35 +219,41 @@ impl Store {
     /// A damaged file; states of another program.
     pub fn load(&self, program: &Program) -> Result<Loaded> {
         let reading = self.read()?;
-        let header: Option<Header> = self.meta(&reading, HEADER)?;
+        self.ensure_same(&reading, program)?;
+        let counters = self.meta(&reading, COUNTERS)?.unwrap_or_default();
+        let lists = self.meta(&reading, LISTS)?.unwrap_or_default();
+        self.within((|| {
+            let edges = reading.open_table(EDGES)?;
+            let edges = edges.iter()?.map(|edge| Ok(edge?.1.value()));
+            Ok(Loaded {
+                counters,
+                checkpoints: checkpoints(&reading, program)?,
+                histories: named_histories(&reading, program)?,
+                edges: edges.collect::<Result<_>>()?,
+                findings: findings(&reading)?,
+                lists,
+            })
+        })())
+    }
+
+    /// The checkpoints, without their states, the histories that lead to them, and the findings, as [`Loaded`] has them.
+    ///
+    /// # Errors
+    /// As [`Store::load`].
+    pub fn load_steps(&self, program: &Program) -> Result<Steps> {
+        let reading = self.read()?;
+        self.ensure_same(&reading, program)?;
+        self.within((|| Ok((records(&reading)?, named_histories(&reading, program)?, findings(&reading)?)))())
+    }
+
+    fn ensure_same(&self, reading: &ReadTransaction, program: &Program) -> Result<()> {
+        let header: Option<Header> = self.meta(reading, HEADER)?;
         ensure!(
             header.is_none_or(|header| header.module.0 == program.hash()),
             "the campaign `{}` is of another build of the module: its states do not fit this one",
             self.path.display()
         );
-        let counters = self.meta(&reading, COUNTERS)?.unwrap_or_default();
-        let lists = self.meta(&reading, LISTS)?.unwrap_or_default();
-        self.within((|| {
-            let histories = histories(&reading)?.into_iter().map(|(id, (parent, lines))| {
-                let steps = file::part_of(program, &lines).with_context(|| format!("history {id}"))?;
-                Ok((id, parent, steps))
-            });
-            let edges = reading.open_table(EDGES)?;
-            let edges = edges.iter()?.map(|edge| Ok(edge?.1.value()));
-            let mut findings = Vec::new();
-            for finding in reading.open_table(FINDINGS)?.iter()? {
-                let (id, text) = finding?;
-                findings.push((id.value().to_string(), serde_json::from_slice(text.value())?));
-            }
-            Ok(Loaded {
-                counters,
-                checkpoints: checkpoints(&reading, program)?,
-                histories: histories.collect::<Result<_>>()?,
-                edges: edges.collect::<Result<_>>()?,
-                findings,
-                lists,
-            })
-        })())
+        Ok(())
     }
 
     /// Every checkpoint with all steps that lead to it, for a build that may be another than the one that saved

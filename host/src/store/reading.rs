@@ -7,9 +7,10 @@ use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, Table};
 
 use super::pack::{packed, unpacked};
 use super::record::Record;
-use super::{BLOBS, CHECKPOINTS, HISTORIES, SNAPSHOTS};
-use crate::file::StepLine;
+use super::{BLOBS, CHECKPOINTS, FINDINGS, HISTORIES, SNAPSHOTS};
+use crate::file::{self, StepLine};
 use crate::machine::{Blobs, PART_MAX, Program, Reader, leaves_of, pages_of};
+use crate::trace::Trace;
 
 /// The parts of snapshots in a file that is being written.
 pub(super) struct Writing<'t, 'k> {
@@ -111,6 +112,28 @@ pub(super) fn histories(reading: &ReadTransaction) -> Result<Histories> {
         histories.insert(id, (parent, serde_json::from_slice(&unpacked(lines)?)?));
     }
     Ok(histories)
+}
+
+/// Histories with their steps, in the order of their numbers.
+pub(super) type NamedHistories = Vec<(u64, Option<u64>, Trace)>;
+
+/// The histories, with rules and faults as the program numbers them.
+pub(super) fn named_histories(reading: &ReadTransaction, program: &Program) -> Result<NamedHistories> {
+    let named = histories(reading)?.into_iter().map(|(id, (parent, lines))| {
+        let steps = file::part_of(program, &lines).with_context(|| format!("history {id}"))?;
+        Ok((id, parent, steps))
+    });
+    named.collect()
+}
+
+/// The findings by their ids.
+pub(super) fn findings(reading: &ReadTransaction) -> Result<Vec<(String, serde_json::Value)>> {
+    let mut findings = Vec::new();
+    for finding in reading.open_table(FINDINGS)?.iter()? {
+        let (id, text) = finding?;
+        findings.push((id.value().to_string(), serde_json::from_slice(text.value())?));
+    }
+    Ok(findings)
 }
 
 /// The parts that the snapshots of checkpoints refer to.

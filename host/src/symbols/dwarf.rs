@@ -104,17 +104,21 @@ impl<'a> Sections<'a> {
     }
 }
 
-/// Calls `each` with every unit, if it can be read, until that says no or nothing is left to pay with.
+/// Calls `each` with every unit, if it can be read, until that says no or nothing is left to pay with; whether it came to the end.
 pub(super) fn each_unit<'a>(
     dwarf: &Dwarf<Metered<'a>>,
     meter: &Meter,
     mut each: impl FnMut(DebugInfoOffset, Option<Unit<Metered<'a>>>) -> bool,
-) {
+) -> bool {
     let mut headers = dwarf.units();
     let mut last: Option<(usize, Arc<Abbreviations>)> = None;
     loop {
         meter.allow(UNIT_BYTES_MAX);
-        let (Ok(Some(header)), Ok(())) = (headers.next(), meter.pay(UNIT_COST)) else { break };
+        let header = match (headers.next(), meter.pay(UNIT_COST)) {
+            (Ok(Some(header)), Ok(())) => header,
+            (Ok(None), Ok(())) => return true,
+            _ => return false,
+        };
         let Some(offset) = header.debug_info_offset() else { continue };
         // Units that share their abbreviations follow one another.
         let at = header.debug_abbrev_offset();
@@ -125,7 +129,7 @@ pub(super) fn each_unit<'a>(
             Unit::new_with_abbreviations(dwarf, header, abbreviations.clone()).ok()
         });
         if !each(offset, unit) {
-            break;
+            return false;
         }
     }
 }

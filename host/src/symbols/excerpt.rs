@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::Frame;
+use super::{Frame, SourceFile};
 use crate::disk;
 
 /// What the names of source files end in.
@@ -52,6 +52,13 @@ pub fn context(excerpt: &Excerpt, beside: u32) -> (u32, Vec<String>) {
     let first = excerpt.line.saturating_sub(beside).max(1);
     let lines = text.iter().flat_map(|text| text.lines()).skip(first as usize - 1);
     (first, lines.take((excerpt.line + beside + 1 - first) as usize).map(str::to_string).collect())
+}
+
+/// A source file of the user's, as an absolute path, and its text; none where it is not there to be read. Only what [`excerpt`] may
+/// read is.
+pub fn source(file: &SourceFile, roots: &[&Path]) -> Option<(PathBuf, String)> {
+    let paths = [&file.compiled, &file.shown];
+    paths.into_iter().find_map(|path| roots.iter().find_map(|root| read(root, path)))
 }
 
 fn read(root: &Path, file: &str) -> Option<(PathBuf, String)> {

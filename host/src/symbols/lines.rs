@@ -70,7 +70,7 @@ pub(super) fn of_call(unit: Unit<'_, '_>, call: Call) -> Place {
 }
 
 /// The path of a file, and the folder that the compiler was called in.
-fn file(unit: Unit<'_, '_>, index: u64) -> Option<(String, String)> {
+pub(super) fn file(unit: Unit<'_, '_>, index: u64) -> Option<(String, String)> {
     let header = unit.line_program.as_ref()?.header();
     let file = header.file(index)?;
     let compiled_in = unit.comp_dir.map(|folder| folder.bytes()).unwrap_or_default();

@@ -5,6 +5,7 @@
 //! nothing useful is found the name of the function and an offset are left.
 
 mod by_name;
+mod code;
 mod cpp;
 mod culprit;
 mod dwarf;
@@ -19,10 +20,12 @@ mod meter;
 mod module;
 mod names;
 mod path;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod types;
 mod variables;
+mod wat;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -33,8 +36,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use serde::{Deserialize, Serialize};
 use spelunk_instrumenter::Origins;
 
+pub use code::{Code, CodeFunction, Instruction, InstructionKind, SourceFile, Statement};
 pub use culprit::culprit;
-pub use excerpt::{Excerpt, context, excerpt};
+pub use excerpt::{Excerpt, context, excerpt, source};
 pub use message::class;
 pub(crate) use types::{Declared, Type, declared};
 
@@ -144,6 +148,10 @@ impl Symbols {
         Symbols { parts: Some(Box::new(Parts { origins, modules, prefix })), ..Symbols::of(wasm) }
     }
 
+    fn module(&self) -> &Module {
+        self.module.get_or_init(|| Module::read(&self.wasm))
+    }
+
     /// What was being executed where a frame of WebAssembly stood, the innermost first: the calls that were inlined there,
     /// then the function itself. `offset` is that of the instruction in the file; of a frame that waits for a call to
     /// return, that of the call, not of what comes after.
@@ -170,7 +178,7 @@ impl Symbols {
     /// As [`Symbols::frames`], by the part that the function comes from.
     fn in_part(&self, function: u32, offset: u32) -> Option<Arc<[Frame]>> {
         let parts = self.parts.as_ref()?;
-        let module = self.module.get_or_init(|| Module::read(&self.wasm));
+        let module = self.module();
         let of_code = (offset as usize).checked_sub(module.code)?;
         let (part, function, offset) = parts.origins.locate(function, of_code as u32)?;
         let frames = parts.modules.get(part)?.frames(function, offset);
@@ -216,7 +224,7 @@ impl Symbols {
         if let Some(parts) = &self.parts {
             return parts.modules.iter().any(|module| module.is_go_end(function));
         }
-        let module = self.module.get_or_init(|| Module::read(&self.wasm));
+        let module = self.module();
         let Some(index) = module.function(function) else { return false };
         let Some(body) = module.body(index) else { return false };
         let bytes = self.wasm.get(body.clone()).unwrap_or_default();
@@ -226,7 +234,7 @@ impl Symbols {
     }
 
     fn look_up(&self, known: &mut Known, function: u32, offset: u32) -> Vec<Frame> {
-        let module = self.module.get_or_init(|| Module::read(&self.wasm));
+        let module = self.module();
         let body = module.body(function).unwrap_or_default();
         let mut scopes = Vec::new();
         if body.contains(&(offset as usize)) && !module.debug.is_empty() {

@@ -112,6 +112,20 @@ impl Module {
         Some(body.start.checked_sub(self.code)? as u64..body.end.checked_sub(self.code)? as u64)
     }
 
+    /// The functions that are not imported, and where their bodies lie in the file.
+    pub(super) fn bodies(&self) -> impl Iterator<Item = (u32, Range<usize>)> {
+        (self.imported as u32..).zip(self.bodies.iter().cloned())
+    }
+
+    /// The addresses, as DWARF counts them, of the function that has one.
+    pub(super) fn body_at(&self, address: u64) -> Option<Range<u64>> {
+        let address = address.checked_add(self.code as u64)?;
+        let after = self.bodies.partition_point(|body| body.start as u64 <= address);
+        let body = self.bodies.get(after.checked_sub(1)?)?;
+        let code = self.code as u64;
+        (address < body.end as u64).then(|| body.start as u64 - code..body.end as u64 - code)
+    }
+
     /// Where the body of a function lies in the file; none where it is imported.
     pub(super) fn body(&self, function: u32) -> Option<Range<usize>> {
         self.bodies.get((function as usize).checked_sub(self.imported)?).cloned()

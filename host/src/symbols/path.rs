@@ -93,7 +93,7 @@ fn below<'a>(path: &'a str, compiled_in: &str) -> &'a str {
 }
 
 /// A path with slashes, and without `.`, `..` and empty parts as far as that can be told from the text.
-fn normal(path: &str) -> String {
+pub(super) fn normal(path: &str) -> String {
     let is_of_windows = path.starts_with('\\') || path.get(1..3) == Some(":\\");
     let path = match is_of_windows {
         true => path.replace('\\', "/"),

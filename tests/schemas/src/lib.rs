@@ -3,11 +3,12 @@
 //! What is written stands in the files of `tests/cli`, as the commands there print it.
 #![cfg(test)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
 use jsonschema::Validator;
+use quick_xml::events::{BytesStart, Event};
 use serde_json::Value;
 
 fn root() -> &'static Path {
@@ -30,7 +31,12 @@ fn lines() -> Vec<String> {
 
 /// What commands of `tests/cli/tools.txt` print that end in these words.
 fn printed(words: &str) -> Vec<String> {
-    let text = std::fs::read_to_string(root().join("tests/cli/tools.txt")).unwrap();
+    printed_in("tools.txt", words)
+}
+
+/// As [`printed`], of another file.
+fn printed_in(file: &str, words: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join("tests/cli").join(file)).unwrap();
     let mut all = Vec::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -148,4 +154,142 @@ fn junit_can_be_read_back() {
         .map(|suites| (suites[0].tests, suites[0].failures, suites[0].errors))
         .collect();
     assert_eq!(counts, [(2, 1, 0), (1, 1, 0), (1, 0, 1), (1, 0, 1), (2, 0, 0)]);
+}
+
+/// What the children of an element of Cobertura's DTD are, in order, and the attributes that it must have and may have. Of each of
+/// these children there may be none, one or many, but for those that stand alone.
+struct Element {
+    name: &'static str,
+    children: &'static [&'static str],
+    required: &'static [&'static str],
+    optional: &'static [&'static str],
+}
+
+/// As `coverage-04.dtd` says.
+const COBERTURA: [Element; 13] = {
+    const fn element(
+        name: &'static str,
+        children: &'static [&'static str],
+        required: &'static [&'static str],
+        optional: &'static [&'static str],
+    ) -> Element {
+        Element { name, children, required, optional }
+    }
+    [
+        element(
+            "coverage",
+            &["sources", "packages"],
+            &[
+                "line-rate",
+                "branch-rate",
+                "lines-covered",
+                "lines-valid",
+                "branches-covered",
+                "branches-valid",
+                "complexity",
+                "version",
+                "timestamp",
+            ],
+            &[],
+        ),
+        element("sources", &["source"], &[], &[]),
+        element("source", &[], &[], &[]),
+        element("packages", &["package"], &[], &[]),
+        element("package", &["classes"], &["name", "line-rate", "branch-rate", "complexity"], &[]),
+        element("classes", &["class"], &[], &[]),
+        element("class", &["methods", "lines"], &["name", "filename", "line-rate", "branch-rate", "complexity"], &[]),
+        element("methods", &["method"], &[], &[]),
+        element("method", &["lines"], &["name", "signature", "line-rate", "branch-rate", "complexity"], &[]),
+        element("lines", &["line"], &[], &[]),
+        element("line", &["conditions"], &["number", "hits"], &["branch", "condition-coverage"]),
+        element("conditions", &["condition"], &[], &[]),
+        element("condition", &[], &["number", "type", "coverage"], &[]),
+    ]
+};
+
+/// The attributes of an element, if it may have these.
+fn attributes(start: &BytesStart<'_>, element: &Element) -> Result<BTreeMap<String, String>, String> {
+    let attributes = start.attributes().map(|attribute| {
+        let attribute = attribute.map_err(|error| error.to_string())?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Ok((text(attribute.key.as_ref()), text(&attribute.value)))
+    });
+    let attributes = attributes.collect::<Result<BTreeMap<_, _>, String>>()?;
+    let name = element.name;
+    let is_unknown = |name: &&String| !element.required.iter().chain(element.optional).any(|known| known == name);
+    if let Some(other) = attributes.keys().find(is_unknown) {
+        return Err(format!("{name} has no {other}"));
+    }
+    match element.required.iter().find(|name| !attributes.contains_key(**name)) {
+        Some(missing) => Err(format!("{name} lacks {missing}")),
+        None => Ok(attributes),
+    }
+}
+
+/// Whether an XML file is valid by [`COBERTURA`]; the rates and counts of its root, if it is.
+fn cobertura(text: &str) -> Result<BTreeMap<String, String>, String> {
+    let mut reader = quick_xml::Reader::from_str(text);
+    let mut open: Vec<(&Element, usize)> = Vec::new();
+    let mut root = BTreeMap::new();
+    loop {
+        let (start, is_empty) = match reader.read_event().map_err(|error| error.to_string())? {
+            Event::Eof if open.is_empty() => return Ok(root),
+            Event::Eof => return Err("it ends in the midst".to_string()),
+            Event::Start(start) => (start, false),
+            Event::Empty(start) => (start, true),
+            Event::End(_) => {
+                open.pop();
+                continue;
+            }
+            _ => continue,
+        };
+        let name = String::from_utf8_lossy(start.name().as_ref()).into_owned();
+        let element = COBERTURA.iter().find(|element| element.name == name).ok_or(format!("there is no {name}"))?;
+        match open.last_mut() {
+            None if name != "coverage" => return Err(format!("{name} is no root")),
+            None => {}
+            Some((parent, at)) => {
+                // Behind the one before.
+                let found = parent.children.iter().position(|child| *child == name);
+                let is_last = |found: &usize| *found >= *at;
+                *at = found.filter(is_last).ok_or(format!("{name} may not stand in {} here", parent.name))?;
+            }
+        }
+        let attributes = attributes(&start, element)?;
+        if open.is_empty() {
+            root = attributes;
+        }
+        if !is_empty {
+            open.push((element, 0));
+        }
+    }
+}
+
+#[test]
+fn cobertura_is_what_its_dtd_says() {
+    let files = printed_in("coverage.txt", "cat cobertura.xml");
+    assert_eq!(files.len(), 1);
+    let root = cobertura(&files[0]).unwrap();
+    assert_eq!((&*root["lines-covered"], &*root["lines-valid"]), ("16", "19"));
+    let order = files[0].replace("<methods>", "<lines/><methods>");
+    assert_eq!(cobertura(&order), Err("methods may not stand in class here".to_string()));
+    let lacking = files[0].replace(" timestamp=\"0\"", "");
+    assert_eq!(cobertura(&lacking), Err("coverage lacks timestamp".to_string()));
+}
+
+#[test]
+fn lcov_is_read_by_others() {
+    let files = printed_in("coverage.txt", "cat lcov.info");
+    assert_eq!(files.len(), 1);
+    let text = format!("{}\n", files[0]);
+    let report = lcov::Report::from_reader(lcov::Reader::new(text.as_bytes())).unwrap();
+    let (key, section) = report.sections.iter().next().unwrap();
+    assert_eq!((report.sections.len(), key.source_file.file_name().unwrap().to_str().unwrap()), (1, "lined.c"));
+    let hit = section.lines.values().filter(|line| line.count > 0).count();
+    assert_eq!((hit, section.lines.len()), (16, 19));
+    assert_eq!((section.functions.len(), section.branches.len()), (4, 9));
+    // It comes out as it went in, but for the counts of what is there, which it adds up itself.
+    let lines = |records: Vec<lcov::Record>| -> BTreeSet<String> { records.iter().map(|record| record.to_string()).collect() };
+    let read: Result<Vec<_>, _> = lcov::Reader::new(text.as_bytes()).collect();
+    assert_eq!(lines(report.clone().into_records().collect()), lines(read.unwrap()));
 }

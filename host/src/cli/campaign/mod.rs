@@ -1,6 +1,7 @@
-//! `spelunk status`, `merge`, `minimize`, `export`, `import` and `gc`.
+//! `spelunk status`, `merge`, `minimize`, `coverage`, `export`, `import` and `gc`.
 
 mod as_test;
+mod coverage;
 mod exported;
 mod gc;
 
@@ -26,6 +27,7 @@ use spelunk::trace::Trace;
 
 use super::{Output, PASSED};
 
+pub(super) use coverage::Coverage;
 pub(super) use exported::{Export, Import};
 pub(super) use gc::Gc;
 

@@ -2,8 +2,10 @@
 //!
 //! What a guest says is escaped twice: as a terminal needs it, so that it is seen, and as the format needs it.
 
+mod cobertura;
 mod github;
 mod junit;
+mod lcov;
 mod sarif;
 
 use std::fmt::Display;
@@ -16,7 +18,9 @@ use crate::disk;
 use crate::session::{Begin, Event, Finding, Observer, Summary};
 use crate::text;
 
+pub use cobertura::cobertura;
 pub use github::annotation;
+pub use lcov::lcov;
 
 /// Files that are written once a session is over.
 #[derive(Default)]

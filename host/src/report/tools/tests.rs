@@ -4,8 +4,9 @@ use super::*;
 use crate::changes::Changes;
 use crate::machine::Told;
 use crate::outcome::{Failure, FailureKind};
+use crate::reached::{self, Branch, Function, Hits, Reached};
 use crate::story::Line;
-use crate::symbols::Excerpt;
+use crate::symbols::{Excerpt, SourceFile};
 use crate::trace::Action;
 
 const HOSTILE: &str = "]]></failure>\"&\n::error::x\r\n\x1b[2J\u{202e}\u{ffff}##[add-mask]y %0A,:";
@@ -94,6 +95,70 @@ fn sarif_holds_what_it_should() {
     assert_eq!(place["region"]["startLine"], 7);
     assert_eq!(result["properties"]["trace"], HOSTILE);
     assert_eq!(log["runs"][0]["invocations"][0]["executionSuccessful"], false);
+}
+
+/// A file of two lines, and a function and a branch in it, all with such names.
+fn reached() -> Reached {
+    let hits = |count| Hits { count, first: None };
+    let source = SourceFile { shown: HOSTILE.into(), compiled: HOSTILE.into(), is_library: false };
+    let line = |line, count| reached::Line { file: 0, line, hits: hits(count) };
+    let function = |line, count| Function {
+        name: HOSTILE.into(),
+        indices: vec![0],
+        place: Some((0, line)),
+        is_library: false,
+        hits: hits(count),
+        lines: vec![0, 1],
+        blocks: Vec::new(),
+    };
+    let ways = vec![hits(2), hits(0)];
+    Reached {
+        files: vec![reached::File { source, lines: 0..2 }],
+        lines: vec![line(3, 2), line(4, 0)],
+        functions: vec![function(3, 2), function(4, 0)],
+        branches: vec![Branch { function: 0, in_function: 5, place: Some((0, 3)), hits: hits(2), ways }],
+        ..Reached::default()
+    }
+}
+
+#[test]
+fn lcov_holds_what_it_should() {
+    let text = lcov(&reached(), &[HOSTILE.to_string()]);
+    let name = "]]></failure>\"&\\n::error::x\\r\\n\\u{1b}[2J\\u{202e}\\u{ffff}#\\u{23}[add-mask]y %0A,:";
+    let expected = format!(
+        "TN:\nSF:{name}\nFN:3,{name} (line 3)\nFN:4,{name} (line 4)\nFNDA:2,{name} (line 3)\nFNDA:0,{name} (line 4)\n\
+         FNF:2\nFNH:1\nBRDA:3,0,0,2\nBRDA:3,0,1,0\nBRF:2\nBRH:1\nDA:3,2\nDA:4,0\nLF:2\nLH:1\nend_of_record\n"
+    );
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn cobertura_holds_what_it_should() {
+    let text = cobertura(&reached(), &[HOSTILE.to_string()], HOSTILE).unwrap();
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains("##["), "{text}");
+    let mut reader = quick_xml::Reader::from_str(&text);
+    let (mut names, mut lines) = (Vec::new(), Vec::new());
+    loop {
+        match reader.read_event().unwrap() {
+            quick_xml::events::Event::Eof => break,
+            quick_xml::events::Event::Start(start) | quick_xml::events::Event::Empty(start) => {
+                let value = |name: &str| {
+                    let value = start.try_get_attribute(name).unwrap()?.normalized_value(Default::default());
+                    Some(value.unwrap().into_owned())
+                };
+                match start.name().as_ref() {
+                    b"method" => names.push(value("name").unwrap()),
+                    b"line" => lines.push((value("number").unwrap(), value("hits").unwrap())),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(names.len(), 2);
+    assert!(names[0].starts_with("]]></failure>\"&\\n::error::x"), "{}", names[0]);
+    let expected = [("3", "2"), ("4", "0")].map(|(line, hits)| (line.to_string(), hits.to_string()));
+    assert_eq!(lines, [expected.clone(), expected.clone(), expected].concat());
 }
 
 /// An old file is not taken for one of a session that does not come to its end.

@@ -8,6 +8,7 @@ use super::*;
 use crate::symbols::declared;
 use crate::symbols::dwarf::{Sections, Units};
 use crate::symbols::module::Module;
+use crate::symbols::rows::Rows;
 use written::add_section;
 
 /// A module with one function at address 3 of the code, of 7 instructions, and these sections.
@@ -128,6 +129,40 @@ fn units_that_share_large_tables_are_read_once_or_not_at_all() {
     check(&symbols, 0, at as usize, &["own func[0]+0x1"]);
 }
 
+/// A line table whose sequence begins at the function, and has this behind.
+fn line_table(program: &[u8]) -> Vec<u8> {
+    let mut lines = vec![4, 0, 0, 0, 0, 0, 1, 1, 1, 0xfb, 14, 10, 0, 1, 1, 1, 1, 0, 0, 0, 1, 0];
+    lines.extend(b"a.c\0\0\0\0\0");
+    let header = (lines.len() - 6) as u32;
+    lines[2..6].copy_from_slice(&header.to_le_bytes());
+    lines.extend([0, 5, 2, 2, 0, 0, 0]);
+    lines.extend(program);
+    [&(lines.len() as u32).to_le_bytes()[..], &lines].concat()
+}
+
+#[test]
+fn tables_of_lines_are_read_as_often_as_they_are_long_and_no_more() {
+    let read = |units: usize, program: &[u8]| {
+        let (info, lines) = (unit(0, &entry(6, &[0, 0, 0, 0])).repeat(units), line_table(program));
+        let sections: &[(&str, &[u8])] =
+            &[(".debug_abbrev", ABBREVIATIONS), (".debug_info", &info), (".debug_line", &lines)];
+        module(sections).0.code_rows()
+    };
+    // Two rows, of 4 bytes each, and the end.
+    let honest = [1, 2, 4, 1, 2, 4, 0, 1, 1];
+    let rows = read(1, &honest);
+    assert_eq!((rows.len(), rows.is_cut), (3, false));
+    // A row at each byte of the table, at one address: there is code in none but the last.
+    let rows = read(1, &[&[1; 3 << 20][..], &honest].concat());
+    assert_eq!((rows.len(), rows.is_cut), (3, false));
+    // Twenty thousand units have that table.
+    let rows = read(20_000, &[&[1; 1 << 20][..], &honest].concat());
+    assert!(rows.is_cut && rows.len() <= 3);
+    // It has no end, or is in the midst of the function and goes beyond.
+    assert_eq!(read(1, &[1, 2, 4, 1]).len(), 0);
+    assert_eq!(read(1, &[2, 1, 1, 2, 100, 0, 1, 1]).len(), 0);
+}
+
 #[test]
 fn the_last_of_two_sections_of_a_name_is_not_looked_at() {
     let info = unit(0, &[entry(1, &[]), entry(4, &[0, 0, 0, 0])].concat());
@@ -150,7 +185,9 @@ fn look_up(wasm: &[u8]) -> usize {
     let Some(body) = module.body(0) else { return 0 };
     let sections = Sections { wasm, places: &module.debug };
     let mut units = Units::read(sections);
+    let rows = Rows::of(sections, &module);
     let addresses = (body.start - module.code) as u64..(body.end - module.code) as u64;
+    assert!(addresses.clone().all(|address| rows.at(address as u32).is_none_or(|(at, _)| at < rows.len())));
     addresses.clone().map(|address| units.scopes(sections, address, addresses.clone()).len()).sum()
 }
 

@@ -1,5 +1,6 @@
 //! Modules with and without debug information.
 
+mod code;
 mod hostile;
 mod variables;
 mod written;

@@ -1,0 +1,132 @@
+//! `spelunk coverage`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use spelunk::budget::{Budget, Over};
+use spelunk::campaign::Campaign;
+use spelunk::disk;
+use spelunk::reached::{Reached, reach};
+use spelunk::report::counted;
+use spelunk::report::reached::{Shown, json, missed_offsets, text};
+use spelunk::report::tools::{cobertura, lcov};
+use spelunk::session::Caching;
+use spelunk::symbols::source;
+
+use super::{One, folder_of};
+use crate::cli::{Compiled, INTERRUPTED, NONDETERMINISM, Output, PASSED};
+
+#[derive(Args)]
+pub(in crate::cli) struct Coverage {
+    #[command(flatten)]
+    campaign: One,
+    /// List all that was not reached, line by line.
+    #[arg(long)]
+    lines: bool,
+    /// Count libraries too that come with a language or with Spelunk.
+    #[arg(long)]
+    all: bool,
+    /// A folder in which source files may be read, beside the current one and a target that is a folder.
+    #[arg(long, value_name = "FOLDER")]
+    source: Vec<PathBuf>,
+    /// Write what was reached as LCOV does, such as for genhtml.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    lcov: Option<PathBuf>,
+    /// Write what was reached as Cobertura does, such as for GitLab.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    cobertura: Option<PathBuf>,
+    /// Time, at most, such as 90s or 5m, from when the module is compiled.
+    #[arg(long, value_parser = humantime::parse_duration)]
+    time: Option<Duration>,
+    #[command(flatten)]
+    compiled: Compiled,
+}
+
+impl Coverage {
+    pub(in crate::cli) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
+        let folder = folder_of(&self.campaign.campaign)?;
+        // What is there is emptied, so that nobody takes an old file for this one.
+        for path in [&self.lcov, &self.cobertura].into_iter().flatten() {
+            write(path, "")?;
+        }
+        let campaign = Campaign::open(&folder)?;
+        let campaign =
+            campaign.with_context(|| format!("the campaign in `{}` has not begun", folder.display()))?;
+        let cache = Caching::from(&self.compiled).open().and_then(Result::ok);
+        let mut machine = campaign.machine_with_blocks(cache.as_ref(), budget)?;
+        let steps = campaign.load_steps(machine.program())?;
+        drop(campaign);
+        if let Some(time) = self.time {
+            budget.limit(time);
+        }
+        let (checkpoints, findings) = (steps.checkpoints.len() as u64, steps.findings.len() as u64);
+        let what = format!("{} and {}", counted(checkpoints, "checkpoint"), counted(findings, "finding"));
+        output.console.status("Executing", &format!("the steps to {what}"));
+        let mut reached = reach(&mut machine, (&steps.checkpoints, &steps.findings), budget)?;
+        if !self.all {
+            reached = reached.without_libraries();
+        }
+        self.report(output, &reached, &machine)?;
+        Ok(match budget.over() {
+            Some(Over::Interrupt) => INTERRUPTED,
+            _ if reached.walked.differing > 0 => NONDETERMINISM,
+            _ => PASSED,
+        })
+    }
+
+    fn report(
+        &self,
+        output: &mut Output,
+        reached: &Reached,
+        machine: &spelunk::machine::Machine,
+    ) -> Result<()> {
+        let roots = self.roots();
+        let roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
+        let found: Vec<Option<(PathBuf, String)>> =
+            reached.files.iter().map(|file| source(&file.source, &roots)).collect();
+        let path = |index: usize, root: Option<&Path>| match &found[index] {
+            Some((path, _)) => {
+                let path = root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+                path.to_string_lossy().into_owned()
+            }
+            None => reached.files[index].source.shown.clone(),
+        };
+        let files = 0..reached.files.len();
+        if let Some(to) = &self.lcov {
+            let paths: Vec<String> = files.clone().map(|index| path(index, None)).collect();
+            write(to, &lcov(reached, &paths))?;
+        }
+        if let Some(to) = &self.cobertura {
+            let root = Path::new(".").canonicalize().context("the current folder is gone")?;
+            let paths: Vec<String> = files.map(|index| path(index, Some(&root))).collect();
+            write(to, &cobertura(reached, &paths, &root.to_string_lossy())?)?;
+        }
+        output.report.event("coverage", json(reached))?;
+        let sources: Vec<Option<String>> = found.into_iter().map(|found| Some(found?.1)).collect();
+        let wanted = if self.lines { missed_offsets(reached) } else { Default::default() };
+        let instructions = machine.program().symbols().instruction_texts(&wanted);
+        let shown = Shown { sources: &sources, instructions: &instructions, lines: self.lines };
+        Ok(output.report.text(&text(reached, &shown))?)
+    }
+
+    /// The folders in which source files may be read.
+    fn roots(&self) -> Vec<PathBuf> {
+        let mut roots = vec![PathBuf::from(".")];
+        let target = &self.campaign.campaign;
+        if target.join("Cargo.toml").is_file()
+            && let Ok(folder) = target.canonicalize()
+        {
+            let workspace = folder.ancestors().find(|above| above.join("Cargo.lock").is_file());
+            roots.extend(workspace.map(Path::to_path_buf));
+            roots.push(folder);
+        }
+        roots.extend(self.source.iter().cloned());
+        roots
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    disk::write_named(path, text.as_bytes()).with_context(|| format!("cannot write `{}`", path.display()))
+}
