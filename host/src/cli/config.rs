@@ -13,7 +13,8 @@ use spelunk::disk;
 const FILE: &str = "spelunk.toml";
 /// The flags that say where something is written or what is executed: a file that was only found, in a checked-out
 /// repository say, may not set them.
-const PATHS: [&str; 9] = ["cache", "graph", "inputs", "junit", "map", "out", "output", "report", "sarif"];
+const PATHS: [&str; 10] =
+    ["cache", "command", "graph", "inputs", "junit", "map", "out", "output", "report", "sarif"];
 
 /// The command with the environment variables of its flags: `SPELUNK_SEED=3` is `--seed 3`.
 pub(crate) fn with_environment(command: Command) -> Command {

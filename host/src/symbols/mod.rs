@@ -19,6 +19,7 @@ mod meter;
 mod module;
 mod names;
 mod path;
+mod statics;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -36,6 +37,7 @@ use spelunk_instrumenter::Origins;
 pub use culprit::culprit;
 pub use excerpt::{Excerpt, context, excerpt};
 pub use message::class;
+pub use statics::{Kind, Part, Static};
 pub(crate) use types::{Declared, Type, declared};
 
 use dwarf::{Place, Scope, Sections, Units};
