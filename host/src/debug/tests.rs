@@ -133,7 +133,7 @@ fn a_watch_stops_at_each_step_that_changes_it_and_last_finds_it() {
     for position in 0..=40 {
         debugger.go(position).unwrap();
         let found = debugger.last(&sum).unwrap().map(|(number, ..)| number);
-        assert_eq!(found, changed.iter().copied().filter(|number| *number <= position).next_back());
+        assert_eq!(found, changed.iter().copied().rfind(|number| *number <= position));
     }
 }
 

@@ -1,5 +1,9 @@
+//! Going through traces, in programs in other languages and by a client of the Debug Adapter Protocol.
+//!
 //! The client that adapters of VS Code are tested with goes through a trace: `session.js` drives it, and what it is told stands
 //! in `session.txt`. `BLESS=1` writes that file.
+
+mod variables;
 
 use std::io::{BufReader, Write as _};
 use std::net::TcpListener;
@@ -29,7 +33,7 @@ fn launched(program: &Arc<Program>) -> Launched {
 fn session(name: &str, packages: &Path, program: &Arc<Program>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dap/session.js");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/debug/session.js");
     let mut node = Command::new("node");
     node.arg(script).args([&port, name]).arg(root()).env("NODE_PATH", packages);
     let node = node.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
@@ -56,7 +60,7 @@ fn a_client_goes_through_a_trace_forwards_and_back() {
     let found = session("bank", &packages, &program("bank", &[]))
         + "\n"
         + &session("described", &packages, &Arc::new(described));
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dap/session.txt");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/debug/session.txt");
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(file, found).unwrap();
         return;
