@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::symbols::Part;
 use crate::text;
 
 /// Parts within parts that are looked into.
@@ -186,6 +187,51 @@ impl Changes {
     }
 }
 
+/// The part of a value that a path leads to, as [`Change::path`] has them; none where it has no such part.
+pub fn part<'t>(value: &'t str, path: &[Part]) -> Option<&'t str> {
+    let mut value = value;
+    for part in path {
+        value = inner(value, part, NESTED_MAX)?;
+    }
+    Some(value)
+}
+
+/// The parts of a value, by what leads to them; none of a value that has none.
+pub fn parts(value: &str) -> Option<Vec<(Part, &str)>> {
+    let Parts { open, parts, .. } = Parts::of(value)?;
+    let numbered = (0..).map(|at: usize| at.to_string()).zip(parts.iter().copied());
+    Some(match (open, keyed(&parts)) {
+        ('{', Some(keyed)) => {
+            // A structure has names, a map has keys of any kind.
+            let is_name = |key: &str| key.chars().all(|c| c.is_alphanumeric() || c == '_');
+            let part = |key: &str| match is_name(key) {
+                true => Part::Field(key.to_string()),
+                false => Part::Index(key.to_string()),
+            };
+            keyed.into_iter().map(|(key, value)| (part(key), value)).collect()
+        }
+        ('{', None) => return None,
+        ('[', _) => numbered.map(|(at, value)| (Part::Index(at), value)).collect(),
+        _ => numbered.map(|(at, value)| (Part::Field(at), value)).collect(),
+    })
+}
+
+fn inner<'t>(value: &'t str, part: &Part, nested: usize) -> Option<&'t str> {
+    let Parts { open, parts, .. } = Parts::of(value).filter(|_| nested > 0)?;
+    let (Part::Field(name) | Part::Index(name)) = part;
+    let name = name.trim();
+    let numbered = || parts.get(name.parse::<usize>().ok()?).copied();
+    match (open, part) {
+        ('{', _) => keyed(&parts)?.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value),
+        ('[', Part::Index(_)) => numbered(),
+        // What has one part is told by that.
+        ('(', _) if parts.len() == 1 => inner(parts[0], part, nested - 1)
+            .or_else(|| numbered().filter(|_| matches!(part, Part::Field(_)))),
+        ('(', Part::Field(_)) => numbered(),
+        _ => None,
+    }
+}
+
 /// A value that has parts.
 struct Parts<'t> {
     head: &'t str,
@@ -296,6 +342,24 @@ mod tests {
         check("{1: 2}", "{1: 2, 3: 4}", "x gets 3: 4");
         check("{}", "{3: 4}", "x gets 3: 4");
         check("(1, 2)", "(1,)", "x: (1, 2) → (1,)");
+    }
+
+    #[test]
+    fn a_path_leads_to_the_part_that_it_is_told_of() {
+        let field = |name: &str| Part::Field(name.to_string());
+        let index = |key: &str| Part::Index(key.to_string());
+        let value = "Bank { total: 3, at: (2, [4, 5]), of: {Client#0: Some(A { b: 6 })}, set: {1, 2} }";
+        let check = |path: &[Part], expected: Option<&str>| assert_eq!(part(value, path), expected);
+        check(&[], Some(value));
+        check(&[field("total")], Some("3"));
+        check(&[field("at"), field("1"), index("0")], Some("4"));
+        check(&[field("of"), index("Client#0"), field("b")], Some("6"));
+        check(&[field("of"), index("Client#0"), field("0")], Some("A { b: 6 }"));
+        check(&[field("at"), field("2")], None);
+        check(&[field("at"), index("0")], None);
+        check(&[field("set"), index("1")], None);
+        check(&[field("nothing")], None);
+        assert_eq!(part(&"(".repeat(100_000), &[field("0")]), None);
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub mod choice;
 pub mod compare;
 pub mod console;
 pub mod coverage;
+pub mod debug;
 pub mod disk;
 pub mod explain;
 pub mod file;

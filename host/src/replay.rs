@@ -29,10 +29,21 @@ pub enum Replayed {
 /// asked than recorded, where a rule may not be called, where the guest rejects or fails too early, and,
 /// with `compares_states`, where the state after it has another hash than recorded.
 pub fn replay<T: Target>(target: &mut T, trace: &Trace, compares_states: bool) -> (Replayed, Trace) {
+    replay_each(target, trace, compares_states, |_, _| {})
+}
+
+/// As [`replay`], and `each` is given the target before the first step, and after each with how many were performed.
+pub fn replay_each<T: Target>(
+    target: &mut T,
+    trace: &Trace,
+    compares_states: bool,
+    mut each: impl FnMut(&mut T, usize),
+) -> (Replayed, Trace) {
     let mut chooser = Chooser::default();
     let mut enabled = Vec::new();
     let mut again = Trace::default();
     target.reset();
+    each(target, 0);
     for (index, step) in trace.steps().iter().enumerate() {
         let recorded = trace.recorded(step);
         let outcome =
@@ -54,6 +65,7 @@ pub fn replay<T: Target>(target: &mut T, trace: &Trace, compares_states: bool) -
         if outcome == Outcome::Stopped {
             return (Replayed::Stopped, again);
         }
+        each(target, again.len());
         // Misfits first: they are the cause of whatever follows.
         if let Some(why) = misfit(&chooser, trace, &again, index) {
             return (diverged(why), again);

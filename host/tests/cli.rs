@@ -137,6 +137,25 @@ fn listing(block: &str) -> &str {
 /// Files whose commands keep campaigns.
 const KEEPING: [&str; 3] = ["campaign", "coverage", "report"];
 
+/// The sessions in the pages of `docs` are those of the files.
+#[test]
+fn documented_sessions_are_what_is_printed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let (page, cases) = (read("docs/debug.md"), parse(&read("tests/cli/debug.txt")));
+    let blocks = page.split("```console\n$ ").skip(1);
+    let blocks = blocks.map(|block| block.split("\n```").next().expect("a block ends"));
+    let mut count = 0;
+    for block in blocks {
+        let (command, printed) = block.split_once('\n').expect("a command prints something");
+        let case = cases.iter().find(|case| case.command.ends_with(command));
+        let case = case.unwrap_or_else(|| panic!("tests/cli/debug.txt has no `{command}`"));
+        assert_eq!(case.printed.split("\n--- exit").next(), Some(printed), "{command}");
+        count += 1;
+    }
+    assert_eq!(count, 3);
+}
+
 /// The files in a folder, by name.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));

@@ -13,8 +13,20 @@ use spelunk::disk;
 const FILE: &str = "spelunk.toml";
 /// The flags that say where something is written or what is executed: a file that was only found, in a checked-out
 /// repository say, may not set them.
-const PATHS: [&str; 11] =
-    ["cache", "cobertura", "graph", "inputs", "junit", "lcov", "map", "out", "output", "report", "sarif"];
+const PATHS: [&str; 12] = [
+    "cache",
+    "cobertura",
+    "command",
+    "graph",
+    "inputs",
+    "junit",
+    "lcov",
+    "map",
+    "out",
+    "output",
+    "report",
+    "sarif",
+];
 
 /// The command with the environment variables of its flags: `SPELUNK_SEED=3` is `--seed 3`.
 pub(crate) fn with_environment(command: Command) -> Command {

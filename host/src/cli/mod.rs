@@ -3,6 +3,7 @@
 mod campaign;
 mod check;
 mod config;
+mod debug;
 mod distill;
 mod explore;
 mod instrument;
@@ -35,6 +36,7 @@ use spelunk::story::Line;
 
 use campaign::{Coverage, Export, Gc, Import, Merge, One};
 use check::Check;
+use debug::Debug;
 use distill::Distill;
 use explore::Explore;
 use instrument::Instrument;
@@ -108,6 +110,9 @@ enum Verb {
     /// Run a saved trace step by step: exit 1 where it fails again, 0 where it passes, 4 where it diverges.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Replay(Replay),
+    /// Look inside a finding: go through the steps of a saved trace forwards and back, and look at every state.
+    #[command(after_help = EXIT_CODES, args_override_self = true, mut_arg("target", debug::without_target))]
+    Debug(Box<Debug>),
     /// Shrink a saved trace further.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Shrink(Shrink),
@@ -153,7 +158,7 @@ enum Verb {
     Manual(Manual),
 }
 
-#[derive(Args)]
+#[derive(Clone, Args)]
 struct Guest {
     /// A .wasm, a .wat, or a folder with a Cargo.toml, which is built for WebAssembly.
     target: PathBuf,
@@ -373,6 +378,7 @@ impl Cli {
                 args.config().and_then(|config| args.files.session(&args.guest, config, &mut output, budget))
             }
             Verb::Replay(args) => args.run(&mut output, budget),
+            Verb::Debug(args) => args.run(&mut output, budget),
             Verb::Shrink(args) => args.run(&mut output, budget),
             Verb::Status(args) => args.status(&mut output, budget),
             Verb::Page(args) => args.run(&mut output, budget),

@@ -241,6 +241,8 @@ pub struct Told {
     pub state: Vec<(String, String)>,
     /// Where it was when it did not return, the innermost frame first.
     pub stack: Vec<Frame>,
+    /// The same without what was inlined: the functions of the module, and the offsets of what they execute in its file.
+    pub places: Vec<(u32, u32)>,
 }
 
 /// Why a host function does not return to the guest.

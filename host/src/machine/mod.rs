@@ -28,6 +28,7 @@ mod lens;
 mod link;
 mod listing;
 mod live;
+mod looking;
 mod memory;
 mod memory_error;
 mod operations;
@@ -91,12 +92,13 @@ pub(crate) use emscripten::names::is_allocator;
 pub use host::Told;
 pub use keyed::{adopt_seed, seed};
 pub use listing::Listing;
+pub use looking::{Difference, Global, MemoryType};
 pub use memory::ignore_file_size_signal;
 pub use pages::PAGE;
 pub(crate) use portable::pages_of;
 pub use portable::{Blobs, PART_MAX, Reader};
 pub use program::Program;
-pub use saved::Snapshot;
+pub use saved::{GlobalValue, Snapshot};
 pub(crate) use signed::has_room;
 pub(crate) use spelling::{has_meaning, is_rule, is_spelled};
 pub use thread::on_guest_stack;
@@ -254,8 +256,10 @@ impl Machine {
 
     fn failed(&mut self, error: wasmtime::Error, phase: Phase) -> Outcome {
         if self.store.data().step.is_verbose {
-            let stack = self.program.symbols.stack(failure::stack(&self.program, &error));
-            self.store.data_mut().step.told.stack = stack;
+            let places = failure::stack(&self.program, &error);
+            let told = &mut self.store.data_mut().step.told;
+            told.stack = self.program.symbols.stack(places.iter().copied());
+            told.places = places;
         }
         failure::outcome(&self.program, &mut self.state, &self.store.data().step.stderr, error, phase)
     }

@@ -98,13 +98,19 @@ pub(super) const SAVED_BYTES: usize = 1024;
 
 /// The value of a global; floats by their bits.
 #[derive(Clone, Copy, Debug, PartialEq, Hash)]
-pub(super) enum GlobalValue {
+pub enum GlobalValue {
+    /// An `i32`.
     I32(i32),
+    /// An `i64`.
     I64(i64),
+    /// An `f32`.
     F32(u32),
+    /// An `f64`.
     F64(u64),
+    /// A `v128`.
     V128(u128),
-    Func(Reference),
+    /// A function, by a number that says whether two are the same, or null.
+    Func(Option<u32>),
     /// A reference that cannot be saved. A module that has such a global has no snapshots.
     Opaque,
 }

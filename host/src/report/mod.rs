@@ -21,6 +21,7 @@ use crate::text;
 
 pub use coverage::coverage;
 pub use end::discovery_text;
+pub(crate) use story::{frame_json, step_json};
 
 /// The stream that answers go to.
 pub struct Report {
@@ -43,6 +44,11 @@ impl Report {
     pub fn new(json: bool, colors: Option<bool>) -> Report {
         let out = io::stdout();
         Report { json, colors: has_colors(colors, out.is_terminal()), out }
+    }
+
+    /// Whether it writes JSON lines.
+    pub fn is_json(&self) -> bool {
+        self.json
     }
 
     /// One JSON object, where these are wanted.

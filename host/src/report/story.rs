@@ -66,7 +66,7 @@ pub(super) fn told(story: &[Line]) -> impl Iterator<Item = &Line> {
 
 /// `{"rule": …, "args": …}`, with notes where there are some. A fault is the rule `fault NAME` with the
 /// argument `on`.
-pub(super) fn step_json(line: &Line) -> Json {
+pub(crate) fn step_json(line: &Line) -> Json {
     let mut args: Map<String, Json> = Map::new();
     for (name, value) in &line.told.args {
         // A name that was told before gets a number, so that nothing is lost.
@@ -242,7 +242,7 @@ fn callers(finding: &Finding) -> Vec<&Frame> {
 }
 
 /// A frame, as JSON.
-fn frame_json(frame: &Frame) -> Json {
+pub(crate) fn frame_json(frame: &Frame) -> Json {
     json!({ "function": frame.function, "file": frame.file, "line": frame.line, "column": frame.column })
 }
 

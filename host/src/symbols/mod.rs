@@ -21,6 +21,7 @@ mod module;
 mod names;
 mod path;
 mod rows;
+mod statics;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -40,6 +41,7 @@ pub use code::{Code, CodeFunction, Instruction, InstructionKind, SourceFile, Sta
 pub use culprit::culprit;
 pub use excerpt::{Excerpt, context, excerpt, source};
 pub use message::class;
+pub use statics::{Kind, Part, Static};
 pub(crate) use types::{Declared, Type, declared};
 
 use dwarf::{Place, Scope, Sections, Units};

@@ -82,7 +82,7 @@ fn add<'a>(
 }
 
 /// Where a variable lies that has one place for ever.
-fn address<'a>(unit: UnitRef<'_, Metered<'a>>, entry: &Entry<'a>) -> Option<u64> {
+pub(super) fn address<'a>(unit: UnitRef<'_, Metered<'a>>, entry: &Entry<'a>) -> Option<u64> {
     let AttributeValue::Exprloc(expression) = entry.attr_value(constants::DW_AT_location)? else {
         return None;
     };
@@ -100,7 +100,7 @@ type Part<'a> = (AttributeValue<Metered<'a>>, u64, String);
 
 impl<'a> Types<'_, 'a> {
     /// Bytes of a value.
-    fn size(&self, ty: AttributeValue<Metered<'a>>, nested: usize) -> Option<u64> {
+    pub(super) fn size(&self, ty: AttributeValue<Metered<'a>>, nested: usize) -> Option<u64> {
         let entry = self.entry(ty).filter(|_| nested > 0)?;
         let inner = || self.size(entry.attr_value(constants::DW_AT_type)?, nested - 1);
         let bytes = entry.attr(constants::DW_AT_byte_size).and_then(|bytes| bytes.udata_value());
@@ -111,7 +111,7 @@ impl<'a> Types<'_, 'a> {
     }
 
     /// Elements of an array, in all its dimensions.
-    fn count(&self, entry: &Entry<'a>) -> Option<u64> {
+    pub(super) fn count(&self, entry: &Entry<'a>) -> Option<u64> {
         let mut count = 1u64;
         for range in self.children(entry) {
             let number = |name| range.attr(name).and_then(|value| value.udata_value());
@@ -193,7 +193,7 @@ impl<'a> Types<'_, 'a> {
         None
     }
 
-    fn children(&self, entry: &Entry<'a>) -> Vec<Entry<'a>> {
+    pub(super) fn children(&self, entry: &Entry<'a>) -> Vec<Entry<'a>> {
         let mut children = Vec::new();
         let Ok(mut entries) = self.unit.entries_at_offset(entry.offset()) else { return children };
         let mut is_first = true;

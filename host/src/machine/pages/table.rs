@@ -116,8 +116,28 @@ impl PageTable {
     }
 
     /// What the page held; `None` where it is all zeros.
-    pub(super) fn bytes(&self, index: usize) -> Option<&[u8; PAGE]> {
+    pub(in crate::machine) fn bytes(&self, index: usize) -> Option<&[u8; PAGE]> {
         self.page(index).map(|page| &page.bytes)
+    }
+
+    /// The pages that may hold something else than those of the table `before`, in order.
+    pub(in crate::machine) fn changed_from<'a>(
+        &'a self,
+        before: &'a PageTable,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let (now, then) = (&self.leaves.list, &before.leaves.list);
+        let is_same = |one: Option<&Arc<Leaf>>, other: Option<&Arc<Leaf>>| match (one, other) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        let leaf = |list: &'a [Option<Arc<Leaf>>], at: usize| list.get(at).and_then(Option::as_ref);
+        let leaves =
+            (0..now.len().max(then.len())).filter(move |at| !is_same(leaf(now, *at), leaf(then, *at)));
+        let pages = leaves.flat_map(|at| at * LEAF..(at + 1) * LEAF);
+        pages.filter(|index| match (self.page(*index), before.page(*index)) {
+            (Some(one), Some(other)) => !Arc::ptr_eq(one, other),
+            (one, other) => one.is_some() || other.is_some(),
+        })
     }
 
     /// Takes the dirty pages into this table, that of a memory which holds `bytes`. Only the leaves that hold them are made

@@ -1,0 +1,128 @@
+//! What names in expressions stand for.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::expression::{Lack, Named, Scope, of_static};
+use super::timeline::Timeline;
+use super::value::Value;
+use crate::changes;
+use crate::machine::Global;
+use crate::symbols::Static;
+
+/// What a module calls things, once that was asked for.
+#[derive(Default)]
+pub(super) struct Names {
+    globals: Option<Vec<Global>>,
+    statics: BTreeMap<Named, Option<Static>>,
+}
+
+impl Names {
+    /// The mutable globals of WebAssembly.
+    pub(super) fn globals(&mut self, timeline: &Timeline) -> &[Global] {
+        self.globals.get_or_insert_with(|| timeline.machine().program().globals())
+    }
+
+    /// The variable of the source with this name.
+    fn find(&mut self, timeline: &Timeline, named: &Named) -> Option<Static> {
+        let find = || timeline.machine().program().symbols().find_static(&named.name, &named.parts);
+        self.statics.entry(named.clone()).or_insert_with(find).clone()
+    }
+
+    /// Whether there is a variable with this name, whatever the part.
+    fn knows(&mut self, timeline: &Timeline, named: &Named) -> bool {
+        self.find(timeline, &Named { name: named.name.clone(), parts: Vec::new() }).is_some()
+    }
+}
+
+/// The state at a position.
+pub(super) struct At<'t> {
+    pub(super) timeline: &'t mut Timeline,
+    pub(super) names: &'t mut Names,
+    pub(super) position: usize,
+}
+
+impl Scope for At<'_> {
+    fn bytes(&mut self, memory: usize, range: Range<u64>) -> Result<Vec<u8>, Lack> {
+        if memory >= self.timeline.machine().program().memories().len() {
+            return Err(Lack::Absent(format!("there is no memory {memory}")));
+        }
+        let image = self.timeline.image(self.position)?;
+        let (start, end) = (range.start, range.end);
+        image.bytes(memory, range).ok_or_else(|| {
+            let size = image.memory_bytes(memory).unwrap_or_default();
+            Lack::Absent(format!("{start:#x}..{end:#x} is beyond the memory, which has {size:#x} bytes here"))
+        })
+    }
+
+    fn global(&mut self, name: &str) -> Result<Value, Lack> {
+        let index: Option<u32> = name.parse().ok();
+        let is_it = |global: &Global| match index {
+            Some(index) => global.index == index,
+            None => global.names.iter().any(|known| known == name),
+        };
+        let Some(place) = self.names.globals(self.timeline).iter().position(is_it) else {
+            return Err(Lack::Absent(format!("there is no mutable global `{name}`")));
+        };
+        let value = self.timeline.image(self.position)?.globals().get(place).copied();
+        let unseen = || Lack::Absent(format!("the global `{name}` cannot be looked at"));
+        value.and_then(Value::of_global).ok_or_else(unseen)
+    }
+
+    fn described(&mut self, named: &Named) -> Result<Value, Lack> {
+        let told = self.timeline.described(self.position)?;
+        let Some((_, value)) = told.state.iter().find(|(name, _)| *name == named.name) else {
+            return Err(Lack::Absent(format!(
+                "the state that the guest describes has no `{}` here",
+                named.name
+            )));
+        };
+        match changes::part(value, &named.parts) {
+            Some(part) => Ok(Value::read(part)),
+            None => Err(Lack::Absent(format!("`{}` has no such part here", named.name))),
+        }
+    }
+
+    fn named(&mut self, named: &Named) -> Result<Value, Lack> {
+        if let Some(found) = self.names.find(self.timeline, named) {
+            let end = found.address.checked_add(found.bytes);
+            let end = end.filter(|_| found.bytes <= BYTES_MAX);
+            let Some(end) = end else {
+                return Err(Lack::Absent(format!(
+                    "`{}` has {} bytes, which are too many",
+                    named.name, found.bytes
+                )));
+            };
+            return Ok(of_static(self.bytes(0, found.address..end)?, found.kind));
+        }
+        if self.names.knows(self.timeline, named) {
+            return Err(Lack::Absent(format!("`{}` has no such part", named.name)));
+        }
+        let globals = self.names.globals(self.timeline);
+        if named.parts.is_empty() && globals.iter().any(|global| global.names.contains(&named.name)) {
+            return self.global(&named.name);
+        }
+        match self.described(named) {
+            Err(Lack::Absent(_)) if !self.describes(&named.name)? => {
+                Err(Lack::Absent(format!("nothing is called `{}` here", named.name)))
+            }
+            found => found,
+        }
+    }
+
+    fn address(&mut self, named: &Named) -> Result<u64, Lack> {
+        let found = self.names.find(self.timeline, named);
+        found.map(|found| found.address).ok_or_else(|| {
+            Lack::Absent(format!("there is no variable `{}` in debug information", named.name))
+        })
+    }
+}
+
+/// Bytes of a variable that is looked at.
+const BYTES_MAX: u64 = 64 << 10;
+
+impl At<'_> {
+    fn describes(&mut self, name: &str) -> Result<bool, Lack> {
+        Ok(self.timeline.described(self.position)?.state.iter().any(|(known, _)| known == name))
+    }
+}
