@@ -136,11 +136,6 @@ impl Program {
         memories.map(|memory| MemoryType { is_64: memory.memory64 }).collect()
     }
 
-    /// What the module says of its source.
-    pub(crate) fn symbols(&self) -> &crate::symbols::Symbols {
-        &self.symbols
-    }
-
     /// The exported functions that rule `rule` calls.
     pub(crate) fn export_of(&self, rule: u16) -> Option<&str> {
         self.exports.rule_exports.get(usize::from(rule)).map(String::as_str)
