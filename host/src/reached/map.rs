@@ -307,10 +307,10 @@ impl<'m> Mapping<'m> {
             let Some(ways) = ways.get(&instruction.offset).filter(|ways| ways.len() > 1) else { continue };
             let Some(slot) = blocks.at(instruction.offset) else { continue };
             let place = instruction.statement.map(|statement| self.place(statement));
-            let known = place.and_then(|place| {
+            let known = place.map(|place| {
                 let nth = before.entry(place).or_default();
                 *nth += 1;
-                Some((function, place.0, place.1, *nth))
+                (function, place.0, place.1, *nth)
             });
             let ends = |to: u32| ends(&code.instructions, to);
             let ways: Vec<(u32, bool)> = ways.iter().map(|(slot, to)| (*slot, ends(*to))).collect();

@@ -11,16 +11,13 @@ mod tests;
 mod walk;
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::budget::{Budget, Stopped};
 use crate::machine::Machine;
-use crate::outcome::Found;
-use crate::search::History;
 use crate::symbols::SourceFile;
 
 pub use annotated::{AnnotatedLine, Annotation, annotated};
-pub use walk::{Hits, Items, Walked, Who, walk};
+pub use walk::{Hits, Items, Kept, Walked, Who, walk};
 
 use map::Map;
 
@@ -232,11 +229,7 @@ fn range<T>(list: &[T], place: impl Fn(&T) -> Option<(usize, u32)>, file: usize)
 ///
 /// # Errors
 /// The budget ended before the first step.
-pub fn reach(
-    machine: &mut Machine,
-    steps: (&[(u64, Arc<History>)], &[Arc<Found>]),
-    budget: &Budget,
-) -> Result<Reached, Stopped> {
+pub fn reach(machine: &mut Machine, steps: Kept<'_>, budget: &Budget) -> Result<Reached, Stopped> {
     let program = machine.program().clone();
     let map = Map::of(&program.symbols().code(), program.own_edges(), budget)?;
     let mut walked = walk(machine, steps, &map.items, budget);

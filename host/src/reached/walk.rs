@@ -106,10 +106,13 @@ pub struct Walked {
     pub is_stopped: bool,
 }
 
+/// Checkpoints by their numbers, each with the steps that lead there, and findings.
+pub type Kept<'k> = (&'k [(u64, Arc<History>)], &'k [Arc<Found>]);
+
 /// Executes the steps to these checkpoints, and these findings, within the budget. All counters of the target that are in `items` count.
 pub fn walk<T: Target>(
     target: &mut T,
-    (checkpoints, findings): (&[(u64, Arc<History>)], &[Arc<Found>]),
+    (checkpoints, findings): Kept<'_>,
     items: &Items,
     budget: &Budget,
 ) -> Walked {
@@ -194,7 +197,7 @@ impl Path {
 
     /// Marks a counter, and calls `new` with what it shows that was not shown before.
     fn mark(&mut self, slot: u32, items: &Items, mut new: impl FnMut(u32)) {
-        if !self.slots.get_mut(slot as usize).is_some_and(|known| !std::mem::replace(known, true)) {
+        if self.slots.get_mut(slot as usize).is_none_or(|known| std::mem::replace(known, true)) {
             return;
         }
         self.log.push(Mark::Slot(slot));
