@@ -178,7 +178,7 @@ mod tests {
     fn trace(failure: Option<Failure>) -> TraceFile {
         let text = br#"{ "spelunk": 1, "module": "00000000000000000000000000000000", "failure": null,
             "limits": { "step_budget": 1, "depth_max": 1, "memory_bytes_max": 1, "stub_imports": false, "input_bytes_max": 1 },
-            "selection": {}, "steps": [ { "step": "setup", "seed": 0 } ] }"#;
+            "selection": { "edges": "static" }, "steps": [ { "step": "setup", "seed": 0 } ] }"#;
         let mut file = TraceFile::parse(text).unwrap();
         file.failure = failure;
         file

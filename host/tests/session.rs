@@ -66,7 +66,7 @@ fn a_finding_is_its_story() {
     let (story, command) = story.split_once("\n\nReproduce:  spelunk replay ").unwrap();
     assert_eq!(
         story,
-        "FAIL  invariant fits: it does not hold   (shrunk: 7 → 2 steps)\n  \
+        "FAIL  invariant fits: it does not hold   (shrunk: 11 → 2 steps)\n  \
          1  deposit  arg0=500000000\n  2  deposit  arg0=1000000000"
     );
     assert!(command.contains("account.wat"), "{command}");

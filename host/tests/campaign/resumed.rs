@@ -174,7 +174,7 @@ fn a_rebuilt_module_keeps_what_fits() {
     assert_eq!(ids(&place.status("bank.wat")), BTreeSet::new());
     place.copy("account.wat", "bank.wat");
     let broken = place.run("explore bank.wat --json --seed 1").exits(1);
-    assert_eq!(number(&broken.event("rebuilt")["checkpoints"]), 15);
+    assert_eq!(number(&broken.event("rebuilt")["checkpoints"]), 44);
     assert_eq!(broken.event("end")["saved"][0]["fate"], "fails");
     assert!(place.path(".spelunk/bank.wat/campaign.redb.before").exists());
     let status = place.status("bank.wat");
