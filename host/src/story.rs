@@ -86,24 +86,21 @@ fn part_of(machine: &Machine, trace: &Trace, index: usize, name: &str, place: us
 /// Tells `trace`: each step is executed once more from the state before it, and the guest asked to say what
 /// it does; what that changes is undone before the step is executed for the next.
 pub fn tell(machine: &mut Machine, trace: &Trace) -> Vec<Line> {
+    let mut lines = Vec::new();
     machine.reset();
-    let mut story = Teller::default();
-    each_told(machine, trace, |machine, action, told| story.add(machine, action, told));
-    story.lines
+    each_line(machine, trace, |line| lines.push(line));
+    lines
 }
 
-/// Tells steps that lead on from the state that the machine is in, and that fail nowhere; it is then where they lead. None where the
-/// machine saves no states.
-pub fn tell_on(machine: &mut Machine, steps: &Trace) -> Option<Vec<Line>> {
-    machine.snapshot()?;
-    let mut story = Teller::default();
-    let last = each_told(machine, steps, |machine, action, told| story.add(machine, action, told));
-    let (last, chooser) = (steps.steps().last().filter(|_| last), &mut Chooser::default());
-    if let Some(step) = last {
-        let what = (step.action, step.seed);
-        attempt(machine, chooser, &mut Vec::new(), what, steps.recorded(step), &mut Trace::default());
+/// Tells steps that lead on from the state that the machine is in, and that fail nowhere, one after the other; it is then where they lead.
+/// The machine saves states.
+pub fn tell_on(machine: &mut Machine, steps: &Trace, f: impl FnMut(Line)) {
+    if !each_line(machine, steps, f) {
+        return;
     }
-    Some(story.lines)
+    let Some(step) = steps.steps().last() else { return };
+    let (chooser, what) = (&mut Chooser::default(), (step.action, step.seed));
+    attempt(machine, chooser, &mut Vec::new(), what, steps.recorded(step), &mut Trace::default());
 }
 
 /// What the guest notes in the steps of `trace`, one after the other.
@@ -114,28 +111,23 @@ pub fn notes(machine: &mut Machine, trace: &Trace) -> Vec<String> {
     notes
 }
 
-/// Makes lines of what is told.
-#[derive(Default)]
-struct Teller {
-    lines: Vec<Line>,
-    /// What the guest said last that its state is.
-    state: Vec<(String, String)>,
-}
-
-impl Teller {
-    fn add(&mut self, machine: &Machine, action: Action, mut told: Told) {
+/// As [`each_told`], as lines.
+fn each_line(machine: &mut Machine, trace: &Trace, mut f: impl FnMut(Line)) -> bool {
+    // What the guest said last that its state is.
+    let mut state = Vec::new();
+    each_told(machine, trace, |machine, action, mut told| {
         let after = std::mem::take(&mut told.state);
-        let changes = Changes::between(&self.state, &after);
+        let changes = Changes::between(&state, &after);
         // A step in which the rule itself fails leads to no state.
         if !after.is_empty() {
-            self.state = after;
+            state = after;
         }
         let name = match action {
             Action::Rule(rule) => machine.rules()[usize::from(rule)].name.clone(),
             action => name_of(machine, action),
         };
-        self.lines.push(Line { name, action, told, changes, free: Vec::new(), is_droppable: false });
-    }
+        f(Line { name, action, told, changes, free: Vec::new(), is_droppable: false });
+    })
 }
 
 /// Tells each step, from the state that the machine is in, where `trace` begins. It is left before the last one; whether it came so far.

@@ -120,7 +120,7 @@ enum Verb {
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Status(One),
     /// Write a campaign as a page of HTML: findings, coverage, the tree of checkpoints, rules and faults, properties.
-    #[command(name = "report", after_help = EXIT_CODES, args_override_self = true)]
+    #[command(name = "report", after_help = EXIT_CODES, args_override_self = true, mut_arg("target", page::of_campaign))]
     Page(Page),
     /// Have one campaign take in what another of the same module knows.
     #[command(after_help = EXIT_CODES, args_override_self = true)]

@@ -1,9 +1,13 @@
 //! The report of an exploration: coverage by function, the lineage of checkpoints, properties, findings.
 
+use std::collections::BTreeMap;
+
+use crate::coverage::FeatureSet;
 use crate::machine::{Machine, Snapshot};
 use crate::search::{Explorer, Knowledge, Way, Ways, Yield};
 use crate::session::Finding;
 use serde_json::{Value, json};
+use spelunk_instrumenter::EdgeMap;
 
 /// The report as JSON.
 pub fn coverage(explorer: &mut Explorer<'_, Machine>, findings: &[Finding], seed: Option<u64>) -> String {
@@ -63,15 +67,20 @@ fn ways_json(ways: &Ways) -> Vec<Value> {
 fn functions(explorer: &mut Explorer<'_, Machine>) -> Vec<Value> {
     let program = explorer.target().program().clone();
     let map = program.edges();
-    let mut counts = std::collections::BTreeMap::<u32, (u32, u32)>::new();
-    for (slot, edge) in (0..).zip(&map.edges) {
-        let count = counts.entry(edge.function).or_default();
-        count.0 += 1;
-        count.1 += u32::from(explorer.seen().contains(slot));
-    }
     let name = |function: u32| map.functions.get(function as usize).map(|f| &f.name);
-    counts
+    by_function(map, explorer.seen())
         .into_iter()
         .map(|(function, (edges, hit))| json!({ "function": name(function), "edges": edges, "hit": hit }))
         .collect()
+}
+
+/// The edges of each function that has some, and those of them that were seen.
+pub(super) fn by_function(map: &EdgeMap, seen: &FeatureSet) -> BTreeMap<u32, (u32, u32)> {
+    let mut counts = BTreeMap::<u32, (u32, u32)>::new();
+    for (slot, edge) in (0..).zip(&map.edges) {
+        let count = counts.entry(edge.function).or_default();
+        count.0 += 1;
+        count.1 += u32::from(seen.contains(slot));
+    }
+    counts
 }

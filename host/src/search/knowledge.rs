@@ -217,7 +217,7 @@ impl<S> Knowledge<S> {
     }
 
     /// Of each edge, the run that went through it first.
-    fn runs_with_new_edges(&self) -> impl Iterator<Item = u64> {
+    pub fn runs_with_new_edges(&self) -> impl Iterator<Item = u64> {
         let mut edges = BTreeSet::new();
         let new = self.features.iter().filter(move |(feature, _)| {
             FeatureKind::of(*feature) == FeatureKind::Hits && edges.insert(slot_of(*feature))

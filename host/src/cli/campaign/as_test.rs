@@ -15,6 +15,9 @@ use spelunk::unit_test::UnitTest;
 use super::{folder_of, shown};
 use crate::cli::{Output, PASSED};
 
+/// Bytes of a file that say whether it is such a test.
+const START_BYTES: u64 = 64;
+
 /// Prints the test of a trace, or writes it to a file.
 pub(super) fn write(
     target: &Path,
@@ -34,10 +37,11 @@ pub(super) fn write(
         output.report.text(test.text.trim_end())?;
         return Ok(PASSED);
     };
-    // A file of the user's would be lost.
-    let there = std::fs::read_to_string(to).unwrap_or_default();
+    // A file of the user's would be lost. What is no file, such as a pipe, holds nothing, and is not read.
+    let is_file = std::fs::metadata(to).is_ok_and(|there| there.is_file());
+    let there = if is_file { disk::read_start(to, START_BYTES)?.0 } else { Vec::new() };
     ensure!(
-        there.is_empty() || UnitTest::is_start_of(&there),
+        there.is_empty() || UnitTest::is_start_of(&String::from_utf8_lossy(&there)),
         "`{}` holds something else than such a test, and is not overwritten: name a new file",
         to.display()
     );

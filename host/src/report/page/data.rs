@@ -1,7 +1,5 @@
 //! What the page shows, as JSON.
 
-use std::collections::BTreeMap;
-
 use anyhow::Result;
 use serde_json::{Value as Json, json};
 
@@ -10,8 +8,8 @@ use super::told::{Told, told};
 use crate::budget::Budget;
 use crate::campaign::Campaign;
 use crate::changes::Change;
-use crate::coverage::{FeatureKind, slot_of};
 use crate::machine::{Machine, Snapshot};
+use crate::report::coverage::by_function;
 use crate::report::{end, story};
 use crate::search::{Called, Knowledge};
 use crate::session::{Guest, Status};
@@ -20,13 +18,18 @@ use crate::symbols::{Frame, context};
 use crate::target::Target;
 use crate::text;
 
-/// Findings that are shown, steps of one, and characters of a text in it.
+/// Findings that are shown, steps of one, characters of a text in it, and bytes of the steps of all.
 const FINDINGS_MAX: usize = 200;
 const STEPS_MAX: usize = 1000;
 const TEXT_MAX: usize = 2000;
-/// Points of the curve, and functions that are listed.
+const STEPS_BYTES_MAX: usize = 3 << 20;
+/// Points of the curve; functions, rules, faults and properties that are listed, and characters of a name.
 const POINTS_MAX: usize = 1000;
 const FUNCTIONS_MAX: usize = 10_000;
+const RULES_MAX: usize = 1000;
+const FAULTS_MAX: usize = 32;
+const PROPERTIES_MAX: usize = 1000;
+const NAME_MAX: usize = 200;
 /// Lines of the source above and below the one that is at fault.
 const CONTEXT: u32 = 5;
 
@@ -39,7 +42,9 @@ pub(super) fn of(
     budget: &Budget,
 ) -> Result<Json> {
     let shown = known.findings.iter().take(FINDINGS_MAX);
-    let findings: Vec<Json> = shown.map(|found| finding(&told(guest, machine, found, budget))).collect();
+    let mut room = STEPS_BYTES_MAX;
+    let findings: Vec<Json> =
+        shown.map(|found| finding(&told(guest, machine, found, budget), &mut room)).collect();
     let lineage = Lineage::of(machine, known, &|| budget.is_over());
     let program = machine.program().clone();
     let status = Status::of(campaign, known, &program)?;
@@ -63,6 +68,7 @@ pub(super) fn of(
         "tree": tree(&lineage),
         "called": called(machine, &known.tally.called),
         "properties": properties(known),
+        "properties_left_out": known.tally.counts.properties.iter().count().saturating_sub(PROPERTIES_MAX),
         "functions": &functions[..shown],
         "functions_left_out": functions.len() - shown,
         "is_cut": budget.is_over(),
@@ -80,7 +86,16 @@ fn shown_block(text: &str) -> String {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(TEXT_MAX) {
+    cut_at(text, TEXT_MAX)
+}
+
+/// A name, of which there may be many.
+fn name(text: &str) -> String {
+    cut_at(&text::line(text), NAME_MAX)
+}
+
+fn cut_at(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
         None => text.to_string(),
     }
@@ -95,9 +110,17 @@ fn settings(status: &Status) -> Json {
     changed.map(|(name, value)| (name, Json::String(shown_line(&value.to_string())))).collect()
 }
 
-fn finding(told: &Told) -> Json {
+/// The finding, the steps of which take what they need of `room`, in bytes.
+fn finding(told: &Told, room: &mut usize) -> Json {
     let Told { finding, remark } = told;
     let lines: Vec<&Line> = story::told(&finding.story).collect();
+    let mut steps = Vec::new();
+    for line in lines.iter().take(STEPS_MAX) {
+        let step = step(line);
+        let Some(left) = room.checked_sub(step.to_string().len()) else { break };
+        *room = left;
+        steps.push(step);
+    }
     let (file, first, context) = match &finding.excerpt {
         Some(excerpt) => {
             let (first, lines) = context(excerpt, CONTEXT);
@@ -113,8 +136,8 @@ fn finding(told: &Told) -> Json {
         "run": finding.run,
         "minimal": finding.is_minimal,
         "steps_before": finding.steps_before,
-        "steps": lines.iter().take(STEPS_MAX).map(|line| step(line)).collect::<Vec<_>>(),
-        "steps_left_out": lines.len().saturating_sub(STEPS_MAX),
+        "steps_left_out": lines.len() - steps.len(),
+        "steps": steps,
         "cause": finding.cause.as_ref().map(|cause| shown_block(&cause.failure.to_string())),
         "stack": finding.stack().iter().map(frame).collect::<Vec<_>>(),
         "source": { "file": file, "first": first, "at": finding.excerpt.as_ref().map(|excerpt| excerpt.line),
@@ -148,24 +171,17 @@ fn frame(frame: &Frame) -> Json {
 
 /// How many edges were seen after which run, at each run that saw one first; of many, some, with the last.
 fn curve(known: &Knowledge<Snapshot>) -> Json {
-    let mut edges = std::collections::BTreeSet::new();
     let mut points: Vec<(u64, usize)> = Vec::new();
-    for (feature, run) in &known.features {
-        let is_new = FeatureKind::of(*feature) == FeatureKind::Hits && edges.insert(slot_of(*feature));
+    for (run, edges) in known.runs_with_new_edges().zip(1..) {
         match points.last_mut() {
-            Some(last) if is_new && last.0 >= *run => last.1 = edges.len(),
-            _ if is_new => points.push((*run, edges.len())),
-            _ => {}
+            Some(last) if last.0 >= run => last.1 = edges,
+            _ => points.push((run, edges)),
         }
     }
     let each = points.len().div_ceil(POINTS_MAX).max(1);
     let last = points.len().saturating_sub(1);
-    points
-        .iter()
-        .enumerate()
-        .filter(|(at, _)| at % each == 0 || *at == last)
-        .map(|(_, point)| json!(point))
-        .collect()
+    let shown = points.iter().enumerate().filter(|(at, _)| at % each == 0 || *at == last);
+    shown.map(|(_, point)| json!(point)).collect()
 }
 
 /// The tree, an array a property.
@@ -188,43 +204,81 @@ fn tree(lineage: &Lineage<'_>) -> Json {
 
 /// How often each rule was called and found an edge: in all, and while each fault was on.
 fn called(machine: &Machine, called: &Called) -> Json {
-    let faults = machine.faults();
-    let size = (machine.rules().len(), faults.len());
-    let row = |(rule, name): (usize, &str)| {
-        let cells: Vec<[u64; 2]> =
-            (0..=faults.len()).map_while(|fault| called.of(rule, fault, size)).collect();
-        json!({ "name": shown_line(name), "cells": cells })
+    let (rules, faults) = (machine.rules(), machine.faults());
+    let size = (rules.len(), faults.len());
+    let row = |(rule, called_by): (usize, &str)| {
+        let cells = (0..=faults.len().min(FAULTS_MAX)).map_while(|fault| called.of(rule, fault, size));
+        json!({ "name": name(called_by), "cells": cells.collect::<Vec<[u64; 2]>>() })
     };
+    let shown = rules.iter().map(|rule| &*rule.name).enumerate().take(RULES_MAX);
     json!({
-        "faults": faults.iter().map(|name| shown_line(name)).collect::<Vec<_>>(),
-        "rules": machine.rules().iter().map(|rule| &*rule.name).enumerate().map(row).collect::<Vec<_>>(),
+        "faults": faults.iter().take(FAULTS_MAX).map(|fault| name(fault)).collect::<Vec<_>>(),
+        "faults_left_out": faults.len().saturating_sub(FAULTS_MAX),
+        "rules": shown.map(row).collect::<Vec<_>>(),
+        "rules_left_out": rules.len().saturating_sub(RULES_MAX),
     })
 }
 
 fn properties(known: &Knowledge<Snapshot>) -> Vec<Json> {
     let property = |property: &crate::property::Property| {
         json!({
-            "kind": property.kind.to_string(), "name": shown_line(&property.name), "reached": property.reached,
+            "kind": property.kind.to_string(), "name": name(&property.name), "reached": property.reached,
             "held": property.held, "unmet": property.is_unmet(),
         })
     };
-    known.tally.counts.properties.iter().map(property).collect()
+    known.tally.counts.properties.iter().take(PROPERTIES_MAX).map(property).collect()
 }
 
 /// Each function that has edges, how many, and how many of them were seen; those that lack most first.
 fn functions(machine: &Machine, known: &Knowledge<Snapshot>) -> Vec<Json> {
-    let program = machine.program();
-    let map = program.edges();
-    let mut counts = BTreeMap::<u32, (u32, u32)>::new();
-    for (slot, edge) in (0..).zip(&map.edges) {
-        let count = counts.entry(edge.function).or_default();
-        count.0 += 1;
-        count.1 += u32::from(known.seen.contains(slot));
-    }
-    let mut all: Vec<(u32, (u32, u32))> = counts.into_iter().collect();
+    let map = machine.program().edges();
+    let mut all: Vec<(u32, (u32, u32))> = by_function(map, &known.seen).into_iter().collect();
     all.sort_by_key(|(function, (edges, hit))| (std::cmp::Reverse(edges - hit), *function));
-    let name = |function: u32| {
-        map.functions.get(function as usize).map_or_else(String::new, |f| shown_line(&f.name))
-    };
-    all.into_iter().map(|(function, (edges, hit))| json!([name(function), edges, hit])).collect()
+    let called = |function: u32| map.functions.get(function as usize).map_or("", |f| &f.name);
+    all.into_iter().map(|(function, (edges, hit))| json!([name(called(function)), edges, hit])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::changes::Changes;
+    use crate::outcome::{Failure, FailureKind};
+    use crate::session::Finding;
+    use crate::trace::Action;
+
+    /// However much a guest says, the page holds so much of it, and says how much it does not.
+    #[test]
+    fn steps_take_no_more_than_there_is_room_for() {
+        let told = crate::machine::Told {
+            args: vec![("x".repeat(5000), "\u{202e}".repeat(5000))],
+            ..Default::default()
+        };
+        let (name, action, changes) = ("a".to_string(), Action::Rule(0), Changes::default());
+        let line = Line { name, action, told, changes, free: Vec::new(), is_droppable: false };
+        let finding = |steps: usize| Told {
+            finding: Finding {
+                failure: Failure::new(FailureKind::Panic, "no"),
+                run: 1,
+                found_after: None,
+                steps_before: steps,
+                cause: None,
+                story: vec![line.clone(); steps],
+                trace: "t.json".into(),
+                reproduce: String::new(),
+                is_minimal: true,
+                was_known: false,
+                built: None,
+                excerpt: None,
+            },
+            remark: None,
+        };
+        let mut room = STEPS_BYTES_MAX;
+        let whole = super::finding(&finding(10), &mut room);
+        assert_eq!((whole["steps"].as_array().unwrap().len(), &whole["steps_left_out"]), (10, &json!(0)));
+        let cut = super::finding(&finding(2000), &mut room);
+        let shown = cut["steps"].as_array().unwrap().len();
+        assert!(shown > 100 && shown < STEPS_MAX, "{shown}");
+        assert_eq!(cut["steps_left_out"], 2000 - shown);
+        assert!(whole.to_string().len() + cut.to_string().len() <= STEPS_BYTES_MAX + (8 << 10));
+    }
 }

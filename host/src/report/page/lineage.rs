@@ -84,17 +84,25 @@ impl<'k> Lineage<'k> {
         }
         while let Some((index, from)) = next.pop() {
             let steps = self.steps_of(index, machine.is_function());
-            let told = from.filter(|_| texts.has_room(&steps) && !is_over()).and_then(|from| {
-                // What an input is given is all that there is to tell of it.
-                let is_told = !machine.is_function() && steps.steps().len() < STEPS_MAX;
-                is_told.then(|| machine.restore(&from))?;
-                story::tell_on(machine, &steps)
-            });
-            let state = told.as_ref().and_then(|_| machine.snapshot());
-            self.nodes[index].steps = texts.has_room(&steps).then(|| match &told {
-                Some(lines) => lines.iter().map(|line| texts.add(&of_line(line))).collect(),
-                None => steps.steps().iter().map(|step| texts.add(&of_step(machine, &steps, step))).collect(),
-            });
+            let has_room = texts.steps + steps.len() <= STEPS_MAX;
+            let mut named: Option<Vec<u32>> = has_room.then(Vec::new);
+            let mut add = |text: String| {
+                named = named.take().zip(texts.add(&text)).map(|(mut named, text)| {
+                    named.push(text);
+                    named
+                });
+            };
+            // What an input is given is all that there is to tell of it.
+            let from = from.filter(|_| has_room && !machine.is_function() && !is_over());
+            let mut state = None;
+            if let Some(from) = from {
+                machine.restore(&from);
+                story::tell_on(machine, &steps, |line| add(of_line(&line)));
+                state = machine.snapshot();
+            } else if has_room {
+                steps.steps().iter().for_each(|step| add(of_step(machine, &steps, step)));
+            }
+            self.nodes[index].steps = named;
             next.extend(children[index].drain(..).map(|child| (child, state.clone())));
         }
         let mut all: Vec<(u32, String)> = texts.known.into_iter().map(|(text, at)| (at, text)).collect();
@@ -131,7 +139,10 @@ fn chosen(all: &[&Checkpoint<Snapshot>], is_function: bool) -> (Vec<usize>, Vec<
         true => checkpoint.parent.and_then(|id| places.get(&id).copied()),
         false => nearest(&checkpoint.history, &places, &mut known),
     };
-    let parents: Vec<Option<usize>> = all.iter().map(parent).collect();
+    // Whatever a file says, a parent comes before its children.
+    let parents = all.iter().map(parent).enumerate();
+    let parents: Vec<Option<usize>> =
+        parents.map(|(at, parent)| parent.filter(|parent| *parent < at)).collect();
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by(|a, b| all[*b].energy.total_cmp(&all[*a].energy).then(a.cmp(b)));
     let mut chosen = BTreeSet::new();
@@ -174,23 +185,23 @@ fn nearest(
 }
 
 impl Texts {
-    fn has_room(&self, steps: &Trace) -> bool {
-        self.steps + steps.len() <= STEPS_MAX && self.bytes <= TEXTS_MAX
-    }
-
-    fn add(&mut self, text: &str) -> u32 {
+    /// The number of a text; none where there is no room for it.
+    fn add(&mut self, text: &str) -> Option<u32> {
         self.steps += 1;
         let text = match text.char_indices().nth(STEP_MAX) {
             Some((end, _)) => format!("{}…", &text[..end]),
             None => text.to_string(),
         };
         if let Some(known) = self.known.get(&text) {
-            return *known;
+            return Some(*known);
+        }
+        if self.bytes + text.len() > TEXTS_MAX {
+            return None;
         }
         self.bytes += text.len();
         let at = self.known.len() as u32;
         self.known.insert(text, at);
-        at
+        Some(at)
     }
 }
 

@@ -161,9 +161,11 @@ function rules() {
   section("rules", "Rules and faults");
   const told = data.called.rules[0].cells.length;
   const faults = data.called.faults.slice(0, told - 1);
+  const leftOut = [[data.called.rules_left_out, "more rule"], [data.called.faults_left_out, "more fault"]].filter(([count]) => count);
   const rows = data.called.rules.map(rule => [rule.name, ...rule.cells.flatMap(([calls, found]) => [calls, found])]);
   const heads = ["rule", "#calls", "#found an edge", ...faults.flatMap(fault => [`#while ${fault}`, "#found an edge"])];
   main.append(make("div", { className: "scroll" }, table(heads, rows)));
+  if (leftOut.length) note(`Not shown: ${leftOut.map(([count, name]) => counted(count, name)).join(", ")}.`);
   if (faults.length < data.called.faults.length) note("There are too many rules and faults to tell faults apart.");
   const never = data.called.rules.filter(rule => rule.cells[0][0] === 0).map(rule => rule.name);
   if (never.length) note(`Never called: ${never.join(", ")}.`);
@@ -175,6 +177,7 @@ function properties() {
   const state = property => property.unmet ? make("span", { className: "bad" }, "not seen") : make("span", { className: "good" }, "seen");
   main.append(make("div", { className: "scroll" }, table(["property", "kind", "", "#reached", "#held"],
     data.properties.map(p => [p.name, p.kind, state(p), p.reached, p.held]))));
+  if (data.properties_left_out) note(`And ${number(data.properties_left_out)} more.`);
 }
 
 function coverage() {
