@@ -155,7 +155,7 @@ mod tests {
     fn files_of_libraries() {
         let rust = "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/core/src/option.rs";
         check(rust, "library/core/src/option.rs", true);
-        let installed = "/root/.rustup/toolchains/stable/lib/rustlib/src/rust/library/std/src/io/mod.rs";
+        let installed = "/home/me/.rustup/toolchains/stable/lib/rustlib/src/rust/library/std/src/io/mod.rs";
         check(installed, "library/std/src/io/mod.rs", true);
         check("/rust/deps/dlmalloc-0.2.11/src/dlmalloc.rs", "dlmalloc-0.2.11/src/dlmalloc.rs", true);
         check("/opt/zig/lib/std/debug.zig", "std/debug.zig", true);
@@ -173,10 +173,10 @@ mod tests {
 
     #[test]
     fn files_of_packages() {
-        let index = "/root/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
+        let index = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
         check(&format!("{index}/arrayvec-0.7.6/src/lib.rs"), "arrayvec-0.7.6/src/lib.rs", false);
-        check("/root/.cargo/git/checkouts/a-12/34/src/lib.rs", "a-12/34/src/lib.rs", false);
-        check("/root/go/pkg/mod/example.com/a@v1.2.0/a.go", "example.com/a@v1.2.0/a.go", false);
+        check("/home/me/.cargo/git/checkouts/a-12/34/src/lib.rs", "a-12/34/src/lib.rs", false);
+        check("/home/me/go/pkg/mod/example.com/a@v1.2.0/a.go", "example.com/a@v1.2.0/a.go", false);
     }
 
     #[test]

@@ -87,10 +87,11 @@ impl<'k> Lineage<'k> {
             let has_room = texts.steps + steps.len() <= STEPS_MAX;
             let mut named: Option<Vec<u32>> = has_room.then(Vec::new);
             let mut add = |text: String| {
-                named = named.take().zip(texts.add(&text)).map(|(mut named, text)| {
-                    named.push(text);
-                    named
-                });
+                let Some(list) = &mut named else { return };
+                match texts.add(&text) {
+                    Some(text) => list.push(text),
+                    None => named = None,
+                }
             };
             // What an input is given is all that there is to tell of it.
             let from = from.filter(|_| has_room && !machine.is_function() && !is_over());
