@@ -36,11 +36,11 @@ fn published_algorithms_hold() {
 peterson 113
 bakery 307
 ticket 552
-treiber 546
-queue 356
+treiber 355
+queue 290
 async_mutex 221
 wakeup 16
-publish 12
+publish 20
 scope 280
 locks 34
 harness 44
@@ -109,11 +109,13 @@ fn bounded_with(features: &[&str], max: u32, uses_snapshots: bool) -> (Verdict, 
 /// One preemption is enough for most of them. Where a bound leaves nothing out, what holds within it holds.
 #[test]
 fn mistakes_need_few_preemptions() {
-    for (name, needed) in [("treiber", 1), ("wakeup", 1), ("publish", 1), ("peterson", 2)] {
+    for (name, needed) in [("treiber", 1), ("wakeup", 1), ("peterson", 2)] {
         let left_out = |bound| Some(Limit::Preemptions(bound));
         assert_eq!(bounded(&[name, "bug"], needed - 1), (Verdict::Unknown, left_out(needed - 1)), "{name}");
         assert_eq!(bounded(&[name, "bug"], 9), (Verdict::Found, left_out(needed)), "{name}");
     }
+    // The thread that reads need not be preempted where the stores are: it sees them late.
+    assert_eq!(bounded(&["publish", "bug"], 9), (Verdict::Found, Some(Limit::Preemptions(0))));
     assert_eq!(bounded(&["publish"], 2), (Verdict::Unknown, Some(Limit::Preemptions(2))));
     assert_eq!(bounded(&["publish"], 9), (Verdict::Passed, None));
     // A machine that is instantiated anew for each run keeps the bound.

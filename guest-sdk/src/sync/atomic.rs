@@ -1,17 +1,23 @@
-//! As [`std::sync::atomic`]. Each operation is a step of its own, and all are sequentially consistent.
+//! As [`std::sync::atomic`]. Each operation is a step of its own; `order.rs` says what a load may read.
 
 use std::fmt;
 use std::panic::Location;
 
 use super::cell::Shared;
+use super::order::{self, Bits, Stores};
 use super::scheduler::{What, point};
 
 pub use std::sync::atomic::Ordering;
 
-/// As [`std::sync::atomic::fence`]: all is in one order as it is.
-pub fn fence(_order: Ordering) {}
+/// As [`std::sync::atomic::fence`].
+#[track_caller]
+pub fn fence(order: Ordering) {
+    assert!(order != Ordering::Relaxed, "there is no such thing as a relaxed fence");
+    let at = Location::caller();
+    order::fence(order, || point(What::Fence, std::ptr::null(), at));
+}
 
-/// As [`std::sync::atomic::compiler_fence`].
+/// As [`std::sync::atomic::compiler_fence`]: nothing is put into another order here.
 pub fn compiler_fence(_order: Ordering) {}
 
 #[track_caller]
@@ -35,15 +41,15 @@ fn check_store(order: Ordering) {
 macro_rules! atomic {
     ($name:ident$(<$of:ident>)?, $value:ty) => {
         #[doc = concat!("As [`std::sync::atomic::", stringify!($name), "`].")]
-        #[repr(transparent)]
         pub struct $name$(<$of>)? {
             value: Shared<$value>,
+            stores: Stores,
         }
 
         impl$(<$of>)? $name$(<$of>)? {
             /// One that holds this.
             pub const fn new(value: $value) -> Self {
-                Self { value: Shared::new(value) }
+                Self { value: Shared::new(value), stores: Stores::new() }
             }
 
             #[track_caller]
@@ -51,55 +57,100 @@ macro_rules! atomic {
                 point(what, self.value.as_ptr().cast_const().cast(), Location::caller());
             }
 
-            fn put(&self, f: impl FnOnce($value) -> $value) -> $value {
+            fn place(&self) -> usize {
+                self.value.as_ptr().addr()
+            }
+
+            fn put(&self, f: impl FnOnce($value) -> $value, order: Ordering) -> $value {
                 let old = self.value.get();
+                self.stores.store(self.place(), old.to_bits(), order, true);
                 self.value.set(f(old));
                 old
             }
 
             /// What it holds.
+            #[inline(always)]
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
+                order::exists(order);
+                self.load_as(order)
+            }
+
+            #[track_caller]
+            fn load_as(&self, order: Ordering) -> $value {
                 check_load(order);
                 self.stop(What::Load);
-                self.value.get()
+                let late = self.stores.load(self.place(), order);
+                late.map_or_else(|| self.value.get(), <$value>::of_bits)
             }
 
             /// Makes it hold this.
+            #[inline(always)]
             #[track_caller]
             pub fn store(&self, value: $value, order: Ordering) {
+                order::exists(order);
+                self.store_as(value, order);
+            }
+
+            #[track_caller]
+            fn store_as(&self, value: $value, order: Ordering) {
                 check_store(order);
                 self.stop(What::Store);
+                self.stores.store(self.place(), self.value.get().to_bits(), order, false);
                 self.value.set(value);
             }
 
             /// Makes it hold this; what it held.
+            #[inline(always)]
             #[track_caller]
-            pub fn swap(&self, value: $value, _order: Ordering) -> $value {
+            pub fn swap(&self, value: $value, order: Ordering) -> $value {
+                order::exists(order);
+                self.fetch_as(order, |_| value)
+            }
+
+            #[track_caller]
+            fn fetch_as(&self, order: Ordering, f: impl FnOnce($value) -> $value) -> $value {
                 self.stop(What::Swap);
-                self.put(|_| value)
+                self.put(f, order)
             }
 
             /// Makes it hold `new` if it holds `current`. What it held.
+            #[inline(always)]
             #[track_caller]
             pub fn compare_exchange(
                 &self,
                 current: $value,
                 new: $value,
-                _success: Ordering,
+                success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
+                order::exists(success);
+                order::exists(failure);
+                let old = self.exchange(current, new, (success, failure));
+                // Where the caller looks at it, so that nothing of it is left in memory.
+                if old == current { Ok(old) } else { Err(old) }
+            }
+
+            #[track_caller]
+            fn exchange(
+                &self,
+                current: $value,
+                new: $value,
+                (success, failure): (Ordering, Ordering),
+            ) -> $value {
                 check_load(failure);
                 self.stop(What::Swap);
                 let old = self.value.get();
-                if old != current {
-                    return Err(old);
+                if old == current {
+                    self.put(|_| new, success)
+                } else {
+                    self.stores.load_newest(self.place(), failure);
+                    old
                 }
-                self.value.set(new);
-                Ok(old)
             }
 
             /// As [`compare_exchange`](Self::compare_exchange): it does not fail without a reason.
+            #[inline(always)]
             #[track_caller]
             pub fn compare_exchange_weak(
                 &self,
@@ -112,6 +163,7 @@ macro_rules! atomic {
             }
 
             /// Makes it hold what `f` makes of what it holds, as often as others come between.
+            #[inline(always)]
             #[track_caller]
             pub fn fetch_update(
                 &self,
@@ -131,6 +183,7 @@ macro_rules! atomic {
 
             /// What it holds, for its only owner.
             pub fn get_mut(&mut self) -> &mut $value {
+                self.stores.forget();
                 self.value.get_mut()
             }
 
@@ -163,10 +216,11 @@ macro_rules! fetch {
     ($value:ty: $($name:ident $text:literal |$a:ident, $b:ident| $result:expr;)*) => {
         $(
             #[doc = concat!("Makes it hold ", $text, "; what it held.")]
+            #[inline(always)]
             #[track_caller]
-            pub fn $name(&self, value: $value, _order: Ordering) -> $value {
-                self.stop(What::Swap);
-                self.put(|$a| {
+            pub fn $name(&self, value: $value, order: Ordering) -> $value {
+                order::exists(order);
+                self.fetch_as(order, |$a| {
                     let $b = value;
                     $result
                 })
@@ -220,6 +274,7 @@ impl AtomicBool {
     }
 
     /// Makes it hold the opposite; what it held.
+    #[inline(always)]
     #[track_caller]
     pub fn fetch_not(&self, order: Ordering) -> bool {
         self.fetch_xor(true, order)

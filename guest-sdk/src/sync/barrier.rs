@@ -1,13 +1,15 @@
 //! As `std`'s barrier.
 
+use std::fmt;
 use std::panic::Location;
 
+use super::order::Link;
 use super::scheduler::{Wait, What, current, is_notified, notify, point, sleep, waiters};
 
 /// As [`std::sync::Barrier`].
-#[derive(Debug)]
 pub struct Barrier {
     count: usize,
+    link: Link,
 }
 
 /// As [`std::sync::BarrierWaitResult`].
@@ -24,7 +26,7 @@ impl BarrierWaitResult {
 impl Barrier {
     /// One that holds until so many have come.
     pub const fn new(count: usize) -> Self {
-        Self { count }
+        Self { count, link: Link::new() }
     }
 
     /// Waits until as many have come as there must be.
@@ -32,14 +34,23 @@ impl Barrier {
     pub fn wait(&self) -> BarrierWaitResult {
         let (object, at) = (std::ptr::from_ref(self).cast(), Location::caller());
         point(What::Barrier, object, at);
+        self.link.leave();
         let others = waiters(object);
         if others.len() + 1 >= self.count {
             others.into_iter().for_each(notify);
+            self.link.follow();
             return BarrierWaitResult(true);
         }
         let can_go_on = |number: *const ()| is_notified(number.addr() as u32);
         let number = std::ptr::without_provenance(current() as usize);
         sleep(Wait { what: What::Barrier, object: number, can_go_on, at }, object);
+        self.link.follow();
         BarrierWaitResult(false)
+    }
+}
+
+impl fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Barrier").finish_non_exhaustive()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::panic::Location;
 
+use super::order;
 use super::scheduler::{What, point};
 
 pub use std::hint::{assert_unchecked, black_box, unreachable_unchecked};
@@ -10,4 +11,5 @@ pub use std::hint::{assert_unchecked, black_box, unreachable_unchecked};
 #[track_caller]
 pub fn spin_loop() {
     point(What::Yield, std::ptr::null(), Location::caller());
+    order::gave_way();
 }

@@ -34,11 +34,23 @@
 //! spin for ever, although each that can go on does so again and again, are a failure of kind `liveness`: "every thread ends".
 //! The run goes on after `main` until all threads have ended.
 //!
+//! # Orderings
+//!
+//! A load may read any store that the standard of C++ allows: one that others were not told of, by an order that releases and
+//! one that acquires, a fence, a lock, a message, or the end of a thread, may be seen late. Which one is a choice, the newest first. So a `Relaxed`
+//! that should be a `Release`, and a barrier that is missing, are found. Some things are left out:
+//!
+//! - Stores of one place are seen in the order in which they are executed, and no store is read before that.
+//! - The 8 stores before the newest are kept. A thread reads the same store twice in a row, at most, though there is a newer one, and what it
+//!   read late it sees once it yields: so every loop ends that waits for a store.
+//! - A `compare_exchange` that fails has read the newest store.
+//!
+//! Where all is `SeqCst` this costs nothing.
+//!
 //! # What is not like on a machine
 //!
-//! - **Memory is sequentially consistent**: orderings are checked as `std` does, and else ignored. What goes wrong because a store
-//!   is seen late is not found. A value that is published before it is complete is found, since others run in between.
-//! - What threads share beside this module is touched without a stop. It must not be a data race: use atomics or locks.
+//! - What threads share beside this module is touched without a stop, and is never seen late. It must not be a data race: use atomics
+//!   or locks.
 //! - A `compare_exchange_weak` does not fail without a reason, and a [`Condvar`] does not wake without one. Time passes
 //!   in no way that can be relied on: a wait with a timeout may time out at any moment, and [`thread::sleep`] is a yield.
 //! - A `try_send` to a channel without room finds it full, whether somebody waits for a message or not.
@@ -105,6 +117,8 @@ pub mod mpsc;
 mod mutex;
 #[cfg(target_family = "wasm")]
 mod once;
+#[cfg(target_family = "wasm")]
+mod order;
 #[cfg(target_family = "wasm")]
 mod rwlock;
 #[cfg(target_family = "wasm")]

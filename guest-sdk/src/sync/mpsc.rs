@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cell::Shared;
+use super::order;
 use super::scheduler::{Wait, What, current, is_notified, notify, point, sleep, stop};
 
 pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
@@ -29,7 +30,9 @@ struct Head {
 impl<T> Channel<T> {
     fn new(room: usize) -> Arc<Self> {
         let head = Head { messages: 0, room, senders: 1, has_receiver: true };
-        Arc::new(Self { queue: Shared::new(Vec::new()), head: Shared::new(head) })
+        let channel = Arc::new(Self { queue: Shared::new(Vec::new()), head: Shared::new(head) });
+        order::forget_messages(channel.object().addr());
+        channel
     }
 
     fn object(&self) -> *const () {
@@ -55,6 +58,7 @@ impl<T> Channel<T> {
             queue.reserve_exact(1);
             queue.push((value, current()));
         });
+        order::sent(self.object().addr(), self.head.get().messages - 1);
     }
 
     /// The first message. Whoever waits until it is received goes on.
@@ -65,6 +69,7 @@ impl<T> Channel<T> {
             queue.shrink_to_fit();
             first
         })?;
+        order::taken(self.object().addr(), 0, true);
         if self.head.get().room == 0 {
             notify(sender);
         }
@@ -98,10 +103,13 @@ impl<T> Channel<T> {
 
     /// The message of the thread that runs, which nobody received.
     fn take_back(&self) -> T {
-        self.queue(|queue| {
+        let (value, at) = self.queue(|queue| {
             let at = queue.iter().position(|(_, sender)| *sender == current());
-            queue.remove(at.expect("it is there as long as nobody receives it")).0
-        })
+            let at = at.expect("it is there as long as nobody receives it");
+            (queue.remove(at).0, at)
+        });
+        order::taken(self.object().addr(), at, false);
+        value
     }
 
     fn try_send(&self, value: T, at: &'static Location<'static>) -> Result<(), TrySendError<T>> {
@@ -276,6 +284,7 @@ impl<T> Drop for Receiver<T> {
         // Those that wait until their message is received take it back themselves.
         if self.0.head.get().room > 0 {
             let left = self.0.queue(std::mem::take);
+            order::forget_messages(self.0.object().addr());
             drop(left);
         }
     }

@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
 use super::cell::Shared;
+use super::order::Link;
 use super::scheduler::{Wait, What, current, point, stop};
 use super::{LockResult, TryLockError, TryLockResult};
 
@@ -12,6 +13,7 @@ use super::{LockResult, TryLockError, TryLockResult};
 pub struct Mutex<T: ?Sized> {
     /// 1 more than the number of the thread that holds it, or 0.
     holder: Shared<u32>,
+    link: Link,
     value: Shared<T>,
 }
 
@@ -21,7 +23,7 @@ const OUTSIDE: u32 = u32::MAX;
 impl<T> Mutex<T> {
     /// One that holds this.
     pub const fn new(value: T) -> Self {
-        Self { holder: Shared::new(0), value: Shared::new(value) }
+        Self { holder: Shared::new(0), link: Link::new(), value: Shared::new(value) }
     }
 
     /// What it held.
@@ -68,9 +70,15 @@ impl<T: ?Sized> Mutex<T> {
         Wait { what: What::Lock, object: self.object(), can_go_on: is_free, at }
     }
 
+    fn free(&self) {
+        self.link.leave();
+        self.holder.set(0);
+    }
+
     /// Takes what is free.
     fn take(&self, at: &'static Location<'static>) -> MutexGuard<'_, T> {
         self.holder.set(current().checked_add(1).unwrap_or(OUTSIDE));
+        self.link.follow();
         MutexGuard { mutex: self, at }
     }
 }
@@ -118,7 +126,7 @@ impl<'a, T: ?Sized> MutexGuard<'a, T> {
     pub(super) fn leave(self, at: &'static Location<'static>) -> (Left<'a, T>, Wait) {
         let mutex = self.mutex;
         std::mem::forget(self);
-        mutex.holder.set(0);
+        mutex.free();
         (Left(mutex, at), mutex.wait(at))
     }
 }
@@ -152,7 +160,7 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         point(What::Unlock, self.mutex.object(), self.at);
-        self.mutex.holder.set(0);
+        self.mutex.free();
     }
 }
 

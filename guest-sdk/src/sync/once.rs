@@ -6,11 +6,13 @@ use std::ops::Deref;
 use std::panic::Location;
 
 use super::cell::Shared;
+use super::order::Link;
 use super::scheduler::{Wait, What, stop};
 
 /// As [`std::sync::Once`]. It is never poisoned.
 pub struct Once {
     state: Shared<u32>,
+    link: Link,
 }
 
 const NEW: u32 = 0;
@@ -21,7 +23,7 @@ impl Once {
     /// One that was not called.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
-        Self { state: Shared::new(NEW) }
+        Self { state: Shared::new(NEW), link: Link::new() }
     }
 
     /// Calls `f` if none was called before, and waits for the one that is.
@@ -31,7 +33,7 @@ impl Once {
         if self.state.get() == NEW {
             self.state.set(RUNS);
             f();
-            self.state.set(DONE);
+            self.done();
         }
     }
 
@@ -39,7 +41,21 @@ impl Once {
     #[track_caller]
     pub fn is_completed(&self) -> bool {
         stop(Wait::free(What::Load, self.object(), Location::caller()));
-        self.state.get() == DONE
+        self.is_done()
+    }
+
+    fn done(&self) {
+        self.link.leave();
+        self.state.set(DONE);
+    }
+
+    /// Whether it is; then what was done is seen.
+    fn is_done(&self) -> bool {
+        let is_done = self.state.get() == DONE;
+        if is_done {
+            self.link.follow();
+        }
+        is_done
     }
 
     fn object(&self) -> *const () {
@@ -51,6 +67,7 @@ impl Once {
         // SAFETY: whoever waits for it refers to it.
         let can_go_on = |state: *const ()| unsafe { *state.cast::<u32>() } != RUNS;
         stop(Wait { what: What::Once, object: self.object(), can_go_on, at });
+        self.is_done();
     }
 }
 
@@ -74,7 +91,7 @@ impl<T> OnceLock<T> {
 
     fn held(&self) -> Option<&T> {
         // SAFETY: it is written once, and read when that is done.
-        if self.once.state.get() == DONE { unsafe { self.value.read() }.as_ref() } else { None }
+        if self.once.is_done() { unsafe { self.value.read() }.as_ref() } else { None }
     }
 
     /// What it holds.
@@ -106,7 +123,7 @@ impl<T> OnceLock<T> {
             let value = f();
             // SAFETY: nobody reads it yet, and nobody else writes.
             *unsafe { self.value.write() } = Some(value);
-            self.once.state.set(DONE);
+            self.once.done();
         }
         self.held().expect("it was initialized")
     }
@@ -131,7 +148,7 @@ impl<T> Default for OnceLock<T> {
 
 impl<T> From<T> for OnceLock<T> {
     fn from(value: T) -> Self {
-        let once = Once { state: Shared::new(DONE) };
+        let once = Once { state: Shared::new(DONE), link: Link::new() };
         Self { once, value: Shared::new(Some(value)) }
     }
 }

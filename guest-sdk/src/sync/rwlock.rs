@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
 use super::cell::Shared;
+use super::order::Link;
 use super::scheduler::{Wait, What, point, stop};
 use super::{LockResult, TryLockError, TryLockResult};
 
@@ -12,6 +13,8 @@ use super::{LockResult, TryLockError, TryLockResult};
 pub struct RwLock<T: ?Sized> {
     /// How many read, or [`WRITER`].
     users: Shared<u32>,
+    /// Left by writers, and by readers.
+    links: [Link; 2],
     value: Shared<T>,
 }
 
@@ -20,7 +23,7 @@ const WRITER: u32 = u32::MAX;
 impl<T> RwLock<T> {
     /// One that holds this.
     pub const fn new(value: T) -> Self {
-        Self { users: Shared::new(0), value: Shared::new(value) }
+        Self { users: Shared::new(0), links: [Link::new(), Link::new()], value: Shared::new(value) }
     }
 
     /// What it held.
@@ -89,11 +92,13 @@ impl<T: ?Sized> RwLock<T> {
 
     fn take_to_read(&self, at: &'static Location<'static>) -> RwLockReadGuard<'_, T> {
         self.users.set(self.users.get() + 1);
+        self.links[0].follow();
         RwLockReadGuard { lock: self, at }
     }
 
     fn take_to_write(&self, at: &'static Location<'static>) -> RwLockWriteGuard<'_, T> {
         self.users.set(WRITER);
+        self.links.iter().for_each(Link::follow);
         RwLockWriteGuard { lock: self, at }
     }
 }
@@ -142,6 +147,7 @@ impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     fn drop(&mut self) {
         point(What::Unlock, self.lock.object(), self.at);
+        self.lock.links[1].leave();
         self.lock.users.set(self.lock.users.get() - 1);
     }
 }
@@ -179,6 +185,7 @@ impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     fn drop(&mut self) {
         point(What::Unlock, self.lock.object(), self.at);
+        self.lock.links[0].leave();
         self.lock.users.set(0);
     }
 }

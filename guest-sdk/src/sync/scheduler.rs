@@ -6,6 +6,7 @@ use std::panic::Location;
 use std::ptr;
 
 use super::cell::Shared;
+use super::order;
 use super::stack::{self, Place};
 use crate::outcome::note;
 use crate::strategy::draw_from_nothing;
@@ -34,6 +35,7 @@ pub(super) enum What {
     Load,
     Store,
     Swap,
+    Fence,
     Yield,
     /// The object is the word that says who holds it.
     Lock,
@@ -132,6 +134,7 @@ pub(super) unsafe fn spawn<F: FnOnce()>(name: Cow<'static, str>, main: F) -> u32
         (slot.name, slot.is_live, slot.is_held) = (name, true, true);
         slot.place
     });
+    order::begin(number as u32);
     // SAFETY: the caller promises it.
     unsafe { place.begin(main) };
     go_on(number as u32);
@@ -145,17 +148,19 @@ fn go_on(number: u32) {
     let is_suspended = place.resume();
     CURRENT.set(before);
     if !is_suspended {
-        let name = of(number, |slot| {
+        let (name, is_held) = of(number, |slot| {
             (slot.is_live, slot.is_notified, slot.may_park) = (false, false, false);
-            std::mem::take(&mut slot.name)
+            (std::mem::take(&mut slot.name), slot.is_held)
         });
         drop(name);
+        order::end(number, is_held);
     }
 }
 
 /// Nobody will join this thread any more.
 pub(super) fn let_go(number: u32) {
     of(number, |slot| slot.is_held = false);
+    order::forget_thread(number);
 }
 
 /// Stops before an operation, until it is chosen and can be done. Outside of threads it is done now.
@@ -211,6 +216,11 @@ pub(super) fn waiters(object: *const ()) -> Vec<u32> {
         all.filter(|(_, slot)| sleeps(slot)).map(|(number, _)| number).collect()
     };
     with(of_slots)
+}
+
+/// How many numbers threads have had.
+pub(super) fn count() -> u32 {
+    with(|slots| slots.len() as u32)
 }
 
 pub(super) fn is_done(number: u32) -> bool {
@@ -290,7 +300,7 @@ fn runnable() -> Vec<u32> {
 }
 
 fn tell_deadlock() {
-    for number in 0..with(|slots| slots.len()) as u32 {
+    for number in 0..count() {
         let wait = of(number, |slot| slot.wait);
         if wait.what != What::Nothing {
             note(format_args!("deadlock: {} {}{}, at {}", name(number), wait.what, Holder(wait), wait.at));
@@ -346,6 +356,7 @@ impl fmt::Display for Does {
             What::Load => "loads",
             What::Store => "stores",
             What::Swap => "reads and writes",
+            What::Fence => "comes to a fence",
             What::Yield => "yields",
             What::Lock => "locks",
             What::TryLock => "tries to lock",

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::Arc;
 use super::cell::Shared;
+use super::order;
 use super::scheduler::{self, Wait, What, current as current_number, point, stop};
 
 /// As [`std::thread::Result`]. There are no errors: a panic ends the run.
@@ -63,6 +64,7 @@ fn wait_for(number: u32, at: &'static Location<'static>) {
         let object = ptr::without_provenance(number as usize);
         stop(Wait { what: What::Join, object, can_go_on, at });
     }
+    order::joined(number);
 }
 
 impl<T> Drop for Joint<T> {
@@ -118,6 +120,7 @@ impl Thread {
     #[track_caller]
     pub fn unpark(&self) {
         point(What::Unpark, ptr::null(), Location::caller());
+        order::unparked(self.0);
         scheduler::set_may_park(self.0, true);
     }
 }
@@ -134,6 +137,7 @@ pub fn park() {
     let object = ptr::without_provenance(current_number() as usize);
     stop(Wait { what: What::Park, object, can_go_on, at: Location::caller() });
     scheduler::set_may_park(current_number(), false);
+    order::parked();
 }
 
 /// Waits until this thread is unparked, or the time is up: that may be at any moment.
@@ -141,18 +145,21 @@ pub fn park() {
 pub fn park_timeout(_duration: Duration) {
     point(What::Park, ptr::null(), Location::caller());
     scheduler::set_may_park(current_number(), false);
+    order::parked();
 }
 
 /// Others may go first.
 #[track_caller]
 pub fn yield_now() {
     point(What::Yield, ptr::null(), Location::caller());
+    order::gave_way();
 }
 
 /// Others may go first: how long it takes, nobody can rely on.
 #[track_caller]
 pub fn sleep(_duration: Duration) {
     point(What::Yield, ptr::null(), Location::caller());
+    order::gave_way();
 }
 
 /// As [`std::thread::Builder`].

@@ -21,9 +21,12 @@ const TOLD_APART: usize = 8;
 const SHARE: u64 = 8;
 
 impl Priorities {
-    /// Those of a run.
-    pub fn of_run(number: u64) -> Priorities {
-        Priorities { seed: number.is_multiple_of(SHARE).then_some(number), ..Priorities::default() }
+    /// A run begins; with this number it may have some.
+    pub fn begin(&mut self, number: Option<u64>) {
+        self.seed = number.filter(|number| number.is_multiple_of(SHARE));
+        if self.seed.is_some() {
+            self.operations = [0; TOLD_APART];
+        }
     }
 
     /// The place of the thread that is to go on, if it is drawn; none where all are alike. `of` tells the number of a thread, and
@@ -40,7 +43,9 @@ impl Priorities {
 
     /// This thread goes on.
     pub fn ran(&mut self, number: u32) {
-        self.operations[number as usize % TOLD_APART] += 1;
+        if self.seed.is_some() {
+            self.operations[number as usize % TOLD_APART] += 1;
+        }
     }
 }
 
@@ -50,7 +55,8 @@ mod tests {
 
     /// Who goes on of two threads in each of so many operations.
     fn run(number: u64, operations: usize) -> Vec<Option<u32>> {
-        let mut priorities = Priorities::of_run(number);
+        let mut priorities = Priorities::default();
+        priorities.begin(Some(number));
         let mut next = || {
             let preferred = priorities.preferred(&[0, 1], |thread| (thread, false));
             preferred.inspect(|number| priorities.ran(*number))
@@ -74,7 +80,8 @@ mod tests {
     #[test]
     fn who_gave_way_comes_last() {
         for number in (0..80).step_by(8) {
-            let priorities = Priorities::of_run(number);
+            let mut priorities = Priorities::default();
+            priorities.begin(Some(number));
             assert_eq!(priorities.preferred(&[0, 1, 2], |thread| (thread, thread != 1)), Some(1));
         }
     }

@@ -14,7 +14,7 @@ use super::program::Program;
 use super::signed::{Placer, Pools};
 use super::state::State;
 use super::watchdog::Watched;
-use super::{Edges, STACK_BYTES, STACK_MARGIN, compile, failure, link};
+use super::{Edges, STACK_BYTES, STACK_MARGIN, compile, failure, link, schedule};
 
 fn new_store(program: &Program) -> Store<Host> {
     let layout = &program.instrumented.layout;
@@ -34,6 +34,7 @@ fn new_store(program: &Program) -> Store<Host> {
             .collect(),
         memory_export: layout.memories.first().map(|memory| memory.export.clone()),
         depth_max: program.limits.depth_max,
+        is_relaxed: program.module.imports().any(|import| schedule::relaxes(&import)),
         shadow_export: layout.sanitizer.as_ref().map(|sanitizer| sanitizer.shadow.clone()),
         ..Guest::default()
     };

@@ -3,7 +3,7 @@
 //!
 //! The choice is among all of them in any case, so that a trace does not depend on the bound.
 
-use wasmtime::{Caller, Error, Linker};
+use wasmtime::{Caller, Error, ImportType, Linker};
 
 use super::Machine;
 use super::host::{Host, Stop, pay};
@@ -15,6 +15,8 @@ use crate::outcome::FailureKind;
 const THREADS_MAX: u32 = 1 << 16;
 /// The bit of a number that says that the thread gave way by itself.
 const GAVE_WAY: u32 = 1 << 31;
+/// What a module imports that has operations on memory which other threads may see late.
+const RELAX: &str = "relax";
 /// The place of a block that is in no memory.
 const PLACE: u64 = u64::MAX - 1;
 
@@ -58,8 +60,16 @@ impl Machine {
     }
 }
 
+/// Whether a module that imports this has such operations.
+pub(super) fn relaxes(import: &ImportType) -> bool {
+    import.module() == MODULE && import.name() == RELAX
+}
+
 pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap(MODULE, "schedule", schedule)?;
+    linker.func_wrap(MODULE, RELAX, || {})?;
+    linker
+        .func_wrap(MODULE, "relaxed", |caller: Caller<'_, Host>| u32::from(caller.data().guest.is_relaxed))?;
     linker.func_wrap(MODULE, "suspend", || replaced::<()>("suspend"))?;
     linker.func_wrap(MODULE, "resume", |_record: u32| replaced::<u32>("resume"))?;
     Ok(())

@@ -4,6 +4,7 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 
 use super::continuation::vary;
+use super::dice::Dice;
 use super::looks::Closer;
 use super::luck::{Manner, Move};
 use super::mutate::renewed;
@@ -107,7 +108,7 @@ impl<T: Target> Runner<'_, T> {
     /// Gives a function a changed copy of what once led to this checkpoint.
     pub(super) fn vary(&mut self, known: &Known<'_, T::Snapshot>, index: usize) {
         let checkpoints = &known.get().checkpoints;
-        let other = self.rng.random_range(0..checkpoints.len());
+        let other = self.rng.place(checkpoints.len());
         let given = &*checkpoints.get(index).given;
         if let Some(moved) = known.plan.moved.filter(|moved| *moved != Move::Vary) {
             let closer = Closer::of(self.target, checkpoints.get(index), &[]);
@@ -179,7 +180,10 @@ impl<T: Target> Runner<'_, T> {
         {
             return Some(Action::Rule(favourite));
         }
-        self.enabled.choose(&mut self.rng).map(|rule| Action::Rule(*rule))
+        if self.enabled.is_empty() {
+            return None;
+        }
+        Some(Action::Rule(self.enabled[self.rng.place(self.enabled.len())]))
     }
 
     /// Sometimes a rule is given a changed copy of choices that once found an edge: one of them is drawn

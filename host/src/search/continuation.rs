@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rand::{Rng, RngExt};
 
+use super::dice::Dice;
 use super::history::History;
 use super::mutate::{mutated, renewed};
 use super::tokens::Tokens;
@@ -123,7 +124,7 @@ pub(crate) fn vary<'h>(
     // Mostly the other one is not needed, and reading it takes long.
     let beside = |at: usize| other().get(at);
     if let [value @ Value::Bytes(_)] = given
-        && rng.random_range(0..16u32) > 0
+        && rng.below(16) > 0
     {
         values.push(Some(mutated(value, || beside(0), tokens, scratch, rng)));
         return;
@@ -139,9 +140,9 @@ pub(crate) fn vary<'h>(
         values.truncate(values.len() - drawn);
         return;
     }
-    for _ in 0..rng.random_range(1..=CHANGES_MAX) {
-        let at = rng.random_range(0..values.len());
-        match rng.random_range(0..16u32) {
+    for _ in 0..1 + rng.below(CHANGES_MAX) {
+        let at = rng.place(values.len());
+        match rng.below(16) {
             0 => values[at] = None,
             1 => values[at] = beside(at).cloned(),
             2 if values.len() > 1 => values[at..].rotate_left(1),

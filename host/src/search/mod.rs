@@ -7,6 +7,7 @@
 mod called;
 mod choose;
 mod continuation;
+mod dice;
 mod discovery;
 mod distill;
 mod drawn;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rand::{Rng, RngExt};
 
+use super::dice::Dice;
 use super::tokens::{Tokens, put};
 use crate::choice::{Value, printable};
 
@@ -78,18 +79,18 @@ fn mutate_bytes<'o>(
 ) {
     out.clear();
     out.extend_from_slice(bytes);
-    for _ in 0..1 << rng.random_range(0..=CHANGES_BITS) {
+    for _ in 0..1 << rng.below(CHANGES_BITS + 1) {
         if let Some(token) = tokens.draw(rng) {
             put(token, out, rng);
             continue;
         }
         // Of nothing there is only more.
-        let change = if out.is_empty() { rng.random_range(0..2u32) } else { rng.random_range(0..12) };
-        let at = rng.random_range(0..=out.len().saturating_sub(1));
+        let change = rng.below(if out.is_empty() { 2 } else { 12 });
+        let at = rng.place(out.len().max(1));
         match change {
             0 => insert(out, rng),
             1 => splice(other(), out, rng),
-            2 | 3 => out[at] ^= 1 << rng.random_range(0..8u32),
+            2 | 3 => out[at] ^= 1 << rng.below(8),
             4 => out[at] = rng.random(),
             5 => out[at] = printable(rng.random()),
             6 => number(out, at, rng),
@@ -103,7 +104,7 @@ fn mutate_bytes<'o>(
                 repeat(at, out, rng);
             }
             _ => {
-                let to = rng.random_range(0..out.len());
+                let to = rng.place(out.len());
                 out.swap(at, to);
             }
         }
@@ -112,15 +113,15 @@ fn mutate_bytes<'o>(
 
 /// Bytes of a part: mostly few.
 fn part_len(rng: &mut impl Rng) -> usize {
-    let max = if rng.random_range(0..LONG) == 0 { LONG_MAX } else { PART_MAX };
-    rng.random_range(1..=max)
+    let max = if rng.below(LONG) == 0 { LONG_MAX } else { PART_MAX };
+    1 + rng.place(max)
 }
 
 /// Repeats a part, where it stands or elsewhere, mostly once.
 fn repeat(at: usize, out: &mut Vec<u8>, rng: &mut impl Rng) {
     let end = out.len().min(at + part_len(rng));
-    let to = rng.random_range(0..=out.len());
-    let times = if rng.random_range(0..LONG) == 0 { rng.random_range(1..=TIMES_MAX) } else { 1 };
+    let to = rng.place(out.len() + 1);
+    let times = if rng.below(LONG) == 0 { 1 + rng.below(TIMES_MAX) } else { 1 };
     let before = out.len();
     for _ in 0..times {
         if out.len() - before < LONG_MAX {
@@ -133,17 +134,25 @@ fn repeat(at: usize, out: &mut Vec<u8>, rng: &mut impl Rng) {
 
 /// Inserts bytes: one and the same, or any.
 fn insert(out: &mut Vec<u8>, rng: &mut impl Rng) {
-    let at = rng.random_range(0..=out.len());
+    let at = rng.place(out.len() + 1);
     let max = part_len(rng);
-    let bits = rng.random_range(0..=max.ilog2());
-    let len = rng.random_range(1..=1usize << bits);
+    let bits = rng.below(max.ilog2() + 1);
+    let len = 1 + rng.place(1 << bits);
     let (repeats, byte) = (rng.random::<bool>(), rng.random());
-    let from = out.len();
-    out.resize(from + len, byte);
-    if !repeats {
-        rng.fill_bytes(&mut out[from..]);
+    let gap = gap(at, len, out);
+    if repeats {
+        gap.fill(byte);
+    } else {
+        rng.fill_bytes(gap);
     }
-    out[at..].rotate_right(len);
+}
+
+/// Makes room at a place.
+fn gap(at: usize, len: usize, out: &mut Vec<u8>) -> &mut [u8] {
+    let end = out.len();
+    out.resize(end + len, 0);
+    out.copy_within(at..end, at + len);
+    &mut out[at..at + len]
 }
 
 /// Inserts a part of `other`, or writes it over what is there.
@@ -151,41 +160,45 @@ fn splice(other: &[u8], out: &mut Vec<u8>, rng: &mut impl Rng) {
     if other.is_empty() {
         return;
     }
-    let from = rng.random_range(0..other.len());
+    let from = rng.place(other.len());
     let part = &other[from..other.len().min(from + part_len(rng))];
     // Often what serves in one place serves there in another input.
-    let at = if rng.random() { from.min(out.len()) } else { rng.random_range(0..=out.len()) };
+    let at = if rng.random() { from.min(out.len()) } else { rng.place(out.len() + 1) };
     if rng.random() {
         let end = out.len().min(at + part.len());
         out[at..end].copy_from_slice(&part[..end - at]);
     } else {
-        out.extend_from_slice(part);
-        out[at..].rotate_right(part.len());
+        gap(at, part.len(), out).copy_from_slice(part);
     }
 }
 
 /// Inserts a part once more, there or elsewhere, or writes it over what is elsewhere.
 fn copy_part(out: &mut Vec<u8>, rng: &mut impl Rng) {
-    let from = rng.random_range(0..out.len());
+    let from = rng.place(out.len());
     let len = part_len(rng).min(out.len() - from);
-    let at = if rng.random() { from } else { rng.random_range(0..=out.len()) };
+    let at = if rng.random() { from } else { rng.place(out.len() + 1) };
     if at != from && rng.random() {
         let len = len.min(out.len() - at);
         out.copy_within(from..from + len, at);
     } else {
-        out.extend_from_within(from..from + len);
-        out[at..].rotate_right(len);
+        gap(at, len, out);
+        // What stood behind the gap was moved.
+        let (before, behind) =
+            (from.min(at)..(from + len).min(at), from.max(at) + len..(from + len).max(at) + len);
+        let middle = at + before.len();
+        out.copy_within(before, at);
+        out.copy_within(behind, middle);
     }
 }
 
 /// Adds a little to a number of 1, 2 or 4 bytes, or writes a special one.
 fn number(out: &mut [u8], at: usize, rng: &mut impl Rng) {
-    let width = 1usize << rng.random_range(0..3u32);
+    let width = 1usize << rng.below(3);
     let Some(place) = out.get_mut(at..at + width) else { return };
     let is_big = rng.random();
     change_number(place, is_big, |old| match rng.random() {
         true => old.wrapping_add_signed(rng.random_range(-NEAR..=NEAR).into()),
-        false => SPECIAL[rng.random_range(0..SPECIAL.len())].into(),
+        false => SPECIAL[rng.place(SPECIAL.len())].into(),
     });
 }
 

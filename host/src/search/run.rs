@@ -12,7 +12,7 @@ use super::history::History;
 use super::knowledge::{Knowledge, Plan};
 use super::luck::{Begun, Manner};
 use super::ways::Way;
-use crate::choice::{Chooser, Priorities, Value, small_seed};
+use crate::choice::{Chooser, Value, small_seed};
 use crate::coverage::FeatureSet;
 use crate::outcome::{FailureKind, Halt, Outcome};
 use crate::target::{Scores, Target, attempt, perform};
@@ -197,7 +197,7 @@ impl<'t, T: Target> Runner<'t, T> {
         self.called.clear();
         self.trace.clear();
         self.chooser.drawn_bytes = 0;
-        self.chooser.priorities = Priorities::default();
+        self.chooser.priorities.begin(None);
         self.checkpoint = known.plan.checkpoint.map(|selected| selected.index);
         let is_guided = self.checkpoint.is_some();
         self.draw_continuation(&known);
@@ -221,7 +221,7 @@ impl<'t, T: Target> Runner<'t, T> {
             self.phase = if is_phased { steps.div_ceil(3) } else { u32::MAX };
             if known.options.prioritizes {
                 // Drawn from a copy: what else is drawn does not depend on it.
-                self.chooser.priorities = Priorities::of_run(known.plan.rng.clone().random());
+                self.chooser.priorities.begin(Some(known.plan.rng.clone().random()));
             }
             self.draw_steps(&mut known, steps);
         }

@@ -1,5 +1,6 @@
 //! Lock-free and blocking code as it is written for threads, with `use spelunk_guest::sync` in the place of `std`. Each feature is a
-//! guest; with `bug` it has the mistake that is known of it.
+//! guest; with `bug` it has the mistake that is known of it, and
+//! with `relaxed` it lacks an order.
 
 #![forbid(unsafe_code)]
 // One of the modules is the guest.
@@ -11,10 +12,14 @@ mod async_mutex;
 mod bakery;
 #[cfg(feature = "harness")]
 mod harness;
+#[cfg(feature = "litmus")]
+mod litmus;
 #[cfg(feature = "locks")]
 mod locks;
 #[cfg(feature = "peterson")]
 mod peterson;
+#[cfg(feature = "litmus")]
+mod programs;
 #[cfg(feature = "publish")]
 mod publish;
 #[cfg(feature = "queue")]
@@ -27,3 +32,6 @@ mod ticket;
 mod treiber;
 #[cfg(feature = "wakeup")]
 mod wakeup;
+
+#[cfg(feature = "litmus")]
+use spelunk_guest::sync;

@@ -1,8 +1,11 @@
 //! G. L. Peterson, "Myths about the mutual exclusion problem", 1981. The bug: a thread gives way before it says that it is
-//! interested.
+//! interested. Relaxed: nothing keeps a load from coming before the stores that stand before it.
 
-use spelunk_guest::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::SeqCst};
+use spelunk_guest::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Ordering::SeqCst};
 use spelunk_guest::sync::{Arc, hint, thread};
+
+const STORE: Ordering = if cfg!(feature = "relaxed") { Ordering::Release } else { SeqCst };
+const LOAD: Ordering = if cfg!(feature = "relaxed") { Ordering::Acquire } else { SeqCst };
 
 #[derive(Default)]
 struct Lock {
@@ -14,19 +17,19 @@ struct Lock {
 impl Lock {
     fn lock(&self, me: usize) {
         if cfg!(feature = "bug") {
-            self.victim.store(me, SeqCst);
-            self.interested[me].store(true, SeqCst);
+            self.victim.store(me, STORE);
+            self.interested[me].store(true, STORE);
         } else {
-            self.interested[me].store(true, SeqCst);
-            self.victim.store(me, SeqCst);
+            self.interested[me].store(true, STORE);
+            self.victim.store(me, STORE);
         }
-        while self.interested[1 - me].load(SeqCst) && self.victim.load(SeqCst) == me {
+        while self.interested[1 - me].load(LOAD) && self.victim.load(LOAD) == me {
             hint::spin_loop();
         }
     }
 
     fn unlock(&self, me: usize) {
-        self.interested[me].store(false, SeqCst);
+        self.interested[me].store(false, STORE);
     }
 }
 

@@ -1,4 +1,5 @@
 //! A value is published with a flag. The bug: the flag is set before the value, as a machine may do without a barrier.
+//! Relaxed: the flag is set without one.
 
 use spelunk_guest::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use spelunk_guest::sync::{Arc, thread};
@@ -26,7 +27,8 @@ fn publish() {
         published.value.store(7, Ordering::Relaxed);
     } else {
         published.value.store(7, Ordering::Relaxed);
-        published.is_set.store(true, Ordering::Release);
+        let order = if cfg!(feature = "relaxed") { Ordering::Relaxed } else { Ordering::Release };
+        published.is_set.store(true, order);
     }
     reader.join().unwrap();
 }
