@@ -136,6 +136,10 @@
 // The macros write `::spelunk_guest`, here too.
 extern crate self as spelunk_guest;
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(target_family = "wasm")]
 mod abi;
 #[cfg(all(not(target_family = "wasm"), not(test)))]

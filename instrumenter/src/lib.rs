@@ -47,6 +47,10 @@
 //!
 //! The crate does no I/O and knows no engine. The same input gives the same output, to the byte.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod bases;
 mod blocks;
 mod calls;

@@ -55,10 +55,8 @@ fn the_tool_is_built_without_what_tests_alone_use() {
 /// `cargo install --path host --locked`, as far as nothing needs to be built; `.ci/run` does it.
 #[test]
 fn the_tool_can_be_installed() {
-    let metadata: Value =
-        serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"])).unwrap();
-    let packages = metadata["packages"].as_array().unwrap();
-    let tool = packages.iter().find(|package| package["name"] == "spelunk").unwrap();
+    let metadata = metadata();
+    let tool = packages(&metadata).find(|package| package["name"] == "spelunk").unwrap();
     assert_eq!(tool["manifest_path"].as_str().unwrap(), root().join("host/Cargo.toml").to_str().unwrap());
     let binaries = tool["targets"].as_array().unwrap().iter().filter(|target| target["kind"][0] == "bin");
     assert_eq!(
@@ -75,7 +73,7 @@ fn the_tool_can_be_installed() {
 const PUBLISHED: [&str; 5] =
     ["spelunk-guest-macros", "spelunk-guest", "spelunk-instrumenter", "spelunk-features", "spelunk"];
 
-/// A package of each, as far as nothing needs to be built. That of the tool holds the source of the SDK.
+/// A package of each, as far as nothing needs to be built.
 #[test]
 fn what_is_published_can_be_packaged() {
     let folder = tempfile::tempdir().unwrap();
@@ -83,28 +81,120 @@ fn what_is_published_can_be_packaged() {
     let selected: Vec<&str> = PUBLISHED.iter().flat_map(|name| ["--package", name]).collect();
     let words = ["package", "--no-verify", "--allow-dirty", "--target-dir", target];
     cargo(&[&words[..], &selected].concat());
+    let metadata = metadata();
+    let public = packages(&metadata).filter(|package| package["publish"].is_null());
+    let public: BTreeSet<&str> = public.map(|package| package["name"].as_str().unwrap()).collect();
+    assert_eq!(public, BTreeSet::from(PUBLISHED));
+}
+
+fn metadata() -> Value {
+    serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"])).unwrap()
+}
+
+fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
+    metadata["packages"].as_array().unwrap().iter()
+}
+
+/// Those that are published, each with its folder.
+fn published(metadata: &Value) -> Vec<(&str, &Path, &Value)> {
+    let all = packages(metadata).map(|package| {
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap());
+        (package["name"].as_str().unwrap(), manifest.parent().unwrap(), package)
+    });
+    all.filter(|(name, ..)| PUBLISHED.contains(name)).collect()
+}
+
+/// Whoever finds a package in a registry sees what it is. There is no address of the repository yet that they could say.
+#[test]
+fn manifests_say_what_a_registry_shows() {
+    let metadata = metadata();
+    for (name, folder, package) in published(&metadata) {
+        for key in ["description", "license", "rust_version"] {
+            assert!(package[key].as_str().is_some_and(|text| !text.is_empty()), "{name}: {key}");
+        }
+        assert_eq!(package["documentation"], format!("https://docs.rs/{name}"));
+        let readme = folder.join(package["readme"].as_str().unwrap());
+        let text = std::fs::read_to_string(&readme).unwrap_or_else(|e| panic!("{}: {e}", readme.display()));
+        assert!(text.starts_with("# "), "{}", readme.display());
+        for (key, max) in [("keywords", 5), ("categories", 5)] {
+            let len = package[key].as_array().unwrap().len();
+            assert!((1..=max).contains(&len), "{name}: {len} {key}");
+        }
+        let targets = package["metadata"]["docs"]["rs"]["targets"].as_array();
+        assert!(targets.is_some_and(|targets| targets[0] == "x86_64-unknown-linux-gnu"), "{name}");
+    }
+}
+
+/// Files that the sources in a package read while they are compiled.
+fn included<'f>(folder: &Path, files: &[&'f str]) -> Vec<(&'f str, String)> {
+    let mut included = Vec::new();
+    // What the tool carries is text to it.
+    for file in files.iter().filter(|file| file.ends_with(".rs") && !file.starts_with("sdk/")) {
+        let text = std::fs::read_to_string(folder.join(file)).unwrap();
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let text: String = lines.collect::<Vec<_>>().join("\n");
+        for macro_name in ["include_str!(\"", "include_bytes!(\"", "include!(\""] {
+            let paths = text.split(macro_name).skip(1).filter_map(|rest| rest.split('"').next());
+            included.extend(paths.map(|path| (*file, path.to_string())));
+        }
+    }
+    included
+}
+
+/// `a/b.rs` with `../c` is `c`.
+fn beside(file: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = file.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[test]
+fn packages_hold_what_their_builds_need_and_no_tests() {
+    let metadata = metadata();
+    for (name, folder, _) in published(&metadata) {
+        let listed = cargo(&["package", "--list", "--allow-dirty", "--package", name]);
+        let files: Vec<&str> = listed.lines().filter(|file| folder.join(file).exists()).collect();
+        let of_tests = files.iter().filter(|file| file.starts_with("tests/") || file.ends_with(".wasm"));
+        assert_eq!(of_tests.collect::<Vec<_>>(), [&""; 0], "{name}");
+        for file in ["LICENSE-MIT", "LICENSE-APACHE", "README.md", "src/lib.rs"] {
+            assert!(listed.lines().any(|line| line == file), "{file} is not in\n{listed}");
+        }
+        let wanted = included(folder, &files);
+        // What the builds of these read.
+        let is_reading = ["spelunk", "spelunk-guest", "spelunk-instrumenter"].contains(&name);
+        assert_eq!(!wanted.is_empty(), is_reading, "{name}: {wanted:?}");
+        for (file, path) in wanted {
+            let path = beside(file, &path);
+            assert!(files.contains(&&*path), "{name}: {file} reads {path}, which is not packaged");
+        }
+    }
     let listed = cargo(&["package", "--list", "--allow-dirty", "--package", "spelunk"]);
-    for file in [
-        "sdk/guest.toml",
-        "sdk/macros.toml",
-        "sdk/src/lib.rs",
-        "sdk/macros/lib.rs",
-        "LICENSE-MIT",
-        "README.md",
-    ] {
+    // The source of the SDK, which the tool carries.
+    for file in ["build.rs", "sdk/guest.toml", "sdk/macros.toml", "sdk/src/lib.rs", "sdk/macros/lib.rs"] {
         assert!(listed.lines().any(|line| line == file), "{file} is not in\n{listed}");
     }
-    let metadata: Value =
-        serde_json::from_str(&cargo(&["metadata", "--no-deps", "--format-version", "1"])).unwrap();
-    let is_public = |package: &&Value| package["publish"].is_null();
-    let public: BTreeSet<&str> = metadata["packages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(is_public)
-        .map(|package| package["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(public, BTreeSet::from(PUBLISHED));
+}
+
+/// `rust-version` is the oldest that all dependencies can be compiled with, no other.
+#[test]
+fn the_toolchain_is_the_oldest_that_does() {
+    let metadata: Value = serde_json::from_str(&cargo(&["metadata", "--format-version", "1"])).unwrap();
+    let version = |package: &Value| -> Option<Vec<u32>> {
+        let mut parts: Vec<u32> =
+            package["rust_version"].as_str()?.split('.').map(|part| part.parse().unwrap()).collect();
+        parts.resize(3, 0);
+        Some(parts)
+    };
+    let is_ours = |package: &&Value| package["source"].is_null();
+    let needed = packages(&metadata).filter(|package| !is_ours(package)).filter_map(version).max();
+    let declared: BTreeSet<_> = packages(&metadata).filter(is_ours).filter_map(version).collect();
+    assert_eq!(declared.into_iter().collect::<Vec<_>>(), [needed.unwrap()]);
 }
 
 /// Whether an expression of SPDX can be met with these licences.

@@ -1,11 +1,14 @@
 //! The page of a campaign, in a browser: Debian's `chromium`, or Chrome, by its DevTools protocol.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value as Json;
 use spelunk::campaign::Campaign;
-use spelunk::session::{Caching, Config, Guest, Place, Session};
+use spelunk::reached::{Branch, Reached};
+use spelunk::report::page::{Source, is_there, page, reached};
+use spelunk::session::{Caching, Config, Guest, Place, Session, source_folders};
 use spelunk::{Budget, Job};
 use spelunk_tests::tools;
 
@@ -29,13 +32,15 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name)
 }
 
-/// Explores so many runs, and writes the page of that; how many checkpoints it keeps.
-fn explored(
-    target: &Path,
-    features: &[&str],
-    folder: &Path,
-    (runs, checkpoints): (u64, usize),
-) -> (PathBuf, usize) {
+/// A page, how many checkpoints the campaign keeps, and what they reach where there is source to show.
+struct Shown {
+    page: PathBuf,
+    checkpoints: usize,
+    reached: Option<Reached>,
+}
+
+/// Explores so many runs, and writes the page of that. Source may lie in the folder too.
+fn explored(target: &Path, features: &[&str], folder: &Path, (runs, checkpoints): (u64, usize)) -> Shown {
     let mut config = Config {
         out: folder.join("out"),
         cache: Caching::Off,
@@ -54,10 +59,13 @@ fn explored(
     let mut machine = campaign.machine(&budget).unwrap();
     let known = campaign.load(machine.program()).unwrap();
     let guest = Guest { target, config: &config, place };
-    let page = spelunk::report::page::page(&guest, &campaign, &mut machine, &known, &budget).unwrap();
-    let file = folder.join("report.html");
-    std::fs::write(&file, page).unwrap();
-    (file, known.checkpoints.len())
+    let folders = [source_folders(target), vec![folder.to_path_buf()]].concat();
+    let reached = is_there(machine.program(), &folders).then(|| reached(&campaign, None, &budget).unwrap());
+    let source = reached.as_ref().map_or(Source::None("there is none"), |it| Source::Reached(it, &folders));
+    let text = page(&guest, &campaign, &mut machine, &known, &source, &budget).unwrap();
+    let page = folder.join("report.html");
+    std::fs::write(&page, text).unwrap();
+    Shown { page, checkpoints: known.checkpoints.len(), reached }
 }
 
 /// What a browser that opens the page answers to these expressions, nothing being wrong; `None` where there is no browser, which is
@@ -95,9 +103,36 @@ const OUTLINE: (&str, &str) = (
      const before = count(); list.querySelector('button[aria-expanded]').click(); return [before, count()]; })()",
 );
 
+/// Follows the link from the finding to its line, and says what stands there.
+const TO_SOURCE: (&str, &str) = (
+    "to_source",
+    "(() => { document.querySelector('a.to-source').click(); return document.querySelector('details.file .at').textContent.trim(); })()",
+);
+/// Opens all files, and counts lines that were reached, lines that were not, and those that have a branch that went one way only.
+const MARKED: (&str, &str) = (
+    "marked",
+    "[...document.querySelectorAll('details.file')].map(file => { file.open = true; fill(file, files[Number(file.id.slice(5))]); \
+     const count = what => file.querySelectorAll(what).length; \
+     return [file.querySelector('.code').textContent, count('.hit'), count('.missed'), count('.ways')]; }).sort()",
+);
+
+/// What [`MARKED`] must answer, of files whose text is there.
+fn marked(reached: &Reached, is_there: impl Fn(&str) -> bool) -> Json {
+    let file = |file: usize| {
+        let lines = reached.lines_of(file);
+        let hit = lines.iter().filter(|line| line.hits.any()).count();
+        let partial = reached.branches_of(file).iter().filter(|branch| branch.is_partial());
+        let partial: BTreeSet<_> = partial.filter_map(|branch: &Branch| branch.place).collect();
+        serde_json::json!([reached.files[file].source.shown, hit, lines.len() - hit, partial.len()])
+    };
+    let shown = (0..reached.files.len()).filter(|file| is_there(&reached.files[*file].source.shown));
+    shown.map(file).collect()
+}
+
 #[test]
 fn a_finding_is_told_and_its_steps_are_in_the_tree() {
-    let (page, checkpoints) = explored(&example("kv"), &["bug"], &folder("kv"), (20_000, 256));
+    let Shown { page, checkpoints, reached } =
+        explored(&example("kv"), &["bug"], &folder("kv"), (20_000, 256));
     let questions = [
         THEMES,
         ("sections", "[...document.querySelectorAll('h2')].map(h => h.textContent)"),
@@ -126,15 +161,22 @@ fn a_finding_is_told_and_its_steps_are_in_the_tree() {
         ),
         ("calls", "data.called.rules.map(r => r.cells[0][0]).reduce((a, b) => a + b) > data.runs"),
         OUTLINE,
+        ("unopened", "document.querySelectorAll('pre.source .line').length"),
+        TO_SOURCE,
+        MARKED,
     ];
     let Some(answers) = opened(&page, &questions) else { return };
     assert_ne!(answers["light"], answers["dark"]);
+    assert_eq!(answers["unopened"], 0);
+    assert!(answers["to_source"].as_str().unwrap().starts_with("83 "), "{}", answers["to_source"]);
+    assert_eq!(answers["marked"], marked(&reached.unwrap(), |path| path.starts_with("examples/kv/src/")));
     let sections = [
         "Findings",
         "Edges over runs",
         "Checkpoints",
         "Rules and faults",
         "Properties",
+        "Source",
         "Functions",
         "This campaign",
     ];
@@ -167,7 +209,7 @@ fn hostile_names_stay_text() {
     );
     let target = folder.join("guest.wat");
     std::fs::write(&target, text).unwrap();
-    let (page, _) = explored(&target, &[], &folder, (1_000, 256));
+    let page = explored(&target, &[], &folder, (1_000, 256)).page;
     let questions = [
         THEMES,
         ("forged", "window.forged === undefined"),
@@ -190,6 +232,36 @@ fn hostile_names_stay_text() {
     }
     assert_eq!(answers["place"], format!("{name}:1:1 in f"));
     assert_eq!(answers["finding"], r"panic: &lt;b&gt;\u{202e}");
+}
+
+/// The source is what a module names, and stays text too.
+#[test]
+fn hostile_source_stays_text() {
+    let folder = folder("source");
+    let target = folder.join("lined.wasm");
+    let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/guests");
+    std::fs::copy(guests.join("lined.wasm"), &target).unwrap();
+    let line = "</script><img src=x onerror='window.forged=1'>\u{202e}<!-- &lt; ${forged} \t\x1b[2K";
+    let end = "x".repeat(100_000);
+    std::fs::write(folder.join("lined.c"), format!("{line}\n").repeat(39) + &end).unwrap();
+    let Shown { page, reached, .. } = explored(&target, &[], &folder, (300, 256));
+    let questions = [
+        THEMES,
+        MARKED,
+        ("forged", "window.forged === undefined"),
+        ("images", "document.images.length"),
+        ("scripts", "document.scripts.length"),
+        ("line", "document.querySelector('details.file .missed').lastChild.textContent"),
+        ("longest", "Math.max(...files[0].text.map(line => line[2].length))"),
+    ];
+    let Some(answers) = opened(&page, &questions) else { return };
+    assert_eq!(answers["marked"], marked(&reached.unwrap(), |path| path == "lined.c"));
+    assert_eq!(
+        [&answers["forged"], &answers["images"], &answers["scripts"], &answers["longest"]],
+        [&true.into(), &Json::from(0), &Json::from(2), &Json::from(401)]
+    );
+    let shown = line.replace('\u{202e}', "\\u{202e}").replace('\t', "    ").replace('\x1b', "\\u{1b}");
+    assert_eq!(answers["line"], shown);
 }
 
 /// One checkpoint for each of so many branches.
@@ -218,7 +290,7 @@ fn a_page_of_ten_thousand_checkpoints_is_small_and_opens() {
     let folder = folder("wide");
     let target = folder.join("guest.wat");
     std::fs::write(&target, wide(12_000)).unwrap();
-    let (page, checkpoints) = explored(&target, &[], &folder, (5_000, 20_000));
+    let Shown { page, checkpoints, .. } = explored(&target, &[], &folder, (5_000, 20_000));
     assert!(checkpoints >= 10_000, "{checkpoints}");
     let bytes = std::fs::metadata(&page).unwrap().len();
     assert!(bytes <= 10 << 20, "{bytes}");

@@ -191,6 +191,7 @@ fn unsafe_lives_in_the_guest_abi_the_memory_file_and_the_cache() {
         &[
             "tests/guests/fuzz",
             "tests/guests/identity",
+            "tests/guests/lines/harness.rs",
             "tests/guests/reached",
             "tests/guests/roadblocks",
             "tests/guests/wasi",

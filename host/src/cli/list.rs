@@ -1,12 +1,15 @@
 //! `spelunk list`.
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result};
 use clap::Args;
+use serde::Serialize;
 use spelunk::budget::Budget;
 use spelunk::file::Conditions;
-use spelunk::machine::{Limits, Listing, Program, Selection, StubImports};
+use spelunk::machine::{Limits, Listing, Program, Selection, StubImports, Warning};
 use spelunk::session::Caching;
-use spelunk::text::line;
+use spelunk::text::{block, line};
 
 use super::system::System;
 use super::{Compiled, Guest, Output, PASSED};
@@ -32,15 +35,23 @@ impl List {
         let cache = Caching::from(&self.compiled).open().and_then(Result::ok);
         let program = Program::load_in(&wasm, conditions, cache.as_ref(), budget)
             .with_context(|| format!("cannot list `{}`", self.guest.target.display()))?;
-        let listing = program.listing();
-        output.report.text(&text(&listing))?;
-        output.report.event("list", listing)?;
+        let (listing, warnings) = (program.listing(), Arc::new(program).warnings());
+        output.report.text(&text(&listing, &warnings))?;
+        output.report.event("list", Listed { listing, warnings })?;
         Ok(PASSED)
     }
 }
 
+/// What a target has, and what of it will not work.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    listing: Listing,
+    warnings: Vec<Warning>,
+}
+
 /// A heading for each kind of which there is anything, and a line each.
-fn text(listing: &Listing) -> String {
+fn text(listing: &Listing, warnings: &[Warning]) -> String {
     let Listing { rules, preconditions, invariants, faults, setup, teardown, resources, imports, obstacles } =
         listing;
     let typed = |of: &[(String, String)]| {
@@ -62,6 +73,10 @@ fn text(listing: &Listing) -> String {
     for (kind, lines) in kinds.into_iter().filter(|(_, lines)| !lines.is_empty()) {
         text.push(kind.to_string());
         text.extend(lines.into_iter().map(|line| format!("  {line}")));
+    }
+    if !warnings.is_empty() {
+        text.push("warnings".to_string());
+        text.extend(warnings.iter().map(|warning| format!("  {}", block(&warning.text, "    "))));
     }
     text.join("\n")
 }

@@ -5,6 +5,8 @@ mod check;
 mod config;
 mod debug;
 mod distill;
+#[cfg(test)]
+mod documented;
 mod explore;
 mod instrument;
 mod list;

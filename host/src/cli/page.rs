@@ -7,12 +7,16 @@ use anyhow::{Context, Result};
 use clap::{Arg, Args};
 use serde_json::json;
 use spelunk::budget::{Budget, Over};
+use spelunk::campaign::Campaign;
 use spelunk::disk;
-use spelunk::report::page::page;
-use spelunk::session::{self, Config, Place};
+use spelunk::machine::Program;
+use spelunk::reached::Reached;
+use spelunk::report::page::{Source, is_there, page, reached};
+use spelunk::session::{self, Caching, Config, Place, source_folders};
+use spelunk::text;
 
 use super::campaign::Opened;
-use super::{Guest, INTERRUPTED, Output, PASSED};
+use super::{Compiled, Guest, INTERRUPTED, Output, PASSED};
 
 /// Where the page is written where nothing else is said.
 const PAGE: &str = "report.html";
@@ -27,6 +31,14 @@ pub(super) struct Page {
     /// Time, at most, such as 90s or 5m. What there is no time to execute again is told in fewer words.
     #[arg(long, value_parser = humantime::parse_duration)]
     time: Option<Duration>,
+    /// Show no source, so that the module is not compiled once more to say which lines were reached.
+    #[arg(long)]
+    no_source: bool,
+    /// A folder in which source files may be read, beside the current one and a target that is a folder.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "no_source")]
+    source: Vec<PathBuf>,
+    #[command(flatten)]
+    compiled: Compiled,
 }
 
 /// A campaign stands where other verbs have a target.
@@ -46,7 +58,13 @@ impl Page {
         let config = self.guest.config(Config::explore());
         let place = Place::at(campaign.folder());
         let guest = session::Guest { target: &self.guest.target, config: &config, place };
-        let page = page(&guest, &campaign, &mut machine, &known, budget)?;
+        let folders = [source_folders(&self.guest.target), self.source.clone()].concat();
+        let reached = self.reached(output, &campaign, machine.program(), (&folders, budget));
+        let source = match &reached {
+            Ok(reached) => Source::Reached(reached, &folders),
+            Err(why) => Source::None(why),
+        };
+        let page = page(&guest, &campaign, &mut machine, &known, &source, budget)?;
         let (to, written) = match &self.output {
             Some(to) => (to.clone(), disk::write_named(to, page.as_bytes())),
             // A checked-out folder may hold anything of that name.
@@ -57,5 +75,35 @@ impl Page {
         output.report.event("report", json!({ "to": to, "findings": findings, "bytes": page.len() }))?;
         output.report.text(&format!("The report is in `{}`: open it in a browser.", to.display()))?;
         Ok(if budget.over() == Some(Over::Interrupt) { INTERRUPTED } else { PASSED })
+    }
+    /// What was reached, or why that is not shown.
+    fn reached(
+        &self,
+        output: &mut Output,
+        campaign: &Campaign,
+        program: &Program,
+        (folders, budget): (&[PathBuf], &Budget),
+    ) -> Result<Reached, String> {
+        if self.no_source {
+            return Err("--no-source leaves it out".to_string());
+        }
+        if !is_there(program, folders) {
+            return Err("the module names no source file that is in the current folder, or one of --source; it needs debug \
+                        information (-g)"
+                .to_string());
+        }
+        let cache = Caching::from(&self.compiled).open().and_then(Result::ok);
+        output.console.status("Executing", "the steps that are kept, for the lines that they reach");
+        reached(campaign, cache.as_ref(), budget).map_err(|error| {
+            let is_over = budget.is_over();
+            if !is_over {
+                output.console.warning(&format!("the page shows no source: {error:#}"));
+            }
+            if is_over {
+                "there was no time".to_string()
+            } else {
+                text::line(&format!("{error:#}")).into_owned()
+            }
+        })
     }
 }

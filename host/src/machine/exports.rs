@@ -9,7 +9,7 @@ use wasmtime::{ExternType, FuncType, Module};
 use super::component::Component;
 use super::emscripten::names;
 use super::imports::MODULE;
-use super::link::drawn_kind;
+use super::link::{drawn_kind, shown};
 use super::sections::StateSays;
 use super::signed::Plans;
 use super::spelling::{DESCRIBE_STATE, INITIALIZE, INPUT, Imports, START, classify, is_numeric, params_of};
@@ -112,6 +112,27 @@ fn imports(module: &Module, state: &StateSays) -> Imports {
     Imports { hands_over_state: *state != StateSays::All || has("state"), describes: has("describe") }
 }
 
+/// What to say where there is nothing to call, with exports that would need more than numbers.
+fn no_rule(plain: &[(&String, &FuncType)]) -> String {
+    const SHOWN_MAX: usize = 5;
+    let mut text =
+        "the module exports no rule: export a function `rule:NAME`, or any function whose parameters \
+                    are numbers"
+            .to_string();
+    let mut others: Vec<String> = plain
+        .iter()
+        .filter(|(_, ty)| !is_numeric(ty))
+        .map(|(name, ty)| format!("`{name}`: {}", shown(ty)))
+        .collect();
+    let len = others.len();
+    others.truncate(SHOWN_MAX);
+    if !others.is_empty() {
+        let more = if len > SHOWN_MAX { format!(" and {} more", len - SHOWN_MAX) } else { String::new() };
+        text += &format!("; these take or return other values: {}{more}", others.join(", "));
+    }
+    text
+}
+
 impl Exports {
     /// Sorts the exports of `module`.
     ///
@@ -167,10 +188,7 @@ impl Exports {
         match entry {
             _ if !exports.rules.is_empty() => {}
             Some(entry) => bail!("the module exports no function `{entry}`, which --entry names"),
-            None => bail!(
-                "the module exports no rule: export a function `rule:NAME`, or any function whose parameters \
-                 are numbers"
-            ),
+            None => bail!("{}", no_rule(&sorting.plain)),
         }
         if exports.rules.len() > usize::from(u16::MAX) || exports.faults.len() > usize::from(u16::MAX) {
             bail!("the module exports more than {} rules or faults", u16::MAX);

@@ -54,6 +54,7 @@ mod telling;
 mod texts;
 mod thread;
 mod toolchains;
+mod warnings;
 mod watchdog;
 
 use std::sync::Arc;
@@ -102,6 +103,7 @@ pub use saved::{GlobalValue, Snapshot};
 pub(crate) use signed::has_room;
 pub(crate) use spelling::{has_meaning, is_rule, is_spelled};
 pub use thread::on_guest_stack;
+pub use warnings::{Warning, WarningKind};
 
 /// A running guest.
 pub struct Machine {

@@ -38,13 +38,10 @@ pub struct AnnotatedLine {
 pub fn annotated(reached: &Reached, functions: &BTreeSet<usize>, roots: &[&Path]) -> Vec<Annotation> {
     let mut parts: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
     for function in functions.iter().filter_map(|index| reached.functions.get(*index)) {
-        let Some((file, line)) = function.place else { continue };
-        // What is inlined from elsewhere is not the text of the function.
-        let own = function.lines.iter().map(|line| reached.lines[*line]).filter(|line| line.file == file);
-        let last = own.map(|own| own.line).max().unwrap_or(line).max(line);
+        let Some((file, own)) = reached.extent(function) else { continue };
         let lines = parts.entry(file).or_default();
         let room = LINES_MAX.saturating_sub(lines.len());
-        lines.extend((line..=last).take(room + 1));
+        lines.extend(own.take(room + 1));
     }
     parts.into_iter().map(|(file, lines)| annotation(reached, file, lines, roots)).collect()
 }

@@ -10,7 +10,7 @@ mod map;
 mod tests;
 mod walk;
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use crate::budget::{Budget, Stopped};
 use crate::machine::Machine;
@@ -164,6 +164,13 @@ impl Reached {
     /// The branches in a file.
     pub fn branches_of(&self, file: usize) -> &[Branch] {
         &self.branches[range(&self.branches, |branch| branch.place, file)]
+    }
+
+    /// The lines of a function, from its first to its last in the file that it begins in. What is inlined from elsewhere is not its text.
+    pub fn extent(&self, function: &Function) -> Option<(usize, RangeInclusive<u32>)> {
+        let (file, first) = function.place?;
+        let own = function.lines.iter().map(|line| self.lines[*line]).filter(|line| line.file == file);
+        Some((file, first..=own.map(|own| own.line).max().unwrap_or(first).max(first)))
     }
 
     /// Leaves out libraries that come with a language or with Spelunk.

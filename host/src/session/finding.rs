@@ -152,14 +152,7 @@ impl Guest<'_> {
     fn excerpt(&self, failure: &Failure, story: &[Line]) -> Option<Excerpt> {
         let stack = &story.last()?.told.stack;
         let frame = stack.iter().find(|frame| failure.place == Some(frame.place()))?;
-        let mut roots = vec![Path::new(".").to_path_buf()];
-        // A module may come from anywhere; a folder is one that is built.
-        if self.target.is_dir() {
-            let folder = self.target.canonicalize().ok()?;
-            let workspace = folder.ancestors().find(|above| above.join("Cargo.lock").is_file());
-            roots.extend(workspace.map(Path::to_path_buf));
-            roots.push(folder);
-        }
+        let roots = source_folders(self.target);
         let roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
         excerpt(frame, &roots)
     }
@@ -171,6 +164,20 @@ impl Guest<'_> {
             "with overflow checks and debug assertions; --guest-profile release builds as the package says".to_string()
         })
     }
+}
+
+/// The folders in which source files may be read: the current one, that of a target that is built, and its workspace.
+pub fn source_folders(target: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![PathBuf::from(".")];
+    // A module may come from anywhere.
+    if target.join("Cargo.toml").is_file()
+        && let Ok(folder) = target.canonicalize()
+    {
+        let workspace = folder.ancestors().find(|above| above.join("Cargo.lock").is_file());
+        folders.extend(workspace.map(Path::to_path_buf));
+        folders.push(folder);
+    }
+    folders
 }
 
 /// A path that is not taken for a flag.

@@ -47,7 +47,7 @@ pub use config::{Caching, Config, FINDINGS_MAX, Job, Keep};
 pub use error::{Error, ErrorKind};
 pub use event::{Begin, Event, Observer};
 pub use explore::{End, Explored};
-pub use finding::{Finding, FoundAfter, Guest, describe, steps_of, write_input, write_trace};
+pub use finding::{Finding, FoundAfter, Guest, describe, source_folders, steps_of, write_input, write_trace};
 pub use input::{Inputs, input_of, write_named_input};
 pub use leftover::Leftover;
 pub use place::Place;

@@ -32,6 +32,16 @@ impl Place {
         Place { base: out.to_path_buf(), folder: out.join(name) }
     }
 
+    /// The folders of campaigns below `out` in which this target was compared with others, in the order of their names.
+    pub fn beside_others(target: &Path, out: &Path) -> Vec<PathBuf> {
+        let start = format!("{}{BETWEEN}", full_name_of(target));
+        let entries = std::fs::read_dir(out).into_iter().flatten().filter_map(Result::ok);
+        let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&start));
+        let mut folders: Vec<PathBuf> = named.map(|entry| entry.path()).collect();
+        folders.sort();
+        folders
+    }
+
     /// The name of the folder.
     pub(super) fn name(&self) -> String {
         self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()

@@ -105,6 +105,14 @@ impl Symbols {
         Code { symbols: self, rows, files_of, files, is_cut }
     }
 
+    /// Whether a table of lines is there to be read.
+    pub fn has_lines(&self) -> bool {
+        let has = |symbols: &Symbols| {
+            symbols.module().debug.iter().any(|(name, at)| name == ".debug_line" && !at.is_empty())
+        };
+        self.parts.as_ref().map_or_else(|| has(self), |parts| parts.modules.iter().any(has))
+    }
+
     fn rows(&self) -> Rows {
         Rows::read(&self.wasm, self.module())
     }

@@ -12,7 +12,7 @@ use spelunk::reached::{Reached, reach};
 use spelunk::report::counted;
 use spelunk::report::reached::{Shown, json, missed_offsets, text};
 use spelunk::report::tools::{cobertura, lcov};
-use spelunk::session::Caching;
+use spelunk::session::{Caching, source_folders};
 use spelunk::symbols::source;
 
 use super::{One, folder_of};
@@ -82,7 +82,7 @@ impl Coverage {
         reached: &Reached,
         machine: &spelunk::machine::Machine,
     ) -> Result<()> {
-        let roots = self.roots();
+        let roots = [source_folders(&self.campaign.campaign), self.source.clone()].concat();
         let roots: Vec<&Path> = roots.iter().map(PathBuf::as_path).collect();
         let found: Vec<Option<(PathBuf, String)>> =
             reached.files.iter().map(|file| source(&file.source, &roots)).collect();
@@ -109,21 +109,6 @@ impl Coverage {
         let instructions = machine.program().symbols().instruction_texts(&wanted);
         let shown = Shown { sources: &sources, instructions: &instructions, lines: self.lines };
         Ok(output.report.text(&text(reached, &shown))?)
-    }
-
-    /// The folders in which source files may be read.
-    fn roots(&self) -> Vec<PathBuf> {
-        let mut roots = vec![PathBuf::from(".")];
-        let target = &self.campaign.campaign;
-        if target.join("Cargo.toml").is_file()
-            && let Ok(folder) = target.canonicalize()
-        {
-            let workspace = folder.ancestors().find(|above| above.join("Cargo.lock").is_file());
-            roots.extend(workspace.map(Path::to_path_buf));
-            roots.push(folder);
-        }
-        roots.extend(self.source.iter().cloned());
-        roots
     }
 }
 

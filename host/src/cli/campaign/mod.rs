@@ -76,7 +76,12 @@ fn folder_of(path: &Path) -> Result<PathBuf> {
     let mut folders = std::iter::once(path.to_path_buf()).chain(of_target);
     let found = folders.find(|folder| folder.join(FILE).exists());
     found.with_context(|| {
-        format!("there is no campaign in `{}`: `spelunk explore` begins one", path.display())
+        let others = Place::beside_others(path, Path::new(".spelunk"));
+        let hint = match others.first().filter(|_| is_target) {
+            Some(other) => format!("one of it and another version is in `{}`", other.display()),
+            None => "`spelunk explore` begins one".to_string(),
+        };
+        format!("there is no campaign in `{}`: {hint}", path.display())
     })
 }
 

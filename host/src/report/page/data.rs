@@ -76,7 +76,7 @@ pub(super) fn of(
 }
 
 /// As a part of a line, and not longer than is shown.
-fn shown_line(text: &str) -> String {
+pub(super) fn shown_line(text: &str) -> String {
     cut(&text::line(text))
 }
 
@@ -90,7 +90,7 @@ fn cut(text: &str) -> String {
 }
 
 /// A name, of which there may be many.
-fn name(text: &str) -> String {
+pub(super) fn name(text: &str) -> String {
     cut_at(&text::line(text), NAME_MAX)
 }
 

@@ -6,9 +6,12 @@
 
 mod data;
 mod lineage;
+mod source;
 mod told;
 
 use serde_json::Value as Json;
+
+pub use source::{Source, is_there, reached};
 
 use crate::budget::Budget;
 use crate::campaign::Campaign;
@@ -19,7 +22,11 @@ use crate::text;
 
 const MARKUP: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-const SCRIPTS: [&str; 3] = [include_str!("page.js"), include_str!("tree.js"), include_str!("start.js")];
+const SCRIPTS: [&str; 4] =
+    [include_str!("page.js"), include_str!("tree.js"), include_str!("source.js"), include_str!("start.js")];
+
+/// Bytes that a page has, at most, where what is known beside the source leaves room for any of that.
+const BYTES_MAX: usize = 10 << 20;
 
 /// The page of a campaign of this guest, as far as the budget lasts: what there is no time for is told in fewer words.
 ///
@@ -30,9 +37,20 @@ pub fn page(
     campaign: &Campaign,
     machine: &mut Machine,
     known: &Knowledge<Snapshot>,
+    source: &Source<'_>,
     budget: &Budget,
 ) -> anyhow::Result<String> {
-    Ok(assembled(&data::of(guest, campaign, machine, known, budget)?))
+    let mut data = data::of(guest, campaign, machine, known, budget)?;
+    let places: Vec<String> = places(&data).map(str::to_string).collect();
+    let own: usize = MARKUP.len() + STYLE.len() + SCRIPTS.map(str::len).iter().sum::<usize>();
+    let room = BYTES_MAX.saturating_sub(own + embedded(&data).len());
+    data["source"] = source::of(source, &places, room);
+    Ok(assembled(&data))
+}
+
+/// Where the findings are that are shown.
+fn places(data: &Json) -> impl Iterator<Item = &str> {
+    data["findings"].as_array().into_iter().flatten().filter_map(|finding| finding["place"].as_str())
 }
 
 /// The page with this data.

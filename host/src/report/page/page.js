@@ -89,7 +89,7 @@ function step(line) {
   return item;
 }
 
-function source(lines) {
+function excerpt(lines) {
   if (!lines.lines.length) return null;
   const width = String(lines.first + lines.lines.length).length;
   const line = (text, at) => make("span", { className: lines.first + at === lines.at ? "at" : "" },
@@ -108,7 +108,8 @@ function finding(found, isFirst) {
     make("ol", { className: "steps" }, ...found.steps.map(step)),
     found.steps_left_out ? make("p", { className: "soft" }, `and ${counted(found.steps_left_out, "more step")}, which the trace has`) : null,
     found.place ? make("p", {}, "at ", make("code", {}, found.place)) : null,
-    source(found.source),
+    excerpt(found.source),
+    inSource(found.source),
     found.cause ? make("p", {}, `with sanitizers: ${found.cause}`) : null);
   if (own.length > 1) {
     box.append(make("details", {}, make("summary", {}, `Stack: ${counted(own.length, "frame")}`),

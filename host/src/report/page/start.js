@@ -6,6 +6,7 @@ timeline();
 const image = checkpoints();
 rules();
 properties();
+sources();
 coverage();
 about();
 document.getElementById("theme").addEventListener("click", () => {

@@ -1,0 +1,14 @@
+//! Does the same as `counter.rs`, in other words.
+
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+#[unsafe(no_mangle)]
+pub extern "C" fn add(number: u8) -> u32 {
+    if number <= 9 {
+        let sum = COUNT.fetch_add(number.into(), SeqCst) + u32::from(number);
+        COUNT.store(sum % 30, SeqCst);
+    }
+    COUNT.load(SeqCst)
+}
