@@ -49,7 +49,7 @@ function sources() {
     main.append(box);
   });
   const left = known.files_left_out;
-  if (left) note(`${counted(left, "more file")}: there is no room for all.`);
+  if (left) note(`Not shown: ${counted(left, "more file")}.`);
   if (known.is_cut) note("Some lines are not known: not all of the debug information can be read.");
   if (known.is_stopped) note("The time was up before all steps were executed: what is shown is what was reached until then.");
   if (known.differing) note(`The steps to ${number(known.differing)} of the checkpoints and findings did not go as before.`);

@@ -19,8 +19,9 @@ use crate::report::reached::ways;
 use crate::symbols;
 use crate::text;
 
-/// Files that are listed, and bytes of all that is said of them.
+/// Files that are shown, those that are listed and cannot be read, and bytes of all that is said of them.
 const FILES_MAX: usize = 1000;
+const UNREAD_MAX: usize = 100;
 const BYTES_MAX: usize = 4 << 20;
 /// Lines of one file that are shown, and characters of a line.
 const LINES_MAX: usize = 20_000;
@@ -65,13 +66,18 @@ pub(super) fn of(source: &Source<'_>, places: &[String], room: usize) -> Json {
         Source::Reached(reached, folders) => (reached, paths(folders)),
     };
     let mut room = room.min(BYTES_MAX);
-    let mut files = Vec::new();
-    for file in ordered(reached, places).into_iter().take(FILES_MAX) {
+    let (mut files, mut unread) = (Vec::new(), Vec::new());
+    for file in ordered(reached, places) {
         let Some(left) = room.checked_sub(embedded(&head(reached, file)).len() + HITS_BYTES) else { break };
         let whole = told(reached, file, &folders, left);
-        room = room.saturating_sub(embedded(&whole).len());
-        files.push(whole);
+        let (list, max) =
+            if whole["text"].is_array() { (&mut files, FILES_MAX) } else { (&mut unread, UNREAD_MAX) };
+        if list.len() < max {
+            room = room.saturating_sub(embedded(&whole).len());
+            list.push(whole);
+        }
     }
+    files.append(&mut unread);
     json!({
         "remark": null,
         "files_left_out": reached.files.len() - files.len(),
@@ -235,14 +241,14 @@ mod tests {
         }
         let files = [("a.c", 3, 0), ("b.c", 3, 2), ("c.c", 3, 3), ("gone.c", 3, 1)];
         let said = said(&files, folder.path(), &["c.c:2:1"], BYTES_MAX);
-        let expected = [("c.c", Some(4)), ("gone.c", None), ("b.c", Some(4)), ("a.c", Some(4))];
+        let expected = [("c.c", Some(4)), ("b.c", Some(4)), ("a.c", Some(4)), ("gone.c", None)];
         assert_eq!(listed(&said), expected);
         assert_eq!(
-            said["files"][2]["text"],
+            said["files"][1]["text"],
             json!([[1, 2, "one"], [2, 2, "    two"], [3, 0, "three"], [4, -1, "four"]])
         );
-        assert_eq!((&said["files"][2]["lines"], &said["files_left_out"]), (&json!([2, 3]), &json!(0)));
-        assert!(said["files"][1]["file"].is_null());
+        assert_eq!((&said["files"][1]["lines"], &said["files_left_out"]), (&json!([2, 3]), &json!(0)));
+        assert!(said["files"][3]["file"].is_null());
     }
 
     #[test]
