@@ -189,6 +189,7 @@ impl Observer for Report {
             | Event::Warning(_)
             | Event::Saved(_)
             | Event::Searching { .. }
+            | Event::Found { .. }
             | Event::Exploring { .. }
             | Event::Checking { .. }
             | Event::Shrinking { .. } => Ok(()),

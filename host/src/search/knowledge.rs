@@ -190,6 +190,7 @@ impl<S> Knowledge<S> {
             rules,
             edges: self.seen.edges(),
             checkpoints: self.checkpoints.saved(),
+            deepest: self.checkpoints.deepest(),
             findings: self.findings.len(),
         }
     }

@@ -178,6 +178,8 @@ pub struct Progress {
     pub edges: u32,
     /// Checkpoints saved, the evicted ones included.
     pub checkpoints: u64,
+    /// Steps from the start of a run to the deepest checkpoint that is kept.
+    pub deepest: u32,
     /// Different failures found.
     pub findings: usize,
 }

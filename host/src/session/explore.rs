@@ -12,7 +12,7 @@ use super::pace::Pace;
 use super::saved::Saved;
 use super::start::Started;
 use super::status::Status;
-use super::{Begin, Event, Finding, JobResult, Summary, Verdict, Work};
+use super::{Begin, Event, Finding, JobResult, Left, Summary, Verdict, Work};
 use crate::budget::Over;
 use crate::campaign::{Campaign, Settings};
 use crate::coverage::FeatureKind;
@@ -139,7 +139,8 @@ impl Work<'_> {
         if !config.seeds.is_empty() {
             search.plant_seeds(&config.seeds)?;
         }
-        self.observer.on(Event::Searching { steps: search.explorer.progress().steps })?;
+        let before = search.explorer.progress();
+        self.observer.on(Event::Searching { before: &before, left: search.left(before.runs) })?;
         let searching = Instant::now();
         let telling = search.telling;
         let ran = search.run(searching);
@@ -264,10 +265,11 @@ impl Search<'_, '_, '_> {
             }
             let to_save = Pace::every(SAVE_INTERVAL.min(started.elapsed().max(SAVE_INTERVAL / 10)));
             let (found, runs_max, is_kept) = (self.next, self.runs_max, self.campaign.is_some());
-            let (budget, observer) = (self.work.budget, self.work.observer);
+            let (work, budget, observer) = (self.work, self.work.budget, self.work.observer);
             self.explorer.explore(|progress| {
                 if pace.is_due() {
-                    observer.try_on(Event::Exploring { progress, edges });
+                    let left = left(work, runs_max, progress.runs);
+                    observer.try_on(Event::Exploring { progress, edges, left });
                 }
                 let is_over = progress.runs >= runs_max || budget.is_over();
                 progress.findings == found && !is_over && !(is_kept && to_save.is_due())
@@ -324,6 +326,11 @@ impl Search<'_, '_, '_> {
         self.next >= self.work.guest.config.findings() || self.found_bytes >= FOUND_BYTES_MAX
     }
 
+    /// What is left after so many runs.
+    fn left(&self, runs: u64) -> Left {
+        left(self.work, self.runs_max, runs)
+    }
+
     fn is_over(&self, runs: u64) -> bool {
         runs >= self.runs_max || self.work.budget.is_over()
     }
@@ -375,6 +382,11 @@ impl Search<'_, '_, '_> {
         let result = JobResult::Explored(Box::new(explored));
         Ok(Summary { verdict, findings: self.told, saved: self.saved, result })
     }
+}
+
+/// What is left after so many runs, of which `runs_max` is any number where there is no bound.
+fn left(work: &Work<'_>, runs_max: u64, runs: u64) -> Left {
+    work.left((runs_max < u64::MAX).then(|| runs_max.saturating_sub(runs)))
 }
 
 fn write_report(path: &Path, text: &str) -> Result<()> {
