@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::check;
 use crate::outcome::FailureKind;
 use crate::report::{counted, tools};
-use crate::search::Progress;
+use crate::search::{Progress, SymptomKind};
 use crate::session::{Begin, End, Event, Fate, Finding, JobResult, Left, Observer, Saved, Summary};
 use crate::story::Line;
 use crate::text;
@@ -236,14 +236,9 @@ impl Console {
     fn end(&self, summary: &Summary) {
         self.clear();
         let JobResult::Explored(explored) = &summary.result else { return };
-        let progress = &explored.progress;
-        if summary.findings.is_empty() && progress.runs > 0 {
-            if progress.rejected == progress.runs {
-                self.warning("the guest rejected every run: what it assumes never holds");
-            } else if progress.rules == 0 {
-                self.warning("no rule was ever called: no precondition holds after setup");
-            }
-        }
+        // That nothing is counted was said in the beginning.
+        let health = explored.health.iter().filter(|symptom| symptom.kind != SymptomKind::Uncounted);
+        health.for_each(|symptom| self.warning(&symptom.text));
         if explored.end == End::Before {
             let text = "the campaign has as many runs or findings as it may: a larger --runs or --max-findings \
                         resumes it, --fresh begins anew";

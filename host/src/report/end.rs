@@ -29,7 +29,7 @@ pub(super) fn explored_json(summary: &Summary, explored: &Explored) -> Json {
         "runs": progress.runs, "rejected": progress.rejected, "steps": progress.steps,
         "edges_hit": progress.edges, "edges": edges, "checkpoints": progress.checkpoints,
         "findings": summary.findings.len(), "ended_by": end_name(*end), "stalled_since": stalled_since,
-        "discovery": discovery_json(*discovery),
+        "discovery": discovery_json(*discovery), "health": explored.health,
         "seconds": seconds, "seconds_telling": seconds_telling, "exit": summary.verdict.exit_code(),
         "saved": saved_json(&summary.saved), "unmet": unmet_json(unmet),
     })

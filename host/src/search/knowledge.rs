@@ -207,6 +207,11 @@ impl<S> Knowledge<S> {
         kinds
     }
 
+    /// The run that saw something new last; 0 where there is none.
+    pub fn last_new(&self) -> u64 {
+        self.features.last().map_or(0, |(_, run)| *run)
+    }
+
     /// The run that went through an edge last that none before it had gone through; 0 where there is none.
     pub fn last_new_edge(&self) -> u64 {
         self.runs_with_new_edges().last().unwrap_or(0)

@@ -11,7 +11,7 @@ use super::input::Inputs;
 use super::pace::Pace;
 use super::saved::Saved;
 use super::start::Started;
-use super::status::Status;
+use super::status::{Status, health};
 use super::{Begin, Event, Finding, JobResult, Left, Summary, Verdict, Work};
 use crate::budget::Over;
 use crate::campaign::{Campaign, Settings};
@@ -23,7 +23,7 @@ use crate::outcome;
 use crate::property::Property;
 use crate::report;
 use crate::search::energy::Strategy;
-use crate::search::{Discovery, Explorer, Options, Planted, Progress, Ways};
+use crate::search::{Discovery, Explorer, Options, Planted, Progress, Symptom, Ways};
 use crate::target::Target;
 
 /// How often a campaign is saved; first after a tenth of that.
@@ -50,6 +50,8 @@ pub struct Explored {
     pub end: End,
     /// The run that saw the last new edge, where the search is stalled since.
     pub stalled_since: Option<u64>,
+    /// What is wrong with it.
+    pub health: Vec<Symptom>,
     /// How likely it is that the next run goes through a new edge, where enough runs ended.
     pub discovery: Option<Discovery>,
     /// Whether the same command resumes it.
@@ -89,6 +91,7 @@ fn found_bytes(found: &outcome::Found) -> u64 {
 /// An exploration under way.
 struct Search<'w, 's, 'm> {
     work: &'w Work<'s>,
+    settings: Settings,
     explorer: Explorer<'m, Machine>,
     campaign: Option<Campaign>,
     saved: Vec<Saved>,
@@ -125,6 +128,7 @@ impl Work<'_> {
         let found_bytes = explorer.findings().take(reported).map(found_bytes).sum();
         let mut search = Search {
             work: self,
+            settings: settings.clone(),
             explorer,
             campaign,
             saved,
@@ -364,7 +368,8 @@ impl Search<'_, '_, '_> {
         };
         let last_new = self.explorer.knowledge().last_new_edge();
         let barren = progress.runs - last_new.min(progress.runs);
-        let edges = self.explorer.target().program().edges().edges.len();
+        let program = self.explorer.target().program().clone();
+        let edges = program.edges().edges.len();
         let is_partial = (progress.edges as usize) < edges;
         let explored = Explored {
             progress,
@@ -374,6 +379,7 @@ impl Search<'_, '_, '_> {
             unmet: self.explorer.counts().properties.iter().filter(|p| p.is_unmet()).cloned().collect(),
             end,
             stalled_since: (is_partial && barren >= STALLED && barren > last_new).then_some(last_new),
+            health: health(self.explorer.knowledge(), &program, &self.settings, self.is_flaky),
             discovery: self.explorer.knowledge().discovery(),
             is_kept: self.campaign.is_some(),
             features: self.explorer.knowledge().features_by_kind(),

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::place::Place;
 use crate::campaign::{Campaign, Settings};
 use crate::disk;
-use crate::file::Hex;
-use crate::machine::{Program, Snapshot};
+use crate::file::{Hex, Names};
+use crate::machine::{Edges, Program, Snapshot};
 use crate::outcome::Failure;
 use crate::property::PropertyKind;
-use crate::search::{Discovery, Knowledge};
+use crate::search::energy::Strategy;
+use crate::search::{Discovery, Knowledge, Symptom, Vitals};
 use crate::store::FILE;
 
 /// The file that a session keeps up to date while it has the campaign open.
@@ -37,6 +38,9 @@ pub struct Status {
     pub findings: Vec<Found>,
     pub bytes: u64,
     pub unmet: Vec<Unmet>,
+    /// What is wrong with the exploration.
+    #[serde(default)]
+    pub health: Vec<Symptom>,
     /// The process that has the campaign open, where another one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
@@ -105,6 +109,7 @@ impl Status {
             findings: known.findings.iter().map(|finding| found(&finding.failure, finding.run)).collect(),
             bytes: campaign.bytes()?,
             unmet: unmet.map(|p| Unmet { kind: p.kind, name: p.name.clone() }).collect(),
+            health: health(known, program, campaign.settings(), false),
             process: None,
             backups: backups(campaign.folder())?,
         })
@@ -134,6 +139,31 @@ impl Status {
     pub(super) fn withdraw(folder: &Path) {
         drop(std::fs::remove_file(folder.join(RUNNING)));
     }
+}
+
+/// What is wrong with an exploration of a program under these settings, of which may be known that a failure did not happen again.
+pub(super) fn health(
+    known: &Knowledge<Snapshot>,
+    program: &Program,
+    settings: &Settings,
+    is_flaky: bool,
+) -> Vec<Symptom> {
+    let (rules, edges) = (program.rules(), program.edges().edges.len());
+    let size = (rules.len(), program.faults().len());
+    let is_called = |name: &String| settings.rules.is_empty() || settings.rules.contains(name);
+    let calls = |index| known.tally.called.of(index, 0, size).map_or(0, |[calls, _]| calls);
+    let may_be_called = rules.iter().enumerate().filter(|(_, rule)| is_called(&rule.name));
+    let is_counted = edges > 0 || program.conditions().selection.edges == Edges::Hashed;
+    let vitals = Vitals {
+        progress: known.progress(),
+        last_new: known.last_new(),
+        edges,
+        is_uncounted: !is_counted && settings.strategy != Strategy::Random,
+        is_function: program.is_function(),
+        is_flaky,
+        calls: may_be_called.map(|(index, rule)| (&*rule.name, calls(index))).collect(),
+    };
+    vitals.symptoms()
 }
 
 /// The campaigns in `folder` that were backed up, and their bytes, in the order of their names.

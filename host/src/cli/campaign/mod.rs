@@ -154,6 +154,9 @@ fn status_text(status: &Status) -> String {
     for property in &status.unmet {
         text += &format!("\nnot seen in these runs: {} {}", property.kind, text::line(&property.name));
     }
+    for symptom in &status.health {
+        text += &format!("\nwarning: {}", symptom.text);
+    }
     for (path, bytes) in &status.backups {
         text += &format!("\nbackup: {}, {} (`spelunk gc --backups` removes it)", shown(path), size(*bytes));
     }
