@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::check;
 use crate::outcome::FailureKind;
-use crate::report::{counted, tools};
+use crate::report::{counted, rules_text, tools};
 use crate::search::{Progress, SymptomKind};
 use crate::session::{Begin, End, Event, Fate, Finding, JobResult, Left, Observer, Saved, Summary};
 use crate::story::Line;
@@ -236,6 +236,10 @@ impl Console {
     fn end(&self, summary: &Summary) {
         self.clear();
         let JobResult::Explored(explored) = &summary.result else { return };
+        if !explored.rules.is_empty() {
+            let table = rules_text(&explored.rules);
+            self.detail("Rules", &format!("and what calling them came to:\n{}", table.trim_start()));
+        }
         // That nothing is counted was said in the beginning.
         let health = explored.health.iter().filter(|symptom| symptom.kind != SymptomKind::Uncounted);
         health.for_each(|symptom| self.warning(&symptom.text));

@@ -20,7 +20,7 @@ use crate::session::{Begin, Event, Finding, JobResult, Observer, Summary};
 use crate::text;
 
 pub use coverage::coverage;
-pub use end::discovery_text;
+pub use end::{discovery_text, rules_text};
 pub(crate) use story::{frame_json, step_json};
 
 /// The stream that answers go to.

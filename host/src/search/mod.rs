@@ -336,13 +336,15 @@ where
 
     /// Counts a run.
     fn add(&mut self, ran: &Ran<T::Snapshot>) {
+        let target = &self.runners[0].target;
+        let width = called::width(target.rules().len(), target.faults().len());
         let tally = &mut self.known.tally;
         tally.runs += 1;
         tally.steps += ran.steps;
         tally.rules += ran.rules;
         tally.rejected += u64::from(ran.is_rejected);
         tally.ways.ran(ran.way, ran.has_edges, ran.has_shown);
-        tally.called.count(&ran.called);
+        tally.called.count(&ran.called, width);
         if self.known.is_function {
             // Those that found something are noted too.
             tally.called.count_calls(ran.rules.saturating_sub(ran.called.len() as u64));

@@ -11,7 +11,7 @@ use super::input::Inputs;
 use super::pace::Pace;
 use super::saved::Saved;
 use super::start::Started;
-use super::status::{Status, health};
+use super::status::{CalledRule, Status, called_rules, health};
 use super::{Begin, Event, Finding, JobResult, Left, Summary, Verdict, Work};
 use crate::budget::Over;
 use crate::campaign::{Campaign, Settings};
@@ -50,6 +50,8 @@ pub struct Explored {
     pub end: End,
     /// The run that saw the last new edge, where the search is stalled since.
     pub stalled_since: Option<u64>,
+    /// What calling each rule came to.
+    pub rules: Vec<CalledRule>,
     /// What is wrong with it.
     pub health: Vec<Symptom>,
     /// How likely it is that the next run goes through a new edge, where enough runs ended.
@@ -379,6 +381,7 @@ impl Search<'_, '_, '_> {
             unmet: self.explorer.counts().properties.iter().filter(|p| p.is_unmet()).cloned().collect(),
             end,
             stalled_since: (is_partial && barren >= STALLED && barren > last_new).then_some(last_new),
+            rules: called_rules(self.explorer.knowledge(), &program),
             health: health(self.explorer.knowledge(), &program, &self.settings, self.is_flaky),
             discovery: self.explorer.knowledge().discovery(),
             is_kept: self.campaign.is_some(),

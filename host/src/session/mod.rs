@@ -52,7 +52,7 @@ pub use input::{Inputs, input_of, write_named_input};
 pub use leftover::Leftover;
 pub use place::Place;
 pub use saved::{Fate, Saved};
-pub use status::{Status, backups};
+pub use status::{CalledRule, Status, backups, called_rules};
 
 /// One job on one target.
 pub struct Session {

@@ -38,6 +38,9 @@ pub struct Status {
     pub findings: Vec<Found>,
     pub bytes: u64,
     pub unmet: Vec<Unmet>,
+    /// The rules, and what calling them comes to.
+    #[serde(default)]
+    pub rules: Vec<CalledRule>,
     /// What is wrong with the exploration.
     #[serde(default)]
     pub health: Vec<Symptom>,
@@ -68,6 +71,19 @@ pub struct Found {
     pub failure: Failure,
     pub run: u64,
     pub trace: PathBuf,
+}
+
+/// How often a rule was called, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CalledRule {
+    /// Its name.
+    pub name: String,
+    /// How often it was called.
+    pub calls: u64,
+    /// How many of the calls found an edge.
+    pub found: u64,
+    /// How likely the next call finds one, where enough ended.
+    pub discovery: Option<Discovery>,
 }
 
 /// A property that was not seen.
@@ -109,6 +125,7 @@ impl Status {
             findings: known.findings.iter().map(|finding| found(&finding.failure, finding.run)).collect(),
             bytes: campaign.bytes()?,
             unmet: unmet.map(|p| Unmet { kind: p.kind, name: p.name.clone() }).collect(),
+            rules: called_rules(known, program),
             health: health(known, program, campaign.settings(), false),
             process: None,
             backups: backups(campaign.folder())?,
@@ -139,6 +156,17 @@ impl Status {
     pub(super) fn withdraw(folder: &Path) {
         drop(std::fs::remove_file(folder.join(RUNNING)));
     }
+}
+
+/// What calling each rule of a program came to.
+pub fn called_rules(known: &Knowledge<Snapshot>, program: &Program) -> Vec<CalledRule> {
+    let size = (program.rules().len(), program.faults().len());
+    let called = &known.tally.called;
+    let rule = |(index, name): (usize, &str)| {
+        let [calls, found] = called.of(index, 0, size).unwrap_or_default();
+        CalledRule { name: name.to_string(), calls, found, discovery: called.discovery(index, size) }
+    };
+    program.rules().iter().map(|rule| &*rule.name).enumerate().map(rule).collect()
 }
 
 /// What is wrong with an exploration of a program under these settings, of which may be known that a failure did not happen again.

@@ -17,7 +17,7 @@ use spelunk::disk;
 use spelunk::file::{Shrinking, TraceFile};
 use spelunk::machine::{Machine, Snapshot};
 use spelunk::outcome::Failure;
-use spelunk::report::{counted, discovery_text};
+use spelunk::report::{counted, discovery_text, rules_text};
 use spelunk::search::History;
 use spelunk::search::{Knowledge, cover, edges_of};
 use spelunk::session::{Place, Status, write_input, write_trace};
@@ -159,6 +159,9 @@ fn status_text(status: &Status) -> String {
     }
     for (path, bytes) in &status.backups {
         text += &format!("\nbackup: {}, {} (`spelunk gc --backups` removes it)", shown(path), size(*bytes));
+    }
+    if !status.rules.is_empty() {
+        text += &rules_text(&status.rules);
     }
     text
 }
