@@ -30,7 +30,7 @@ use spelunk::report::Report;
 use spelunk::report::tools::Files;
 use spelunk::session::{Event, Observer};
 
-use campaign::{Coverage, Export, Gc, Import, Merge, One};
+use campaign::{Coverage, Export, Gc, Import, Merge, One, StatusOf};
 use check::Check;
 use debug::Debug;
 use distill::Distill;
@@ -121,7 +121,7 @@ enum Verb {
     Shrink(Shrink),
     /// Say how far a campaign is, and what it found.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
-    Status(One),
+    Status(StatusOf),
     /// Write a campaign as a page of HTML: findings, coverage, the tree of checkpoints, rules and faults, properties.
     #[command(name = "report", after_help = EXIT_CODES, args_override_self = true, mut_arg("target", page::of_campaign))]
     Page(Page),
@@ -236,7 +236,7 @@ impl Cli {
             Verb::Replay(args) => args.run(&mut output, budget),
             Verb::Debug(args) => args.run(&mut output, budget),
             Verb::Shrink(args) => args.run(&mut output, budget),
-            Verb::Status(args) => args.status(&mut output, budget),
+            Verb::Status(args) => args.run(&mut output, budget),
             Verb::Page(args) => args.run(&mut output, budget),
             Verb::Merge(args) => args.run(&mut output, budget),
             Verb::Minimize(args) => args.minimize(&mut output, budget),
