@@ -121,6 +121,11 @@ impl Budget {
         }
     }
 
+    /// The time that is left, where it has an end.
+    pub fn left(&self) -> Option<Duration> {
+        self.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
     /// Goes on only while it is not over.
     ///
     /// # Errors

@@ -5,13 +5,13 @@ mod cli;
 use std::process::ExitCode;
 
 use spelunk::Budget;
-use spelunk::console::Console;
+use spelunk::console::{Console, Loudness};
 
 fn main() -> ExitCode {
     let cli = match cli::parsed() {
         Ok(cli) => cli,
         Err(error) => {
-            Console::new(None).error(&error);
+            Console::new(None, Loudness::Usual).error(&error);
             return ExitCode::from(cli::COULD_NOT);
         }
     };

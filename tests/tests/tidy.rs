@@ -162,7 +162,7 @@ fn search_and_shrinking_see_only_the_target() {
 #[test]
 fn the_console_the_report_and_main_each_have_their_own() {
     // The second program, which becomes the first, has neither.
-    let console = ["host/src/console.rs", "host/src/bin/cargo-spelunk.rs"];
+    let console = ["host/src/console", "host/src/bin/cargo-spelunk.rs"];
     check(&["host/src"], &console, &["io::stderr()", "eprint"]);
     check(&["host/src"], &["host/src/report"], &["stdout()", " println!", " print!"]);
     check(&["host/src"], &["host/src/main.rs"], &["process::exit", "process::abort"]);

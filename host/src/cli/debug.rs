@@ -172,7 +172,7 @@ impl Debug {
         let Output { console, report, .. } = output;
         let mut launch = |launch: &dap::Launch| {
             let guest = match &launch.program {
-                Some(program) => Guest { target: program.into(), ..self.guest.clone() },
+                Some(program) => self.guest.at(program.into()),
                 None => self.guest.clone(),
             };
             let trace = launch.trace.as_ref().map(PathBuf::from).or_else(|| self.trace.clone());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::coverage::FeatureSet;
 use crate::machine::{Machine, Snapshot};
 use crate::search::{Explorer, Knowledge, Way, Ways, Yield};
-use crate::session::Finding;
+use crate::session::{CalledRule, Finding, called_rules};
 use serde_json::{Value, json};
 use spelunk_instrumenter::EdgeMap;
 
@@ -36,6 +36,7 @@ pub fn coverage(explorer: &mut Explorer<'_, Machine>, findings: &[Finding], seed
         "discovery": super::end::discovery_json(explorer.knowledge().discovery()),
         "features": features_json(explorer.knowledge()),
         "ways": ways_json(&explorer.knowledge().tally.ways),
+        "rules": rules_json(explorer),
         "functions": functions,
         "checkpoints": { "saved": progress.checkpoints, "kept": checkpoints },
         "properties": explorer.counts().properties.iter().collect::<Vec<_>>(),
@@ -61,6 +62,17 @@ fn ways_json(ways: &Ways) -> Vec<Value> {
         json!({ "way": way.name(), "runs": runs, "runs_with_new_edges": edges, "runs_with_new_numbers": shown })
     };
     ways.taken().map(way).collect()
+}
+
+/// How often each rule was called and found an edge, and how likely the next call does.
+fn rules_json(explorer: &mut Explorer<'_, Machine>) -> Vec<Value> {
+    let program = explorer.target().program().clone();
+    let rules = called_rules(explorer.knowledge(), &program).into_iter();
+    let rule = |rule: CalledRule| {
+        let discovery = super::end::discovery_json(rule.discovery);
+        json!({ "name": rule.name, "calls": rule.calls, "found": rule.found, "discovery": discovery })
+    };
+    rules.map(rule).collect()
 }
 
 /// Edges and edges seen of each function that has some.

@@ -8,7 +8,7 @@ use super::{counted, unmet_json};
 use crate::check::{Limit, RuleCover};
 use crate::coverage::FeatureKind;
 use crate::search::{Discovery, Ways};
-use crate::session::{CheckedTarget, End, Explored, Fate, Leftover, Saved, Summary, Verdict};
+use crate::session::{CalledRule, CheckedTarget, End, Explored, Fate, Leftover, Saved, Summary, Verdict};
 use crate::text;
 
 /// What became of traces that were saved before.
@@ -29,7 +29,7 @@ pub(super) fn explored_json(summary: &Summary, explored: &Explored) -> Json {
         "runs": progress.runs, "rejected": progress.rejected, "steps": progress.steps,
         "edges_hit": progress.edges, "edges": edges, "checkpoints": progress.checkpoints,
         "findings": summary.findings.len(), "ended_by": end_name(*end), "stalled_since": stalled_since,
-        "discovery": discovery_json(*discovery),
+        "discovery": discovery_json(*discovery), "health": explored.health,
         "seconds": seconds, "seconds_telling": seconds_telling, "exit": summary.verdict.exit_code(),
         "saved": saved_json(&summary.saved), "unmet": unmet_json(unmet),
     })
@@ -61,6 +61,38 @@ pub fn discovery_text(discovery: Discovery) -> String {
             each(high),
             each(low)
         ),
+    }
+}
+
+/// Rules that are shown.
+const RULES_MAX: usize = 100;
+
+/// A table of the rules: how often each was called, how many calls found an edge, and how likely the next one does.
+pub fn rules_text(rules: &[CalledRule]) -> String {
+    let mut rows = vec![["rule", "calls", "found an edge", "the next finds one"].map(str::to_string)];
+    for CalledRule { name, calls, found, discovery } in rules.iter().take(RULES_MAX) {
+        rows.push([
+            text::line(name).to_string(),
+            calls.to_string(),
+            found.to_string(),
+            next_text(*discovery),
+        ]);
+    }
+    let mut out = table(&rows);
+    if rules.len() > RULES_MAX {
+        out += &format!("\nand {}", counted((rules.len() - RULES_MAX) as u64, "more rule"));
+    }
+    out
+}
+
+/// `one call in 103 (60 to 180)`
+pub(super) fn next_text(discovery: Option<Discovery>) -> String {
+    let Some(discovery) = discovery else { return "-".to_string() };
+    let (low, high) = discovery.interval();
+    let each = |chance: f64| (1.0 / chance).round();
+    match discovery.found {
+        0 => format!("fewer than one call in {}", each(high)),
+        _ => format!("one call in {} ({} to {})", each(discovery.chance()), each(high), each(low)),
     }
 }
 
@@ -284,6 +316,30 @@ mod tests {
         let result = JobResult::Checked(Box::new(checked.clone()));
         let summary = Summary { verdict, findings: Vec::new(), saved: Vec::new(), result };
         assert_eq!(checked_text(&summary, checked), expected);
+    }
+
+    #[test]
+    fn of_each_rule_is_said_what_its_next_call_may_find() {
+        let rule = |name: &str, calls, found, discovery| CalledRule {
+            name: name.to_string(),
+            calls,
+            found,
+            discovery,
+        };
+        let discovery = |runs, found| Some(Discovery { runs, found });
+        let rules = [
+            rule("open\u{202e}", 50, 1, None),
+            rule("close", 200, 9, discovery(100, 0)),
+            rule("transfer", 1000, 40, discovery(500, 4)),
+        ];
+        let expected = "\n\n\
+            rule          calls  found an edge           the next finds one\n\
+            open\\u{202e}     50              1                            -\n\
+            close           200              9    fewer than one call in 27\n\
+            transfer       1000             40  one call in 125 (49 to 321)";
+        assert_eq!(rules_text(&rules), expected);
+        let many = vec![rule("a", 0, 0, None); 102];
+        assert!(rules_text(&many).ends_with("\nand 2 more rules"));
     }
 
     #[test]

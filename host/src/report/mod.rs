@@ -20,7 +20,7 @@ use crate::session::{Begin, Event, Finding, JobResult, Observer, Summary};
 use crate::text;
 
 pub use coverage::coverage;
-pub use end::discovery_text;
+pub use end::{discovery_text, rules_text};
 pub(crate) use story::{frame_json, step_json};
 
 /// The stream that answers go to.
@@ -36,6 +36,8 @@ struct Line<'a, T> {
     data: T,
 }
 
+/// Clears a terminal, and goes to its upper left corner.
+const CLEAR: &str = "\x1b[2J\x1b[H";
 /// What a finding's text begins with.
 const FAIL: &str = "FAIL";
 
@@ -79,6 +81,17 @@ impl Report {
     /// stdout cannot be written to.
     pub fn text(&mut self, text: &str) -> io::Result<()> {
         self.labelled("", text)
+    }
+
+    /// Text in place of what a terminal shows. Without a terminal it is added: a line that stands for it, where there is one.
+    ///
+    /// # Errors
+    /// stdout cannot be written to.
+    pub fn redraw(&mut self, text: &str, line: Option<&str>) -> io::Result<()> {
+        match self.out.is_terminal() && !self.json {
+            true => self.raw(format!("{CLEAR}{}\n", text::printable(text)).as_bytes()),
+            false => self.text(line.unwrap_or(text)),
+        }
     }
 
     /// Text after a label, which is red where there are colours.
@@ -189,6 +202,7 @@ impl Observer for Report {
             | Event::Warning(_)
             | Event::Saved(_)
             | Event::Searching { .. }
+            | Event::Found { .. }
             | Event::Exploring { .. }
             | Event::Checking { .. }
             | Event::Shrinking { .. } => Ok(()),

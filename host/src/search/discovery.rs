@@ -1,20 +1,20 @@
-//! How likely it is that the next run finds something.
+//! How likely it is that the next run, or call of a rule, finds something.
 
 use serde::{Deserialize, Serialize};
 
-/// Runs that are looked at, at least.
-const RUNS_MIN: u64 = 100;
+/// Runs, or calls of a rule, that are looked at, at least.
+pub(super) const TRIES_MIN: u64 = 100;
 /// That many standard deviations hold 95 % of a normal distribution.
 const Z: f64 = 1.96;
 
-/// How many of the latest runs went through an edge that none before them had gone through.
+/// How many of the latest runs, or calls of a rule, went through an edge that none before them had gone through.
 ///
 /// The share of such runs falls while a search goes on, so that of the last half of all is rather more than the chance of the next.
 /// Good and Turing's estimate, from edges that one run alone went through, would need no such past; but a guided search does not draw its
 /// runs alike: from a checkpoint it seldom goes through the edge again that made it one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Discovery {
-    /// The latest runs.
+    /// The latest runs, or calls.
     pub runs: u64,
     /// Of these.
     pub found: u64,
@@ -28,7 +28,7 @@ impl Discovery {
         found.sort_unstable();
         found.dedup();
         let runs = runs - first;
-        (runs >= RUNS_MIN).then_some(Discovery { runs, found: found.len() as u64 })
+        (runs >= TRIES_MIN).then_some(Discovery { runs, found: found.len() as u64 })
     }
 
     /// The share of runs that found something.

@@ -23,8 +23,6 @@ const INPUTS_MAX: usize = 1 << 20;
 const SHOWN_STATES_MAX: usize = 256;
 const SHOWN_INPUTS_MAX: usize = 4096;
 
-/// No input gets to an edge.
-const NOBODY: (u64, u64) = (0, u64::MAX);
 /// What made a checkpoint worth keeping. Those of each kind have room of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -129,10 +127,12 @@ pub struct Checkpoints<S> {
     energies: Energies,
     /// How many were saved in all, the evicted ones too.
     saved: u64,
+    /// Steps to the deepest.
+    deepest: u32,
     /// Whether they are inputs of a function.
     pub(super) is_function: bool,
     /// By edge, the input that gets there for the least, by its number, and what it costs.
-    champions: Vec<(u64, u64)>,
+    pub(super) champions: Vec<(u64, u64)>,
     /// The weights of a selection by a strategy, once there was one of the kind; `None` again where the list changed.
     weights: [Option<(Strategy, Weights)>; NEWS],
     /// The turn that is not over.
@@ -155,6 +155,7 @@ impl<S> Checkpoints<S> {
             bytes: 0,
             energies: options.energies.clone(),
             saved: 0,
+            deepest: 0,
             is_function,
             champions: Vec::new(),
             weights: [const { None }; NEWS],
@@ -184,6 +185,15 @@ impl<S> Checkpoints<S> {
     /// How many were saved in all.
     pub fn saved(&self) -> u64 {
         self.saved
+    }
+
+    /// Steps from the start of a run to the deepest that is kept; 0 where there is none.
+    pub fn deepest(&self) -> u32 {
+        self.deepest
+    }
+
+    fn measure(&mut self) {
+        self.deepest = self.list.iter().map(|checkpoint| checkpoint.step).max().unwrap_or(0);
     }
 
     /// The checkpoints kept, oldest first.
@@ -220,6 +230,7 @@ impl<S> Checkpoints<S> {
         self.forget_weights();
         self.counts[checkpoint.news as usize] += 1;
         self.bytes += checkpoint.history.own_bytes();
+        self.deepest = self.deepest.max(checkpoint.step);
         self.list.push(checkpoint);
     }
 
@@ -240,43 +251,14 @@ impl<S> Checkpoints<S> {
         self.forget_weights();
         let evicted = self.list.remove(lowest);
         self.counts[evicted.news as usize] -= 1;
-        if evicted.champion_of > 0 {
-            self.champions
-                .iter_mut()
-                .filter(|(id, _)| *id == evicted.id)
-                .for_each(|champion| *champion = NOBODY);
+        if evicted.step == self.deepest {
+            self.measure();
         }
+        self.dethrone(&evicted);
         Some(lowest)
     }
 
-    /// Makes an input, by its number, the champion of those of these edges that no other gets to for as little (AFL's favoured
-    /// entries).
-    pub fn crown(&mut self, id: u64, edges: impl IntoIterator<Item = u32>) {
-        let Some(index) = self.index_of(id) else { return };
-        let cost = self.list[index].cost();
-        for edge in edges {
-            let edge = edge as usize;
-            if edge >= self.champions.len() {
-                self.champions.resize(edge + 1, NOBODY);
-            }
-            let (known, least) = self.champions[edge];
-            if cost < least {
-                self.champions[edge] = (id, cost);
-                self.list[index].champion_of += 1;
-                if let Some(known) = self.index_of(known) {
-                    self.list[known].champion_of -= 1;
-                }
-            }
-        }
-        self.forget_weights();
-    }
-
-    /// The numbers of the champions, by edge; 0 where there is none.
-    pub fn champions(&self) -> impl Iterator<Item = u64> {
-        self.champions.iter().map(|(id, _)| *id)
-    }
-
-    fn index_of(&self, id: u64) -> Option<usize> {
+    pub(super) fn index_of(&self, id: u64) -> Option<usize> {
         self.list.binary_search_by_key(&id, |checkpoint| checkpoint.id).ok()
     }
 
@@ -298,9 +280,10 @@ impl<S> Checkpoints<S> {
         self.list.retain(holds);
         self.counts = [0; NEWS];
         self.list.iter().for_each(|checkpoint| self.counts[checkpoint.news as usize] += 1);
+        self.measure();
     }
 
-    fn forget_weights(&mut self) {
+    pub(super) fn forget_weights(&mut self) {
         self.weights = [const { None }; NEWS];
         self.turn = None;
     }
@@ -452,6 +435,23 @@ mod tests {
         let energies: Vec<f64> = list.list.iter().map(|c| c.energy).collect();
         assert_eq!(energies, [3.0, 2.0, 1.0]);
         assert_eq!(list.saved(), 4);
+    }
+
+    #[test]
+    fn the_deepest_is_one_that_is_kept() {
+        let mut list = checkpoints(&[], 2);
+        let mut save = |step, energy| {
+            list.save(Checkpoint { step, ..checkpoint() });
+            let last = list.len() - 1;
+            list.list[last].energy = energy;
+            list.evict();
+            list.deepest()
+        };
+        assert_eq!([save(3, 2.0), save(7, 1.0), save(5, 3.0)], [3, 7, 5]);
+        list.retain(|checkpoint| checkpoint.step == 3);
+        assert_eq!(list.deepest(), 3);
+        list.retain(|_| false);
+        assert_eq!(list.deepest(), 0);
     }
 
     /// How often each is selected in 10,000 draws.

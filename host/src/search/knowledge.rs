@@ -190,6 +190,7 @@ impl<S> Knowledge<S> {
             rules,
             edges: self.seen.edges(),
             checkpoints: self.checkpoints.saved(),
+            deepest: self.checkpoints.deepest(),
             findings: self.findings.len(),
         }
     }
@@ -204,6 +205,11 @@ impl<S> Knowledge<S> {
             *kinds.entry(if is_edge { FeatureKind::Edge } else { kind }).or_default() += 1;
         }
         kinds
+    }
+
+    /// The run that saw something new last; 0 where there is none.
+    pub fn last_new(&self) -> u64 {
+        self.features.last().map_or(0, |(_, run)| *run)
     }
 
     /// The run that went through an edge last that none before it had gone through; 0 where there is none.

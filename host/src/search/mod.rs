@@ -12,6 +12,7 @@ mod discovery;
 mod distill;
 mod drawn;
 pub mod energy;
+mod health;
 mod history;
 mod inputs;
 mod knowledge;
@@ -47,6 +48,7 @@ use run::{Held, Known, Ran, Runner};
 pub use called::Called;
 pub use discovery::Discovery;
 pub use distill::Distilled;
+pub use health::{Symptom, SymptomKind, Vitals};
 pub use history::History;
 pub use knowledge::{Knowledge, Tally, Values};
 pub use looks::Closer;
@@ -179,6 +181,8 @@ pub struct Progress {
     pub edges: u32,
     /// Checkpoints saved, the evicted ones included.
     pub checkpoints: u64,
+    /// Steps from the start of a run to the deepest checkpoint that is kept.
+    pub deepest: u32,
     /// Different failures found.
     pub findings: usize,
 }
@@ -333,13 +337,15 @@ where
 
     /// Counts a run.
     fn add(&mut self, ran: &Ran<T::Snapshot>) {
+        let target = &self.runners[0].target;
+        let width = called::width(target.rules().len(), target.faults().len());
         let tally = &mut self.known.tally;
         tally.runs += 1;
         tally.steps += ran.steps;
         tally.rules += ran.rules;
         tally.rejected += u64::from(ran.is_rejected);
         tally.ways.ran(ran.way, ran.has_edges, ran.has_shown);
-        tally.called.count(&ran.called);
+        tally.called.count(&ran.called, width);
         if self.known.is_function {
             // Those that found something are noted too.
             tally.called.count_calls(ran.rules.saturating_sub(ran.called.len() as u64));

@@ -71,7 +71,7 @@ impl Work<'_> {
         // Before a state is hashed: what was kept may be under another key.
         let kept = self.kept(&options);
         let saved = self.replay_saved(&mut machines[0])?;
-        self.observer.on(Event::Searching { steps: 0 })?;
+        self.observer.on(Event::Searching { before: &Default::default(), left: self.left(None) })?;
         let started = Instant::now();
         let (kept, before) = kept.unzip();
         let keeping = kept.as_ref().map(|keeper| Keeping { before: before.unwrap_or_default(), keeper });

@@ -1,11 +1,13 @@
 //! What a session tells while it works.
 
-use std::io;
 use std::path::Path;
+use std::time::Duration;
+use std::{fmt, io};
 
 use super::{Finding, Saved, Summary};
 use crate::check::{self, End};
 use crate::outcome::Failure;
+use crate::report::counted;
 use crate::search::Progress;
 
 /// Sees what happens in a session, as it happens. Text that comes from the guest is as the guest gave it.
@@ -75,10 +77,12 @@ pub enum Event<'e> {
         /// How many were left, since there was no time, or there were enough findings.
         left: usize,
     },
-    /// The search itself begins now, after so many steps of earlier sessions.
+    /// The search itself begins now.
     Searching {
-        /// Steps before.
-        steps: u64,
+        /// What earlier sessions counted.
+        before: &'e Progress,
+        /// What it may take.
+        left: Left,
     },
     /// How far an exploration is.
     Exploring {
@@ -86,6 +90,8 @@ pub enum Event<'e> {
         progress: &'e Progress,
         /// Edges in the module.
         edges: usize,
+        /// What it may still take.
+        left: Left,
     },
     /// How far a check is.
     Checking {
@@ -108,6 +114,15 @@ pub enum Event<'e> {
         /// How it ended.
         end: &'e End,
     },
+    /// A failure as it was found; it is shrunk next.
+    Found {
+        /// What went wrong.
+        failure: &'e Failure,
+        /// The run that hit it first, from 1; 0 where no exploration did.
+        run: u64,
+        /// Rules called and faults toggled.
+        steps: usize,
+    },
     /// A failure with the simplest trace that is known.
     Finding(&'e Finding),
     /// A failure that did not happen again.
@@ -121,6 +136,29 @@ pub enum Event<'e> {
     },
     /// The end.
     End(&'e Summary),
+}
+
+/// What is left of the bounds of a search. No bound is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Runs.
+    pub runs: Option<u64>,
+    /// Time.
+    pub time: Option<Duration>,
+}
+
+impl fmt::Display for Left {
+    /// `69900 runs or 1m 1s left`, the time in whole seconds.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let runs = self.runs.map(|runs| counted(runs, "run"));
+        let whole = |time: Duration| Duration::from_secs(time.as_secs());
+        let time = self.time.map(|time| humantime::format_duration(whole(time)).to_string());
+        match (runs, time) {
+            (None, None) => f.write_str("no bound"),
+            (Some(one), None) | (None, Some(one)) => write!(f, "{one} left"),
+            (Some(runs), Some(time)) => write!(f, "{runs} or {time} left"),
+        }
+    }
 }
 
 /// What a search begins with.

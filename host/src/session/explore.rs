@@ -11,8 +11,8 @@ use super::input::Inputs;
 use super::pace::Pace;
 use super::saved::Saved;
 use super::start::Started;
-use super::status::Status;
-use super::{Begin, Event, Finding, JobResult, Summary, Verdict, Work};
+use super::status::{CalledRule, Status, called_rules, health};
+use super::{Begin, Event, Finding, JobResult, Left, Summary, Verdict, Work};
 use crate::budget::Over;
 use crate::campaign::{Campaign, Settings};
 use crate::coverage::FeatureKind;
@@ -23,7 +23,7 @@ use crate::outcome;
 use crate::property::Property;
 use crate::report;
 use crate::search::energy::Strategy;
-use crate::search::{Discovery, Explorer, Options, Planted, Progress, Ways};
+use crate::search::{Discovery, Explorer, Options, Planted, Progress, Symptom, Ways};
 use crate::target::Target;
 
 /// How often a campaign is saved; first after a tenth of that.
@@ -50,6 +50,10 @@ pub struct Explored {
     pub end: End,
     /// The run that saw the last new edge, where the search is stalled since.
     pub stalled_since: Option<u64>,
+    /// What calling each rule came to.
+    pub rules: Vec<CalledRule>,
+    /// What is wrong with it.
+    pub health: Vec<Symptom>,
     /// How likely it is that the next run goes through a new edge, where enough runs ended.
     pub discovery: Option<Discovery>,
     /// Whether the same command resumes it.
@@ -89,6 +93,7 @@ fn found_bytes(found: &outcome::Found) -> u64 {
 /// An exploration under way.
 struct Search<'w, 's, 'm> {
     work: &'w Work<'s>,
+    settings: Settings,
     explorer: Explorer<'m, Machine>,
     campaign: Option<Campaign>,
     saved: Vec<Saved>,
@@ -125,6 +130,7 @@ impl Work<'_> {
         let found_bytes = explorer.findings().take(reported).map(found_bytes).sum();
         let mut search = Search {
             work: self,
+            settings: settings.clone(),
             explorer,
             campaign,
             saved,
@@ -139,7 +145,8 @@ impl Work<'_> {
         if !config.seeds.is_empty() {
             search.plant_seeds(&config.seeds)?;
         }
-        self.observer.on(Event::Searching { steps: search.explorer.progress().steps })?;
+        let before = search.explorer.progress();
+        self.observer.on(Event::Searching { before: &before, left: search.left(before.runs) })?;
         let searching = Instant::now();
         let telling = search.telling;
         let ran = search.run(searching);
@@ -264,10 +271,11 @@ impl Search<'_, '_, '_> {
             }
             let to_save = Pace::every(SAVE_INTERVAL.min(started.elapsed().max(SAVE_INTERVAL / 10)));
             let (found, runs_max, is_kept) = (self.next, self.runs_max, self.campaign.is_some());
-            let (budget, observer) = (self.work.budget, self.work.observer);
+            let (work, budget, observer) = (self.work, self.work.budget, self.work.observer);
             self.explorer.explore(|progress| {
                 if pace.is_due() {
-                    observer.try_on(Event::Exploring { progress, edges });
+                    let left = left(work, runs_max, progress.runs);
+                    observer.try_on(Event::Exploring { progress, edges, left });
                 }
                 let is_over = progress.runs >= runs_max || budget.is_over();
                 progress.findings == found && !is_over && !(is_kept && to_save.is_due())
@@ -324,6 +332,11 @@ impl Search<'_, '_, '_> {
         self.next >= self.work.guest.config.findings() || self.found_bytes >= FOUND_BYTES_MAX
     }
 
+    /// What is left after so many runs.
+    fn left(&self, runs: u64) -> Left {
+        left(self.work, self.runs_max, runs)
+    }
+
     fn is_over(&self, runs: u64) -> bool {
         runs >= self.runs_max || self.work.budget.is_over()
     }
@@ -357,7 +370,8 @@ impl Search<'_, '_, '_> {
         };
         let last_new = self.explorer.knowledge().last_new_edge();
         let barren = progress.runs - last_new.min(progress.runs);
-        let edges = self.explorer.target().program().edges().edges.len();
+        let program = self.explorer.target().program().clone();
+        let edges = program.edges().edges.len();
         let is_partial = (progress.edges as usize) < edges;
         let explored = Explored {
             progress,
@@ -367,6 +381,8 @@ impl Search<'_, '_, '_> {
             unmet: self.explorer.counts().properties.iter().filter(|p| p.is_unmet()).cloned().collect(),
             end,
             stalled_since: (is_partial && barren >= STALLED && barren > last_new).then_some(last_new),
+            rules: called_rules(self.explorer.knowledge(), &program),
+            health: health(self.explorer.knowledge(), &program, &self.settings, self.is_flaky),
             discovery: self.explorer.knowledge().discovery(),
             is_kept: self.campaign.is_some(),
             features: self.explorer.knowledge().features_by_kind(),
@@ -375,6 +391,11 @@ impl Search<'_, '_, '_> {
         let result = JobResult::Explored(Box::new(explored));
         Ok(Summary { verdict, findings: self.told, saved: self.saved, result })
     }
+}
+
+/// What is left after so many runs, of which `runs_max` is any number where there is no bound.
+fn left(work: &Work<'_>, runs_max: u64, runs: u64) -> Left {
+    work.left((runs_max < u64::MAX).then(|| runs_max.saturating_sub(runs)))
 }
 
 fn write_report(path: &Path, text: &str) -> Result<()> {

@@ -253,6 +253,7 @@ impl Work<'_> {
     ) -> Result<Option<Finding>> {
         let Found { failure, run, trace } = found;
         let path = self.guest.place.trace(failure);
+        self.observer.on(Event::Found { failure, run: *run, steps: steps_of(trace) })?;
         let budget = if is_simplest { 0 } else { self.guest.config.shrink_budget };
         // As it was found first, so that it is not lost whatever happens while it is shrunk.
         let saved = self.guest.place.make();

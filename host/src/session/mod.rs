@@ -45,14 +45,14 @@ pub use cause::{Cause, cause};
 pub use check::CheckedTarget;
 pub use config::{Caching, Config, FINDINGS_MAX, Job, Keep};
 pub use error::{Error, ErrorKind};
-pub use event::{Begin, Event, Observer};
+pub use event::{Begin, Event, Left, Observer};
 pub use explore::{End, Explored};
 pub use finding::{Finding, FoundAfter, Guest, describe, source_folders, steps_of, write_input, write_trace};
 pub use input::{Inputs, input_of, write_named_input};
 pub use leftover::Leftover;
 pub use place::Place;
 pub use saved::{Fate, Saved};
-pub use status::{Status, backups};
+pub use status::{CalledRule, Status, backups, called_rules};
 
 /// One job on one target.
 pub struct Session {
@@ -307,6 +307,11 @@ struct Work<'s> {
 }
 
 impl Work<'_> {
+    /// What is left of the bounds, with so many runs, where these have one.
+    fn left(&self, runs: Option<u64>) -> Left {
+        Left { runs, time: self.budget.left() }
+    }
+
     /// Warns of what no snapshot can hold, with what follows from it.
     fn warn_of_obstacles(&self, program: &Program, what_follows: &str) {
         if let Some(obstacle) = program.obstacles().first() {

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::place::Place;
 use crate::campaign::{Campaign, Settings};
 use crate::disk;
-use crate::file::Hex;
-use crate::machine::{Program, Snapshot};
+use crate::file::{Hex, Names};
+use crate::machine::{Edges, Program, Snapshot};
 use crate::outcome::Failure;
 use crate::property::PropertyKind;
-use crate::search::{Discovery, Knowledge};
+use crate::search::energy::Strategy;
+use crate::search::{Discovery, Knowledge, Symptom, Vitals};
 use crate::store::FILE;
 
 /// The file that a session keeps up to date while it has the campaign open.
@@ -37,6 +38,12 @@ pub struct Status {
     pub findings: Vec<Found>,
     pub bytes: u64,
     pub unmet: Vec<Unmet>,
+    /// The rules, and what calling them comes to.
+    #[serde(default)]
+    pub rules: Vec<CalledRule>,
+    /// What is wrong with the exploration.
+    #[serde(default)]
+    pub health: Vec<Symptom>,
     /// The process that has the campaign open, where another one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
@@ -64,6 +71,19 @@ pub struct Found {
     pub failure: Failure,
     pub run: u64,
     pub trace: PathBuf,
+}
+
+/// How often a rule was called, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CalledRule {
+    /// Its name.
+    pub name: String,
+    /// How often it was called.
+    pub calls: u64,
+    /// How many of the calls found an edge.
+    pub found: u64,
+    /// How likely the next call finds one, where enough ended.
+    pub discovery: Option<Discovery>,
 }
 
 /// A property that was not seen.
@@ -105,6 +125,8 @@ impl Status {
             findings: known.findings.iter().map(|finding| found(&finding.failure, finding.run)).collect(),
             bytes: campaign.bytes()?,
             unmet: unmet.map(|p| Unmet { kind: p.kind, name: p.name.clone() }).collect(),
+            rules: called_rules(known, program),
+            health: health(known, program, campaign.settings(), false),
             process: None,
             backups: backups(campaign.folder())?,
         })
@@ -134,6 +156,42 @@ impl Status {
     pub(super) fn withdraw(folder: &Path) {
         drop(std::fs::remove_file(folder.join(RUNNING)));
     }
+}
+
+/// What calling each rule of a program came to.
+pub fn called_rules(known: &Knowledge<Snapshot>, program: &Program) -> Vec<CalledRule> {
+    let size = (program.rules().len(), program.faults().len());
+    let called = &known.tally.called;
+    let rule = |(index, name): (usize, &str)| {
+        let [calls, found] = called.of(index, 0, size).unwrap_or_default();
+        CalledRule { name: name.to_string(), calls, found, discovery: called.discovery(index, size) }
+    };
+    program.rules().iter().map(|rule| &*rule.name).enumerate().map(rule).collect()
+}
+
+/// What is wrong with an exploration of a program under these settings, of which may be known that a failure did not happen again.
+pub(super) fn health(
+    known: &Knowledge<Snapshot>,
+    program: &Program,
+    settings: &Settings,
+    is_flaky: bool,
+) -> Vec<Symptom> {
+    let (rules, edges) = (program.rules(), program.edges().edges.len());
+    let size = (rules.len(), program.faults().len());
+    let is_called = |name: &String| settings.rules.is_empty() || settings.rules.contains(name);
+    let calls = |index| known.tally.called.of(index, 0, size).map_or(0, |[calls, _]| calls);
+    let may_be_called = rules.iter().enumerate().filter(|(_, rule)| is_called(&rule.name));
+    let is_counted = edges > 0 || program.conditions().selection.edges == Edges::Hashed;
+    let vitals = Vitals {
+        progress: known.progress(),
+        last_new: known.last_new(),
+        edges,
+        is_uncounted: !is_counted && settings.strategy != Strategy::Random,
+        is_function: program.is_function(),
+        is_flaky,
+        calls: may_be_called.map(|(index, rule)| (&*rule.name, calls(index))).collect(),
+    };
+    vitals.symptoms()
 }
 
 /// The campaigns in `folder` that were backed up, and their bytes, in the order of their names.

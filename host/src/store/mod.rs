@@ -109,6 +109,15 @@ impl Store {
         Ok(Opened { store, found })
     }
 
+    /// Whether another process has the file of the campaign in `folder` open.
+    pub fn is_open_elsewhere(folder: &Path) -> bool {
+        let path = folder.join(FILE);
+        let is_file = std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
+        let file = is_file.then(|| File::open(&path).ok()).flatten();
+        // What is locked here is let go of at once.
+        file.is_some_and(|file| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
+    }
+
     /// Moves the file of the campaign in `folder` aside, and says where to; `None` where there is none. With
     /// `replaces` it takes the place of the one that was moved so before, else a place of its own.
     ///

@@ -4,6 +4,7 @@ mod as_test;
 mod coverage;
 mod exported;
 mod gc;
+mod status;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,10 +18,10 @@ use spelunk::disk;
 use spelunk::file::{Shrinking, TraceFile};
 use spelunk::machine::{Machine, Snapshot};
 use spelunk::outcome::Failure;
-use spelunk::report::{counted, discovery_text};
+use spelunk::report::counted;
 use spelunk::search::History;
 use spelunk::search::{Knowledge, cover, edges_of};
-use spelunk::session::{Place, Status, write_input, write_trace};
+use spelunk::session::{Place, write_input, write_trace};
 use spelunk::store::FILE;
 use spelunk::text;
 use spelunk::trace::Trace;
@@ -30,6 +31,7 @@ use super::{Output, PASSED};
 pub(super) use coverage::Coverage;
 pub(super) use exported::{Export, Import};
 pub(super) use gc::Gc;
+pub(super) use status::StatusOf;
 
 #[derive(Args)]
 pub(super) struct One {
@@ -86,18 +88,6 @@ fn folder_of(path: &Path) -> Result<PathBuf> {
 }
 
 impl One {
-    pub(super) fn status(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
-        let folder = folder_of(&self.campaign)?;
-        let status = match Opened::open(&self.campaign, budget) {
-            Ok(Opened { campaign, machine, known }) => Status::of(&campaign, &known, machine.program())?,
-            // Another process has it open, and says how far it is.
-            Err(error) => Status::running(&folder).map_err(|_| error)?,
-        };
-        output.report.event("status", &status)?;
-        output.report.text(&status_text(&status))?;
-        Ok(PASSED)
-    }
-
     pub(super) fn minimize(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
         let mut opened = Opened::open(&self.campaign, budget)?;
         let before = opened.known.checkpoints.len();
@@ -128,41 +118,6 @@ impl One {
 /// A path as a part of a line.
 fn shown(path: &Path) -> String {
     text::line(&path.display().to_string()).into_owned()
-}
-
-fn status_text(status: &Status) -> String {
-    let Status { runs, rejected, steps, edges, edges_hit, checkpoints, .. } = status;
-    let mut text = format!(
-        "{} of {}, module {}, seed {}\n{} ({rejected} rejected) and {}; {edges_hit} of {}; {} kept of {}, {} with \
-         their state; {} on disk",
-        shown(&status.folder),
-        text::line(&status.target),
-        String::from(status.module),
-        status.settings.seed,
-        counted(*runs, "run"),
-        counted(*steps, "step"),
-        counted(*edges as u64, "edge"),
-        counted(checkpoints.kept as u64, "checkpoint"),
-        checkpoints.saved,
-        checkpoints.states,
-        size(status.bytes),
-    );
-    if let Some(discovery) = status.discovery.filter(|_| (*edges_hit as usize) < *edges) {
-        text += &format!("\n{}", discovery_text(discovery));
-    }
-    if let Some(process) = status.process {
-        text += &format!("\nprocess {process} explores it now; this is what it saved last");
-    }
-    for found in &status.findings {
-        text += &format!("\nfound in run {}: {}  {}", found.run, found.failure, shown(&found.trace));
-    }
-    for property in &status.unmet {
-        text += &format!("\nnot seen in these runs: {} {}", property.kind, text::line(&property.name));
-    }
-    for (path, bytes) in &status.backups {
-        text += &format!("\nbackup: {}, {} (`spelunk gc --backups` removes it)", shown(path), size(*bytes));
-    }
-    text
 }
 
 impl Merge {

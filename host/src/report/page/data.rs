@@ -208,7 +208,8 @@ fn called(machine: &Machine, called: &Called) -> Json {
     let size = (rules.len(), faults.len());
     let row = |(rule, called_by): (usize, &str)| {
         let cells = (0..=faults.len().min(FAULTS_MAX)).map_while(|fault| called.of(rule, fault, size));
-        json!({ "name": name(called_by), "cells": cells.collect::<Vec<[u64; 2]>>() })
+        let next = end::next_text(called.discovery(rule, size));
+        json!({ "name": name(called_by), "cells": cells.collect::<Vec<[u64; 2]>>(), "next": next })
     };
     let shown = rules.iter().map(|rule| &*rule.name).enumerate().take(RULES_MAX);
     json!({

@@ -163,8 +163,8 @@ function rules() {
   const told = data.called.rules[0].cells.length;
   const faults = data.called.faults.slice(0, told - 1);
   const leftOut = [[data.called.rules_left_out, "more rule"], [data.called.faults_left_out, "more fault"]].filter(([count]) => count);
-  const rows = data.called.rules.map(rule => [rule.name, ...rule.cells.flatMap(([calls, found]) => [calls, found])]);
-  const heads = ["rule", "#calls", "#found an edge", ...faults.flatMap(fault => [`#while ${fault}`, "#found an edge"])];
+  const rows = data.called.rules.map(rule => [rule.name, ...rule.cells.slice(0, 1).flat(), rule.next, ...rule.cells.slice(1).flat()]);
+  const heads = ["rule", "#calls", "#found an edge", "the next finds one", ...faults.flatMap(fault => [`#while ${fault}`, "#found an edge"])];
   main.append(make("div", { className: "scroll" }, table(heads, rows)));
   if (leftOut.length) note(`Not shown: ${leftOut.map(([count, name]) => counted(count, name)).join(", ")}.`);
   if (faults.length < data.called.faults.length) note("There are too many rules and faults to tell faults apart.");

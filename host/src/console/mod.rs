@@ -1,5 +1,7 @@
 //! What goes to stderr: status lines as cargo's, and one live progress line. Nothing else writes there.
 
+mod progress;
+
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
@@ -7,33 +9,51 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::check;
 use crate::outcome::FailureKind;
-use crate::report::tools;
-use crate::search::Progress;
-use crate::session::{End, Event, Fate, JobResult, Observer, Saved, Summary};
+use crate::report::{counted, rules_text, tools};
+use crate::search::{Progress, SymptomKind};
+use crate::session::{Begin, End, Event, Fate, Finding, JobResult, Left, Observer, Saved, Summary};
+use crate::story::Line;
 use crate::text;
+use crate::trace::Action;
+
+use progress::{Recent, exploring, rounded};
 
 /// Redraws a second of the live line.
 const REDRAWS: u8 = 10;
 /// Without a terminal a progress line is printed after 1, 2, 4, 8, … seconds, and at most this far apart.
 const SPARSE_MAX: Duration = Duration::from_secs(60);
 
+/// How much is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Loudness {
+    /// Warnings and errors alone.
+    Quiet,
+    /// Status lines, and how far a job is.
+    #[default]
+    Usual,
+    /// More of how far it is, and a line for each phase and finding.
+    Verbose,
+}
+
 /// The terminal, or what stands for it.
 pub struct Console {
     live: Option<ProgressBar>,
     colors: bool,
+    loudness: Loudness,
     /// Whether a workflow of GitHub reads what is printed.
     annotates: bool,
     started: Instant,
-    /// Steps before that.
-    steps: u64,
+    /// What was counted before that.
+    before: Progress,
+    recent: Recent,
     next_line: Duration,
 }
 
 impl Console {
     /// A console with or without colours; by default, where stderr is a terminal and `NO_COLOR` is not set.
-    pub fn new(colors: Option<bool>) -> Console {
+    pub fn new(colors: Option<bool>, loudness: Loudness) -> Console {
         let is_terminal = std::io::stderr().is_terminal();
-        let live = is_terminal.then(|| {
+        let live = (is_terminal && loudness > Loudness::Quiet).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(REDRAWS));
             bar.set_style(ProgressStyle::with_template("{msg}").expect("the template is valid"));
             bar
@@ -41,15 +61,20 @@ impl Console {
         Console {
             live,
             colors: has_colors(colors, is_terminal),
+            loudness,
             annotates: std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true"),
             started: Instant::now(),
-            steps: 0,
+            before: Progress::default(),
+            recent: Recent::default(),
             next_line: Duration::from_secs(1),
         }
     }
 
     /// A line of the form `   Building bank`.
     pub fn status(&self, verb: &str, text: &str) {
+        if self.loudness == Loudness::Quiet {
+            return;
+        }
         let verb = format!("{verb:>12}");
         let verb = if self.colors { format!("\x1b[1;32m{verb}\x1b[0m") } else { verb };
         self.line(&verb, " ", text);
@@ -77,37 +102,42 @@ impl Console {
         }
     }
 
-    /// Starts to count time anew: what was done before, so many steps, is not part of the rate.
-    fn restart(&mut self, steps: u64) {
-        self.steps = steps;
+    /// A status line for those who want to know more.
+    fn detail(&self, verb: &str, text: &str) {
+        if self.loudness == Loudness::Verbose {
+            self.status(verb, text);
+        }
+    }
+
+    /// Starts to count time anew: what was done before is not part of the rates.
+    fn restart(&mut self, before: &Progress) {
+        self.before = *before;
+        self.recent = Recent::default();
         self.started = Instant::now();
         self.next_line = Duration::from_secs(1);
     }
 
+    /// Whether it is time to say how far a job is.
+    fn is_due(&self) -> bool {
+        self.loudness > Loudness::Quiet && (self.live.is_some() || self.started.elapsed() >= self.next_line)
+    }
+
     /// Shows how far an exploration is.
-    fn progress(&mut self, progress: &Progress, edges: usize) {
+    fn progress(&mut self, progress: &Progress, edges: usize, left: &Left) {
         let elapsed = self.started.elapsed();
-        if self.live.is_none() && elapsed < self.next_line {
-            return;
+        let new = self.recent.new_edges(elapsed, progress.edges);
+        if self.is_due() {
+            let more = (self.loudness == Loudness::Verbose).then_some((new, left));
+            self.show(&exploring((progress, &self.before), elapsed, edges, more));
         }
-        let rate = progress.steps.saturating_sub(self.steps) as f64 / elapsed.as_secs_f64().max(1e-9);
-        self.show(&format!(
-            "runs {}  steps {} ({}/s)  edges {}/{edges}  checkpoints {}  findings {}",
-            progress.runs,
-            progress.steps,
-            rounded(rate),
-            progress.edges,
-            progress.checkpoints,
-            progress.findings
-        ));
     }
 
     /// Shows how far a check is: with the states that wait, or with an estimate of what is left of the tree.
     fn checking(&mut self, progress: &check::Progress, order: check::Order) {
-        let elapsed = self.started.elapsed();
-        if self.live.is_none() && elapsed < self.next_line {
+        if !self.is_due() {
             return;
         }
+        let elapsed = self.started.elapsed();
         let check::Progress { census, before, waiting, done } = progress;
         let rate = |count: u64, before| rounded((count - before) as f64 / elapsed.as_secs_f64().max(1e-9));
         let left = match order {
@@ -133,7 +163,7 @@ impl Console {
 
     /// Shows how far shrinking is.
     fn shrinking(&mut self, executions: u64, steps: usize) {
-        if self.live.is_some() || self.started.elapsed() >= self.next_line {
+        if self.is_due() {
             self.show(&format!("{steps} steps left, {executions} candidates tried"));
         }
     }
@@ -167,18 +197,52 @@ impl Console {
         self.status("Saved", &text);
     }
 
+    /// What is explored, or checked.
+    fn begin(&self, begin: &Begin<'_>) {
+        let Begin { target, rules, faults, edges, seed, check, .. } = begin;
+        let counts = [counted(rules.len() as u64, "rule"), counted(faults.len() as u64, "fault")].join(", ");
+        let target = target.display();
+        match (check, seed) {
+            (Some(_), _) => self.detail("Checking", &format!("{target}: {counts}")),
+            (None, seed) => self.detail(
+                "Exploring",
+                &format!(
+                    "{target}: {counts}, {}, seed {}",
+                    counted(*edges as u64, "edge"),
+                    seed.unwrap_or(0)
+                ),
+            ),
+        }
+    }
+
+    /// What became of a failure.
+    fn finding(&self, finding: &Finding) {
+        self.clear();
+        if self.annotates {
+            eprint_line(&tools::annotation(finding));
+        }
+        let is_step = |line: &&Line| matches!(line.action, Action::Rule(_) | Action::Fault(..));
+        let steps = finding.story.iter().filter(is_step).count() as u64;
+        let (before, trace) = (finding.steps_before, finding.trace.display());
+        match steps < before as u64 {
+            true => {
+                self.detail("Shrunk", &format!("from {before} to {}, in {trace}", counted(steps, "step")))
+            }
+            false => self.detail("Kept", &format!("as it is, in {trace}")),
+        }
+    }
+
     /// What the user should know at the end.
     fn end(&self, summary: &Summary) {
         self.clear();
         let JobResult::Explored(explored) = &summary.result else { return };
-        let progress = &explored.progress;
-        if summary.findings.is_empty() && progress.runs > 0 {
-            if progress.rejected == progress.runs {
-                self.warning("the guest rejected every run: what it assumes never holds");
-            } else if progress.rules == 0 {
-                self.warning("no rule was ever called: no precondition holds after setup");
-            }
+        if !explored.rules.is_empty() {
+            let table = rules_text(&explored.rules);
+            self.detail("Rules", &format!("and what calling them came to:\n{}", table.trim_start()));
         }
+        // That nothing is counted was said in the beginning.
+        let health = explored.health.iter().filter(|symptom| symptom.kind != SymptomKind::Uncounted);
+        health.for_each(|symptom| self.warning(&symptom.text));
         if explored.end == End::Before {
             let text = "the campaign has as many runs or findings as it may: a larger --runs or --max-findings \
                         resumes it, --fresh begins anew";
@@ -204,23 +268,22 @@ impl Observer for Console {
             }
             Event::Warning(text) => self.warning(text),
             Event::Saved(saved) => self.saved(saved),
-            Event::Searching { steps } => self.restart(steps),
-            Event::Exploring { progress, edges } => self.progress(progress, edges),
+            Event::Searching { before, left } => {
+                self.restart(before);
+                self.detail("Searching", &format!("for failures: {left}"));
+            }
+            Event::Exploring { progress, edges, left } => self.progress(progress, edges, &left),
             Event::Checking { progress, order } => self.checking(progress, order),
             Event::Shrinking { executions, steps } => self.shrinking(executions, steps),
-            Event::Finding(finding) => {
-                self.clear();
-                if self.annotates {
-                    eprint_line(&tools::annotation(finding));
-                }
+            Event::Found { failure, run, steps } => {
+                let run = if run > 0 { format!("in run {run}, ") } else { String::new() };
+                self.detail("Found", &format!("{run}after {}: {failure}", counted(steps as u64, "step")));
             }
+            Event::Finding(finding) => self.finding(finding),
             Event::Flaky { .. } => self.clear(),
             Event::End(summary) => self.end(summary),
-            Event::Begin(_)
-            | Event::Resumed { .. }
-            | Event::Rebuilt { .. }
-            | Event::Seeded { .. }
-            | Event::Path { .. } => {}
+            Event::Begin(begin) => self.begin(begin),
+            Event::Resumed { .. } | Event::Rebuilt { .. } | Event::Seeded { .. } | Event::Path { .. } => {}
         }
         Ok(())
     }
@@ -236,13 +299,4 @@ pub fn has_colors(asked: Option<bool>, is_terminal: bool) -> bool {
 fn eprint_line(line: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr(), "{line}");
-}
-
-/// `1.2M`, `34k`, `567`.
-fn rounded(value: f64) -> String {
-    match value {
-        v if v >= 1e6 => format!("{:.1}M", v / 1e6),
-        v if v >= 1e4 => format!("{:.0}k", v / 1e3),
-        v => format!("{v:.0}"),
-    }
 }
