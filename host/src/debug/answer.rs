@@ -1,8 +1,9 @@
 //! What the commands of the prompt answer, as text and as JSON.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value as Json, json};
 
 use super::command::{Command, HELP};
@@ -10,19 +11,19 @@ use super::core::core_dump;
 use super::debugger::{Debugger, Reason, Seen, Stop};
 use super::expression::Expression;
 use super::value::{Value, hex};
+use super::written::{BYTES_SHOWN, Written};
 use crate::disk;
 use crate::file::Hex;
 use crate::outcome::Failure;
 use crate::report::{counted, frame_json, step_json};
 use crate::story::Line;
+use crate::symbols::Frame;
 use crate::text;
 
 /// Changes of the described state that are shown of a step, ranges of memory, and variables.
 const CHANGES_MAX: usize = 40;
 const WRITTEN_MAX: usize = 200;
 const STATICS_MAX: usize = 500;
-/// Bytes that are shown of a range of memory.
-const BYTES_SHOWN: u64 = 16;
 /// Bytes in a line, and bytes that are shown, of memory.
 const ROW: usize = 16;
 const MEMORY_MAX: usize = 64 << 10;
@@ -118,7 +119,8 @@ impl Debugger {
             Command::Memory(memory, address, len) => self.memory(*memory, address, *len),
             Command::Globals => self.globals(),
             Command::Statics(containing) => self.statics(containing),
-            Command::Backtrace => self.backtrace(),
+            Command::Backtrace(None) => self.backtrace(),
+            Command::Backtrace(Some(note)) => self.noted_at(*note),
             Command::Hash => {
                 let hash = String::from(Hex(self.timeline.go(self.position())?));
                 Ok(Answer::of(hash.clone(), json!({ "hash": hash })))
@@ -374,60 +376,34 @@ impl Debugger {
                 "the guest is between two steps, where it has no stack; at the failure it has one (end)";
             return Ok(Answer::of(text, json!({ "stack": [] })));
         }
-        let told = self.timeline.told(position)?;
-        let mut lines: Vec<String> = Vec::new();
-        for (number, frame) in told.stack.iter().take(FRAMES_MAX).enumerate() {
-            lines.push(format!("#{number:<3} {}", text::line(&frame.to_string())));
-        }
-        let more = told.stack.len().saturating_sub(FRAMES_MAX);
-        lines.extend((more > 0).then(|| format!("and {more} more")));
-        let text = if lines.is_empty() { "no stack was left".to_string() } else { lines.join("\n") };
-        Ok(Answer::of(text, json!({ "stack": told.stack.iter().map(frame_json).collect::<Vec<_>>() })))
+        Ok(stack(&self.timeline.told(position)?.stack))
     }
+
+    /// Where the guest was when it noted something in the step that led here.
+    fn noted_at(&mut self, note: usize) -> Result<Answer> {
+        let position = self.position();
+        let told = if position == 0 { Arc::default() } else { self.timeline.told(position)? };
+        let count = told.notes.len();
+        ensure!((1..=count).contains(&note), "the step has {}", counted(count as u64, "note"));
+        let places = told.noted_at.get(&(note - 1));
+        let places = places.with_context(|| format!("where the guest was at note {note} is not known: it printed that, returned it, or is a component"))?;
+        Ok(stack(&self.timeline.machine().program().symbols().stack(places.iter().copied())))
+    }
+}
+
+fn stack(frames: &[Frame]) -> Answer {
+    let mut lines: Vec<String> = Vec::new();
+    for (number, frame) in frames.iter().take(FRAMES_MAX).enumerate() {
+        lines.push(format!("#{number:<3} {}", text::line(&frame.to_string())));
+    }
+    let more = frames.len().saturating_sub(FRAMES_MAX);
+    lines.extend((more > 0).then(|| format!("and {more} more")));
+    let text = if lines.is_empty() { "no stack was left".to_string() } else { lines.join("\n") };
+    Answer::of(text, json!({ "stack": frames.iter().map(frame_json).collect::<Vec<_>>() }))
 }
 
 /// Variables that are looked at for those whose names contain something.
 const STATICS_LOOKED_AT: usize = 100_000;
-
-/// Bytes that a step changed.
-pub(super) struct Written {
-    pub(super) memory: usize,
-    pub(super) range: std::ops::Range<u64>,
-    before: Vec<u8>,
-    after: Vec<u8>,
-    pub(super) variable: Option<String>,
-}
-
-impl Written {
-    /// Where it is.
-    pub(super) fn place(&self) -> String {
-        let memory = if self.memory == 0 { String::new() } else { format!("memory {} ", self.memory) };
-        let variable =
-            self.variable.as_ref().map(|name| format!("  {}", text::line(name))).unwrap_or_default();
-        format!("{memory}{:#x}..{:#x}{variable}", self.range.start, self.range.end)
-    }
-
-    /// What it was, and is.
-    pub(super) fn values(&self) -> String {
-        let more = if self.range.end - self.range.start > BYTES_SHOWN { " …" } else { "" };
-        let bytes =
-            |bytes: &[u8]| if bytes.is_empty() { "(not there)".to_string() } else { hex(bytes) + more };
-        format!("{} → {}", bytes(&self.before), bytes(&self.after))
-    }
-
-    fn json(&self) -> Json {
-        json!({
-            "memory": self.memory, "start": self.range.start, "end": self.range.end,
-            "before": hex(&self.before), "after": hex(&self.after), "variable": self.variable,
-        })
-    }
-}
-
-impl std::fmt::Display for Written {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.place(), self.values())
-    }
-}
 
 /// A step, with what it drew, said and changed.
 fn step_text(line: &Line) -> String {

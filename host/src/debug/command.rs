@@ -53,8 +53,8 @@ pub enum Command {
     Globals,
     /// The variables of the source whose names contain this.
     Statics(String),
-    /// Where the guest failed.
-    Backtrace,
+    /// Where the guest failed, or was at a note of the step, from 1.
+    Backtrace(Option<usize>),
     /// The hash of the state.
     Hash,
     /// Writes a core dump.
@@ -83,7 +83,7 @@ written                the bytes of memory that the step changed (w)
 memory ADDR [LEN]      bytes of memory (x)
 globals                the mutable globals of WebAssembly
 statics [TEXT]         the variables of the source whose names contain TEXT
-backtrace              where the guest failed (bt)
+backtrace [N]          where the guest failed, or where it was at note N of the step (bt)
 hash                   the hash of the state
 core FILE              writes the state as a core dump of WebAssembly
 quit                   (q)
@@ -130,6 +130,10 @@ impl Command {
             "statics" => Command::Statics(rest.to_string()),
             "memory" | "x" => memory(rest)?,
             "core" => Command::Core(name()?),
+            "backtrace" | "bt" if !rest.is_empty() => {
+                let note = rest.parse().with_context(|| format!("`{rest}` is no number of a note"))?;
+                Command::Backtrace(Some(note))
+            }
             _ => {
                 let command =
                     alone(verb).with_context(|| format!("there is no command `{verb}`; try `help`"))?;
@@ -154,7 +158,7 @@ fn alone(verb: &str) -> Option<Command> {
         "state" => Command::State,
         "written" | "w" => Command::Written,
         "globals" => Command::Globals,
-        "backtrace" | "bt" => Command::Backtrace,
+        "backtrace" | "bt" => Command::Backtrace(None),
         "hash" => Command::Hash,
         "quit" | "q" | "exit" => Command::Quit,
         _ => return None,

@@ -9,7 +9,7 @@
 //! | `expression`, `parse`, `value` | expressions over a state |
 //! | `scope` | what names in them stand for |
 //! | `debugger` | where one is, and what one waits for |
-//! | `command`, `answer` | the commands of the prompt, and what they print |
+//! | `command`, `answer`, `written` | the commands of the prompt, and what they print |
 //! | `core` | a state as a core dump |
 //! | `dap` | the Debug Adapter Protocol |
 
@@ -25,6 +25,7 @@ mod scope;
 mod tests;
 mod timeline;
 mod value;
+mod written;
 
 pub use self::core::core_dump;
 pub use answer::Answer;

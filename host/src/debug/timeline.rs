@@ -218,7 +218,9 @@ impl Timeline {
     fn keep_told(&mut self, number: usize, told: &Arc<Told>) {
         let pairs = told.args.iter().chain(&told.state).map(|(name, value)| name.len() + value.len());
         let texts = told.notes.iter().chain(&told.chosen).map(String::len);
-        let bytes = 256 + pairs.chain(texts).map(|len| len + 64).sum::<usize>() + told.stack.len() * 256;
+        let noted = told.noted_at.values().map(|places| 64 + 8 * places.len()).sum::<usize>();
+        let bytes =
+            256 + pairs.chain(texts).map(|len| len + 64).sum::<usize>() + told.stack.len() * 256 + noted;
         if self.told_bytes + bytes > TOLD_BYTES_MAX {
             self.told.clear();
             self.told_bytes = 0;

@@ -201,12 +201,15 @@ fn inside(program: &Program, error: &Error) -> String {
 /// Where the guest was, the innermost frame first: functions, and the offsets of instructions, of the module as it came.
 pub(super) fn stack(program: &Program, error: &Error) -> Vec<(u32, u32)> {
     let frames = error.downcast_ref::<WasmBacktrace>().map(WasmBacktrace::frames).unwrap_or_default();
-    let located = frames.iter().filter_map(|frame| {
-        let offset = frame.module_offset().unwrap_or(0);
-        let at = program.instrumented.code.locate(frame.func_index(), offset as u32)?;
-        Some((at.function, at.offset))
-    });
-    located.collect()
+    let frames = frames.iter().map(|frame| (frame.func_index(), frame.module_offset().unwrap_or(0) as u32));
+    located(program, frames)
+}
+
+/// Functions and offsets of the module as it came, of those of the instrumented one.
+pub(super) fn located(program: &Program, frames: impl Iterator<Item = (u32, u32)>) -> Vec<(u32, u32)> {
+    let code = &program.instrumented.code;
+    let located = frames.filter_map(|(function, offset)| code.locate(function, offset));
+    located.map(|at| (at.function, at.offset)).collect()
 }
 
 /// The frame that names the failure, where the guest says `reported` of it.

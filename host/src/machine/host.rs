@@ -1,10 +1,11 @@
 //! The host's side of a store: what the functions that a guest imports read and write.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use spelunk_instrumenter::TABLE_ELEMENTS_MAX;
-use wasmtime::{Memory, ResourceLimiter, Table, Trap};
+use wasmtime::{FrameInfo, Memory, ResourceLimiter, Table, Trap};
 
 use super::against::Effects;
 use super::component::{Handles, Linked};
@@ -228,6 +229,14 @@ impl Step {
         self.unended = None;
         self.told.notes.push(text);
     }
+
+    /// It notes a line, here.
+    pub(crate) fn note_at(&mut self, text: String, frames: &[FrameInfo]) {
+        let frames = frames.iter().take(NOTE_FRAMES_MAX);
+        let places = frames.map(|frame| (frame.func_index(), frame.module_offset().unwrap_or(0) as u32));
+        self.told.noted_at.insert(self.told.notes.len(), places.collect());
+        self.note(text);
+    }
 }
 
 /// What a step said of itself while it was reported.
@@ -237,6 +246,8 @@ pub struct Told {
     pub args: Vec<(String, String)>,
     /// Notes, one a line.
     pub notes: Vec<String>,
+    /// By place among the notes, where the guest was when it noted that, as in `places`; the innermost frames, and not of what it printed.
+    pub noted_at: BTreeMap<usize, Vec<(u32, u32)>>,
     /// Values that the guest drew beside the arguments.
     pub chosen: Vec<String>,
     /// Name and value of each part of the state after it, as the guest describes them.
@@ -263,6 +274,9 @@ pub(crate) enum Stop {
 /// Arguments, and notes, that are reported of a step, and bytes of all of them; the others are left out.
 pub(crate) const TOLD_MAX: usize = 1000;
 pub(crate) const TOLD_BYTES_MAX: usize = 1 << 20;
+
+/// Frames that are kept of where a note was made.
+const NOTE_FRAMES_MAX: usize = 32;
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,6 @@
 //! The functions that a guest may import from `spelunk`. `guest-sdk/ABI.md` is their specification.
 
-use wasmtime::{AsContextMut, Caller, Error, Linker, Memory, Trap};
+use wasmtime::{AsContextMut, Caller, Error, Linker, Memory, Trap, WasmBacktrace};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::host::{Host, Private, Step, Stop, TOLD_BYTES_MAX, TOLD_MAX, pay};
@@ -66,11 +66,11 @@ fn define_story(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     )?;
     linker.func_wrap(MODULE, "note", |mut caller: Caller<'_, Host>, t: u32, t_len: u32| {
         let note = told(&mut caller, t, t_len)?;
-        let step = &mut caller.data_mut().step;
         if let Some(note) = note
-            && step.told.notes.len() < TOLD_MAX
+            && caller.data().step.told.notes.len() < TOLD_MAX
         {
-            step.note(note);
+            let stack = WasmBacktrace::force_capture(&caller);
+            caller.data_mut().step.note_at(note, stack.frames());
         }
         Answer::Ok(())
     })?;

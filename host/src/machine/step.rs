@@ -64,6 +64,7 @@ impl Machine {
         let step = &mut self.store.data_mut().step;
         step.may_choose = true;
         step.told.notes.truncate(notes);
+        step.told.noted_at.split_off(&notes);
         step.told.state = std::mem::replace(&mut step.told.args, args);
         step.told_bytes = bytes;
         self.state.load_within_step(&mut self.store, &before);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::host::Told;
-use super::{Machine, signed};
+use super::{Machine, failure, signed};
 use crate::choice::Chooser;
 use crate::target::Target;
 use crate::trace::Action;
@@ -15,7 +15,10 @@ impl Machine {
         self.set_verbose(true);
         self.step(action, chooser);
         self.set_verbose(false);
-        let told = self.store.data_mut().step.take_told();
+        let mut told = self.store.data_mut().step.take_told();
+        for places in told.noted_at.values_mut() {
+            *places = failure::located(&self.program, places.iter().copied());
+        }
         let mut told = self.told_by_both(action, told);
         told.chosen = self.chosen(action, chooser, &told);
         if let Action::Rule(rule) = action {

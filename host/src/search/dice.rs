@@ -7,7 +7,7 @@ pub(super) trait Dice: Rng {
     /// One of `0..n`, which is not 0.
     #[inline(always)]
     fn below(&mut self, n: u32) -> u32 {
-        (u64::from(self.next_u32()) * u64::from(n) >> 32) as u32
+        ((u64::from(self.next_u32()) * u64::from(n)) >> 32) as u32
     }
 
     /// One of the places `0..n` of something shorter than 4 GiB.
