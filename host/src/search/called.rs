@@ -71,7 +71,7 @@ impl Called {
             cell[0] += 1;
             cell[1] += u64::from(note & 1);
             let now = *cell;
-            if at % width == 0 {
+            if at.is_multiple_of(width) {
                 self.mark(at / width, now);
             }
         }
