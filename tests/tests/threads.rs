@@ -40,7 +40,7 @@ treiber 355
 queue 290
 async_mutex 221
 wakeup 16
-publish 20
+publish 23
 scope 280
 locks 34
 harness 44

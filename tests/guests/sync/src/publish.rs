@@ -27,8 +27,11 @@ fn publish() {
         published.value.store(7, Ordering::Relaxed);
     } else {
         published.value.store(7, Ordering::Relaxed);
-        let order = if cfg!(feature = "relaxed") { Ordering::Relaxed } else { Ordering::Release };
-        published.is_set.store(true, order);
+        if cfg!(feature = "relaxed") {
+            published.is_set.store(true, Ordering::Relaxed);
+        } else {
+            published.is_set.store(true, Ordering::Release);
+        }
     }
     reader.join().unwrap();
 }
