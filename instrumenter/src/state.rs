@@ -256,7 +256,7 @@ pub(crate) fn memories(
         let memory = module.memories.get_mut(id);
         ensure!(
             memory.initial <= limit,
-            "memory {index} begins with {} pages of 64 KiB, more than `memory_bytes_max` allows ({limit}); raise it",
+            "memory {index} begins with {} pages of 64 KiB, more than the limit allows ({limit}); raise `memory_bytes_max`, or --memory-max",
             memory.initial
         );
         let declared = memory.maximum.unwrap_or(u64::MAX);

@@ -103,7 +103,7 @@ fn options_that_make_no_sense_are_refused() {
     }
     check(
         Options { memory_bytes_max: 131_072, ..Options::default() },
-        "memory 0 begins with 3 pages of 64 KiB, more than `memory_bytes_max` allows (2); raise it",
+        "memory 0 begins with 3 pages of 64 KiB, more than the limit allows (2); raise `memory_bytes_max`, or --memory-max",
     );
 }
 

@@ -166,7 +166,8 @@ fn commands_in_sentences_are_the_tools() {
 }
 
 /// Flags of compilers and other tools, which the pages name too.
-const OF_OTHERS: [&str; 5] = ["--", "--global-base", "--import-memory", "--importMemory", "--stack-first"];
+const OF_OTHERS: [&str; 6] =
+    ["--", "--branch-coverage", "--global-base", "--import-memory", "--importMemory", "--stack-first"];
 
 #[test]
 fn flags_in_sentences_are_the_tools() {

@@ -7,12 +7,12 @@ use clap::Args;
 use serde::Serialize;
 use spelunk::budget::Budget;
 use spelunk::file::Conditions;
-use spelunk::machine::{Limits, Listing, Program, Selection, StubImports, Warning};
+use spelunk::machine::{Limits, Listing, Program, Selection, StubImports, Warning, WarningKind};
 use spelunk::session::Caching;
 use spelunk::text::{block, line};
 
 use super::system::System;
-use super::{Compiled, Guest, Output, PASSED};
+use super::{Compiled, Guest, GuestLimits, Output, PASSED};
 
 #[derive(Args)]
 pub(super) struct List {
@@ -21,6 +21,8 @@ pub(super) struct List {
     #[command(flatten)]
     system: System,
     #[command(flatten)]
+    limits: GuestLimits,
+    #[command(flatten)]
     compiled: Compiled,
 }
 
@@ -28,14 +30,21 @@ impl List {
     pub(super) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
         let wasm = self.guest.load(&output.console, budget)?;
         // What it imports is listed, whoever provides it.
-        let limits = Limits { stub_imports: StubImports::Zero, ..Limits::default() };
+        let asked = Limits::from(&self.limits);
+        let stub_imports = match asked.stub_imports {
+            StubImports::None => StubImports::Zero,
+            stubs => stubs,
+        };
+        let limits = Limits { stub_imports, ..asked };
         let environment = self.system.environment(self.guest.files_bytes_max())?;
         let conditions = Conditions { limits, selection: Selection::default(), environment };
         // Where there can be none, whoever explores it hears why.
         let cache = Caching::from(&self.compiled).open().and_then(Result::ok);
         let program = Program::load_in(&wasm, conditions, cache.as_ref(), budget)
             .with_context(|| format!("cannot list `{}`", self.guest.target.display()))?;
-        let (listing, warnings) = (program.listing(), Arc::new(program).warnings());
+        let (listing, mut warnings) = (program.listing(), Arc::new(program).warnings());
+        let are_stubbed = asked.stub_imports != StubImports::None;
+        warnings.retain(|warning| !(are_stubbed && warning.kind == WarningKind::Imports));
         output.report.text(&text(&listing, &warnings))?;
         output.report.event("list", Listed { listing, warnings })?;
         Ok(PASSED)
