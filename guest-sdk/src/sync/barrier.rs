@@ -37,14 +37,17 @@ impl Barrier {
         self.link.leave();
         let others = waiters(object);
         if others.len() + 1 >= self.count {
-            others.into_iter().for_each(notify);
+            // Now, since by the time that they go on others may have come here once more.
             self.link.follow();
+            for number in others {
+                self.link.followed_by(number);
+                notify(number);
+            }
             return BarrierWaitResult(true);
         }
         let can_go_on = |number: *const ()| is_notified(number.addr() as u32);
         let number = std::ptr::without_provenance(current() as usize);
         sleep(Wait { what: What::Barrier, object: number, can_go_on, at }, object);
-        self.link.follow();
         BarrierWaitResult(false)
     }
 }

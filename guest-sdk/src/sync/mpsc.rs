@@ -71,6 +71,8 @@ impl<T> Channel<T> {
         })?;
         order::taken(self.object().addr(), 0, true);
         if self.head.get().room == 0 {
+            // It is handed over: each sees what the other did.
+            order::let_on(sender);
             notify(sender);
         }
         Some(value)

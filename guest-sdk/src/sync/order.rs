@@ -13,7 +13,7 @@ mod memory;
 use std::sync::atomic::Ordering;
 
 use super::cell::Shared;
-use super::scheduler::{NOBODY, current};
+use super::scheduler::{self, NOBODY, current};
 use crate::abi;
 use crate::outcome::note;
 use memory::{Memory, Old, Role, SEQUENTIAL, Viewer};
@@ -221,8 +221,13 @@ impl Link {
 
     /// The thread that runs sees what those saw who left it.
     pub(super) fn follow(&self) {
-        if let Some(thread) = thread().filter(|_| self.0.get()) {
-            see(Viewer::of(Role::Now, thread), self.viewer());
+        self.followed_by(current());
+    }
+
+    /// A thread of this number, which may wait meanwhile, sees it.
+    pub(super) fn followed_by(&self, number: u32) {
+        if thread().is_some() && self.0.get() {
+            see(Viewer::of(Role::Now, number as usize), self.viewer());
         }
     }
 }
@@ -322,11 +327,18 @@ pub(super) fn joined(number: u32) {
     }
 }
 
-/// The thread that runs lets one of this number go on from where it parks.
+/// The thread that runs lets one of this number go on from where it parks. One that has ended will not.
 pub(super) fn unparked(number: u32) {
-    if let Some(thread) = thread() {
+    if let Some(thread) = thread().filter(|_| number != NOBODY && !scheduler::is_done(number)) {
         let unparked = Viewer::of(Role::Unparked, number as usize);
         with(|memory| memory.join(unparked, Viewer::of(Role::Now, thread)));
+    }
+}
+
+/// The thread that runs lets one of this number go on, which waits: that sees what this one does.
+pub(super) fn let_on(number: u32) {
+    if let Some(thread) = thread() {
+        see(Viewer::of(Role::Now, number as usize), Viewer::of(Role::Now, thread));
     }
 }
 

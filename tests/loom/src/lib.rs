@@ -25,6 +25,8 @@ fn another_explorer_reads_the_same() {
         let read: BTreeSet<String> = receiver.into_iter().collect();
         writeln!(beside, "{name}: {}", Vec::from_iter(read).join(" ")).unwrap();
     }
-    let ours = include_str!("../../golden/orderings.txt").lines().filter(|line| !line.contains(SEQUENTIAL));
+    let is_run =
+        |line: &&str| beside.lines().any(|other| line.split(": ").next() == other.split(": ").next());
+    let ours = include_str!("../../golden/orderings.txt").lines().filter(is_run);
     assert_eq!(beside, ours.map(|line| format!("{line}\n")).collect::<String>());
 }
