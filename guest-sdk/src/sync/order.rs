@@ -285,11 +285,11 @@ pub(super) fn begin(number: u32) {
     let now = Viewer::of(Role::Now, number as usize);
     with(|memory| match current() {
         NOBODY => {
-            let mut next = memory.old.first().map(|old| old.place);
+            let mut next = memory.next_place(None);
             while let Some(place) = next {
                 let newest = memory.newest(place);
                 memory.raise(now, place, newest);
-                next = memory.old.iter().map(|old| old.place).find(|other| *other > place);
+                next = memory.next_place(next);
             }
         }
         thread => memory.copy(now, Viewer::of(Role::Now, thread as usize)),

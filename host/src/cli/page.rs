@@ -76,6 +76,7 @@ impl Page {
         output.report.text(&format!("The report is in `{}`: open it in a browser.", to.display()))?;
         Ok(if budget.over() == Some(Over::Interrupt) { INTERRUPTED } else { PASSED })
     }
+
     /// What was reached, or why that is not shown.
     fn reached(
         &self,
@@ -95,15 +96,11 @@ impl Page {
         let cache = Caching::from(&self.compiled).open().and_then(Result::ok);
         output.console.status("Executing", "the steps that are kept, for the lines that they reach");
         reached(campaign, cache.as_ref(), budget).map_err(|error| {
-            let is_over = budget.is_over();
-            if !is_over {
-                output.console.warning(&format!("the page shows no source: {error:#}"));
+            if budget.is_over() {
+                return "there was no time".to_string();
             }
-            if is_over {
-                "there was no time".to_string()
-            } else {
-                text::line(&format!("{error:#}")).into_owned()
-            }
+            output.console.warning(&format!("the page shows no source: {error:#}"));
+            text::line(&format!("{error:#}")).into_owned()
         })
     }
 }

@@ -77,6 +77,11 @@ impl Memory {
         self.old.iter().filter(|old| old.place == place).count() as u32
     }
 
+    /// The first place of which there are older stores, or the first after this one.
+    pub(super) fn next_place(&self, place: Option<usize>) -> Option<usize> {
+        self.old.iter().map(|old| old.place).find(|other| place.is_none_or(|place| *other > place))
+    }
+
     fn find(&self, viewer: Viewer, place: usize) -> Result<usize, usize> {
         self.seen.binary_search_by_key(&(viewer, place), |seen| (seen.viewer, seen.place))
     }
@@ -169,7 +174,7 @@ impl Memory {
 
     /// Forgets stores that nobody can read any more.
     pub(super) fn prune(&mut self) {
-        let mut next = self.old.first().map(|old| old.place);
+        let mut next = self.next_place(None);
         while let Some(place) = next {
             let live = (0..scheduler::count()).filter(|number| !scheduler::is_done(*number));
             let all = live.map(|thread| self.get(Viewer::of(Role::Now, thread as usize), place));
@@ -177,7 +182,7 @@ impl Memory {
             if oldest > 0 {
                 self.drop_oldest(place, oldest);
             }
-            next = self.old.iter().map(|old| old.place).find(|other| *other > place);
+            next = self.next_place(next);
         }
         // What a thread sees in any case, a fence does not add.
         let is_seen = |memory: &Memory, seen: &Seen| {
