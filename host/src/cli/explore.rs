@@ -6,18 +6,20 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use spelunk::budget::Budget;
 use spelunk::campaign::Settings;
+use spelunk::console::tui::Stop;
 use spelunk::file::Dictionary;
 use spelunk::search::{Part, energy};
 use spelunk::session::{Caching, Config, Job, Keep};
 
 use super::system::System;
-use super::{Compiled, Edges, ForTools, Guest, GuestLimits};
+use super::{Compiled, Edges, ForTools, Guest, GuestLimits, Output};
 
 #[derive(Args)]
 pub(super) struct Explore {
     #[command(flatten)]
-    pub(super) guest: Guest,
+    guest: Guest,
     /// Runs, at most, those of the campaign so far counted. [default: 100000, or none with --time]
     #[arg(long)]
     runs: Option<u64>,
@@ -107,8 +109,11 @@ pub(super) struct Explore {
     /// Write a report of coverage, checkpoints, properties and findings to this file, as JSON.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
+    /// Show the exploration on the whole screen: edges over runs, checkpoints, rules and faults, findings, what is wrong.
+    #[arg(long, help_heading = "Output")]
+    tui: bool,
     #[command(flatten)]
-    pub(super) files: ForTools,
+    files: ForTools,
 }
 
 /// See [`energy::Strategy`].
@@ -172,7 +177,15 @@ impl From<Strategy> for energy::Strategy {
 }
 
 impl Explore {
-    pub(super) fn config(&self) -> Result<Config> {
+    pub(super) fn run(&self, output: &mut Output, budget: &Budget, stop: Stop) -> Result<u8> {
+        let config = self.config()?;
+        if self.tui {
+            output.console.use_screen(stop)?;
+        }
+        self.files.session(&self.guest, config, output, budget)
+    }
+
+    fn config(&self) -> Result<Config> {
         Ok(Config {
             limits: (&self.limits).into(),
             environment: self.system.environment(self.guest.files_bytes_max())?,

@@ -27,6 +27,7 @@ use anyhow::Result;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use spelunk::budget::{Budget, COMPILING_MAX, Over};
+use spelunk::console::tui::Stop;
 use spelunk::console::{Console, Loudness};
 use spelunk::report::Report;
 use spelunk::report::tools::Files;
@@ -180,7 +181,14 @@ impl Observer for Output {
     fn on(&mut self, event: Event<'_>) -> io::Result<()> {
         self.console.on(event)?;
         self.files.on(event)?;
+        if self.console.has_screen() {
+            self.report.hold();
+        }
         self.report.on(event)
+    }
+
+    fn wants_views(&self) -> bool {
+        self.console.wants_views()
     }
 }
 
@@ -208,7 +216,8 @@ fn given_at(matches: &ArgMatches, flag: &str) -> Option<usize> {
 
 impl Cli {
     /// Does the job; the exit code. Once the budget is interrupted, it finishes and reports.
-    pub(crate) fn run(self, budget: &Budget) -> u8 {
+    /// `stop` asks for that, or ends the process.
+    pub(crate) fn run(self, budget: &Budget, stop: Stop) -> u8 {
         let colors = match self.color {
             Color::Auto => None,
             Color::Always => Some(true),
@@ -229,9 +238,7 @@ impl Cli {
             Verb::New(args) => args.run(&mut output),
             Verb::Init(args) => args.run(&mut output),
             Verb::Sdk(args) => args.run(&mut output),
-            Verb::Explore(args) => {
-                args.config().and_then(|config| args.files.session(&args.guest, config, &mut output, budget))
-            }
+            Verb::Explore(args) => args.run(&mut output, budget, stop),
             Verb::Check(args) => {
                 args.config().and_then(|config| args.files.session(&args.guest, config, &mut output, budget))
             }
@@ -252,7 +259,9 @@ impl Cli {
             Verb::Completions(args) => args.run(&mut output),
             Verb::Manual(args) => args.run(&mut output),
         };
-        output.console.clear();
+        output.console.close();
+        // Where that fails, so did what was to be written there.
+        let done = output.report.release().map_err(Into::into).and(done);
         done.unwrap_or_else(|error| {
             let closed =
                 error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)

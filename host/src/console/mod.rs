@@ -1,6 +1,7 @@
 //! What goes to stderr: status lines as cargo's, and one live progress line. Nothing else writes there.
 
 mod progress;
+pub mod tui;
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -17,11 +18,17 @@ use crate::text;
 use crate::trace::Action;
 
 use progress::{Recent, exploring, rounded};
+use tui::{Picture, Screen, Stop};
 
 /// Redraws a second of the live line.
 const REDRAWS: u8 = 10;
 /// Without a terminal a progress line is printed after 1, 2, 4, 8, … seconds, and at most this far apart.
 const SPARSE_MAX: Duration = Duration::from_secs(60);
+
+/// Colours of labels, as terminals number them.
+const RED: &str = "31";
+const GREEN: &str = "32";
+const YELLOW: &str = "33";
 
 /// How much is said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +45,10 @@ pub enum Loudness {
 /// The terminal, or what stands for it.
 pub struct Console {
     live: Option<ProgressBar>,
+    /// What shows an exploration on the whole screen, and what is called where the user asks to stop there.
+    screen: Option<Screen>,
+    stop: Option<Stop>,
+    target: String,
     colors: bool,
     loudness: Loudness,
     /// Whether a workflow of GitHub reads what is printed.
@@ -60,6 +71,9 @@ impl Console {
         });
         Console {
             live,
+            screen: None,
+            stop: None,
+            target: String::new(),
             colors: has_colors(colors, is_terminal),
             loudness,
             annotates: std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true"),
@@ -70,35 +84,57 @@ impl Console {
         }
     }
 
+    /// Shows explorations on the whole screen from now on. `stop` is called where the user asks there to stop.
+    ///
+    /// # Errors
+    /// There is no terminal.
+    pub fn use_screen(&mut self, stop: Stop) -> anyhow::Result<()> {
+        let why = "--tui draws on a terminal at stderr and reads keys at stdin, which are none here: -v says how far it is without";
+        anyhow::ensure!(tui::has_terminal(), why);
+        self.stop = Some(stop);
+        Ok(())
+    }
+
+    /// Whether an exploration is on the whole screen now.
+    pub fn has_screen(&self) -> bool {
+        self.screen.is_some()
+    }
+
+    /// Gives the screen back, with what was said meanwhile.
+    pub fn close(&mut self) {
+        if let Some(screen) = self.screen.take() {
+            screen.give_back().iter().for_each(|line| eprint_line(line));
+        }
+        self.clear();
+    }
+
     /// A line of the form `   Building bank`.
     pub fn status(&self, verb: &str, text: &str) {
         if self.loudness == Loudness::Quiet {
             return;
         }
-        let verb = format!("{verb:>12}");
-        let verb = if self.colors { format!("\x1b[1;32m{verb}\x1b[0m") } else { verb };
-        self.line(&verb, " ", text);
+        self.line(&format!("{verb:>12}"), GREEN, " ", text);
     }
 
     /// `warning: …`
     pub fn warning(&self, text: &str) {
-        let label = if self.colors { "\x1b[1;33mwarning\x1b[0m" } else { "warning" };
-        self.line(label, ": ", text);
+        self.line("warning", YELLOW, ": ", text);
     }
 
     /// `error: …`, with its causes.
     pub fn error(&self, error: &anyhow::Error) {
-        let label = if self.colors { "\x1b[1;31merror\x1b[0m" } else { "error" };
-        self.line(label, ": ", &format!("{error:#}"));
+        self.line("error", RED, ": ", &format!("{error:#}"));
     }
 
     /// A line of our label and text, of which parts may come from the guest: what a terminal would not show as it is, is
     /// escaped, and further lines are indented, so that none looks like one of ours.
-    fn line(&self, label: &str, between: &str, text: &str) {
-        let line = format!("{label}{between}{}", text::block(text, "  "));
-        match &self.live {
-            Some(bar) => bar.suspend(|| eprint_line(&line)),
-            None => eprint_line(&line),
+    fn line(&self, label: &str, color: &str, between: &str, text: &str) {
+        let colored = if self.colors { format!("\x1b[1;{color}m{label}\x1b[0m") } else { label.to_string() };
+        let line = format!("{colored}{between}{}", text::block(text, "  "));
+        match (&self.screen, &self.live) {
+            (Some(screen), _) => screen.say(&format!("{label}{between}{text}"), line),
+            (None, Some(bar)) => bar.suspend(|| eprint_line(&line)),
+            (None, None) => eprint_line(&line),
         }
     }
 
@@ -106,6 +142,25 @@ impl Console {
     fn detail(&self, verb: &str, text: &str) {
         if self.loudness == Loudness::Verbose {
             self.status(verb, text);
+        }
+    }
+
+    /// The search begins: how much it may take.
+    fn searching(&mut self, before: &Progress, left: &Left) -> io::Result<()> {
+        self.restart(before);
+        self.detail("Searching", &format!("for failures: {left}"));
+        if let Some(stop) = &self.stop {
+            self.clear();
+            let (target, colors) = (self.target.clone(), self.colors);
+            self.screen = Some(Screen::take(Picture { target, colors, ..Picture::default() }, stop.clone())?);
+        }
+        Ok(())
+    }
+
+    /// Says on the screen what is done beside the search.
+    fn phase(&self, phase: &str) {
+        if let Some(screen) = &self.screen {
+            screen.change(|picture| picture.phase = phase.to_string());
         }
     }
 
@@ -126,7 +181,10 @@ impl Console {
     fn progress(&mut self, progress: &Progress, edges: usize, left: &Left) {
         let elapsed = self.started.elapsed();
         let new = self.recent.new_edges(elapsed, progress.edges);
-        if self.is_due() {
+        if let Some(screen) = &self.screen {
+            let line = exploring((progress, &self.before), elapsed, edges, Some((new, left)));
+            screen.change(|picture| picture.progress = line);
+        } else if self.is_due() {
             let more = (self.loudness == Loudness::Verbose).then_some((new, left));
             self.show(&exploring((progress, &self.before), elapsed, edges, more));
         }
@@ -163,7 +221,9 @@ impl Console {
 
     /// Shows how far shrinking is.
     fn shrinking(&mut self, executions: u64, steps: usize) {
-        if self.is_due() {
+        if self.screen.is_some() {
+            self.phase(&format!("shrinking: {steps} steps left, {executions} candidates tried"));
+        } else if self.is_due() {
             self.show(&format!("{steps} steps left, {executions} candidates tried"));
         }
     }
@@ -198,8 +258,9 @@ impl Console {
     }
 
     /// What is explored, or checked.
-    fn begin(&self, begin: &Begin<'_>) {
+    fn begin(&mut self, begin: &Begin<'_>) {
         let Begin { target, rules, faults, edges, seed, check, .. } = begin;
+        self.target = target.display().to_string();
         let counts = [counted(rules.len() as u64, "rule"), counted(faults.len() as u64, "fault")].join(", ");
         let target = target.display();
         match (check, seed) {
@@ -218,6 +279,7 @@ impl Console {
     /// What became of a failure.
     fn finding(&self, finding: &Finding) {
         self.clear();
+        self.phase("");
         if self.annotates {
             eprint_line(&tools::annotation(finding));
         }
@@ -233,8 +295,8 @@ impl Console {
     }
 
     /// What the user should know at the end.
-    fn end(&self, summary: &Summary) {
-        self.clear();
+    fn end(&mut self, summary: &Summary) {
+        self.close();
         let JobResult::Explored(explored) = &summary.result else { return };
         if !explored.rules.is_empty() {
             let table = rules_text(&explored.rules);
@@ -268,14 +330,17 @@ impl Observer for Console {
             }
             Event::Warning(text) => self.warning(text),
             Event::Saved(saved) => self.saved(saved),
-            Event::Searching { before, left } => {
-                self.restart(before);
-                self.detail("Searching", &format!("for failures: {left}"));
+            Event::Searching { before, left } => self.searching(before, &left)?,
+            Event::View(view) => {
+                if let Some(screen) = &self.screen {
+                    screen.change(|picture| picture.view = view.clone());
+                }
             }
             Event::Exploring { progress, edges, left } => self.progress(progress, edges, &left),
             Event::Checking { progress, order } => self.checking(progress, order),
             Event::Shrinking { executions, steps } => self.shrinking(executions, steps),
             Event::Found { failure, run, steps } => {
+                self.phase("a failure is run again, and shrunk");
                 let run = if run > 0 { format!("in run {run}, ") } else { String::new() };
                 self.detail("Found", &format!("{run}after {}: {failure}", counted(steps as u64, "step")));
             }
@@ -286,6 +351,10 @@ impl Observer for Console {
             Event::Resumed { .. } | Event::Rebuilt { .. } | Event::Seeded { .. } | Event::Path { .. } => {}
         }
         Ok(())
+    }
+
+    fn wants_views(&self) -> bool {
+        self.screen.is_some()
     }
 }
 

@@ -85,8 +85,8 @@ pub fn rules_text(rules: &[CalledRule]) -> String {
     out
 }
 
-/// `one call in 103 (60 to 180)`
-pub(super) fn next_text(discovery: Option<Discovery>) -> String {
+/// How likely the next call of a rule finds an edge: `one call in 103 (60 to 180)`.
+pub fn next_text(discovery: Option<Discovery>) -> String {
     let Some(discovery) = discovery else { return "-".to_string() };
     let (low, high) = discovery.interval();
     let each = |chance: f64| (1.0 / chance).round();

@@ -20,7 +20,7 @@ use crate::session::{Begin, Event, Finding, JobResult, Observer, Summary};
 use crate::text;
 
 pub use coverage::coverage;
-pub use end::{discovery_text, rules_text};
+pub use end::{discovery_text, next_text, rules_text};
 pub(crate) use story::{frame_json, step_json};
 
 /// The stream that answers go to.
@@ -28,6 +28,8 @@ pub struct Report {
     json: bool,
     colors: bool,
     out: io::Stdout,
+    /// What is not written yet, while the terminal shows something else.
+    held: Option<Vec<u8>>,
 }
 
 #[derive(Serialize)]
@@ -45,7 +47,7 @@ impl Report {
     /// Reports as text or as JSON lines.
     pub fn new(json: bool, colors: Option<bool>) -> Report {
         let out = io::stdout();
-        Report { json, colors: has_colors(colors, out.is_terminal()), out }
+        Report { json, colors: has_colors(colors, out.is_terminal()), out, held: None }
     }
 
     /// Whether it writes JSON lines.
@@ -62,8 +64,23 @@ impl Report {
             return Ok(());
         }
         let line = serde_json::to_string(&Line { r#type: kind, data })?;
-        writeln!(self.out, "{}", text::json(&line))?;
-        self.out.flush()
+        self.raw(format!("{}\n", text::json(&line)).as_bytes())
+    }
+
+    /// Writes nothing to a terminal until [`Report::release`] is called.
+    pub fn hold(&mut self) {
+        if self.out.is_terminal() {
+            self.held.get_or_insert_default();
+        }
+    }
+
+    /// Writes what was held.
+    ///
+    /// # Errors
+    /// stdout cannot be written to.
+    pub fn release(&mut self) -> io::Result<()> {
+        let Some(held) = self.held.take() else { return Ok(()) };
+        self.raw(&held)
     }
 
     /// What we wrote ourselves, as it is.
@@ -71,6 +88,10 @@ impl Report {
     /// # Errors
     /// stdout cannot be written to.
     pub fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Some(held) = &mut self.held {
+            held.extend(bytes);
+            return Ok(());
+        }
         self.out.write_all(bytes)?;
         self.out.flush()
     }
@@ -103,8 +124,7 @@ impl Report {
             true => format!("\x1b[1;31m{label}\x1b[0m"),
             false => label.to_string(),
         };
-        writeln!(self.out, "{label}{}", text::printable(text))?;
-        self.out.flush()
+        self.raw(format!("{label}{}\n", text::printable(text)).as_bytes())
     }
 
     /// A finding.
@@ -197,13 +217,17 @@ impl Observer for Report {
                 self.event("flaky", data)?;
                 self.text(&format!("FLAKY  {failure}\n  the same steps did not fail the same way: {why}"))
             }
-            Event::End(summary) => self.end(summary),
+            Event::End(summary) => {
+                self.release()?;
+                self.end(summary)
+            }
             Event::Status { .. }
             | Event::Warning(_)
             | Event::Saved(_)
             | Event::Searching { .. }
             | Event::Found { .. }
             | Event::Exploring { .. }
+            | Event::View(_)
             | Event::Checking { .. }
             | Event::Shrinking { .. } => Ok(()),
         }

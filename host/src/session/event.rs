@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 use std::{fmt, io};
 
-use super::{Finding, Saved, Summary};
+use super::{Finding, Saved, Summary, View};
 use crate::check::{self, End};
 use crate::outcome::Failure;
 use crate::report::counted;
@@ -17,6 +17,11 @@ pub trait Observer: Send {
     /// # Errors
     /// It cannot be passed on; the session then ends.
     fn on(&mut self, event: Event<'_>) -> io::Result<()>;
+
+    /// Whether it is to be told of each [`View`] of an exploration.
+    fn wants_views(&self) -> bool {
+        false
+    }
 }
 
 /// Nobody listens.
@@ -93,6 +98,8 @@ pub enum Event<'e> {
         /// What it may still take.
         left: Left,
     },
+    /// What an exploration is like, about each second, for those who want to know.
+    View(&'e View),
     /// How far a check is.
     Checking {
         /// What was counted.

@@ -12,6 +12,7 @@ use super::pace::Pace;
 use super::saved::Saved;
 use super::start::Started;
 use super::status::{CalledRule, Status, called_rules, health};
+use super::view::View;
 use super::{Begin, Event, Finding, JobResult, Left, Summary, Verdict, Work};
 use crate::budget::Over;
 use crate::campaign::{Campaign, Settings};
@@ -262,6 +263,7 @@ impl Search<'_, '_, '_> {
     fn run(&mut self, started: Instant) -> Result<()> {
         let edges = self.explorer.target().program().edges().edges.len();
         let pace = Pace::new();
+        let is_viewed = self.work.observer.wants_views();
         self.save(started)?;
         loop {
             self.tell_new(started)?;
@@ -269,8 +271,16 @@ impl Search<'_, '_, '_> {
             if self.is_flaky || self.has_enough() || self.is_over(progress.runs) || self.explorer.is_torn() {
                 return Ok(());
             }
+            if is_viewed {
+                let left = self.left(progress.runs);
+                let program = self.explorer.target().program().clone();
+                let of = (&*program, &self.settings);
+                let view = View::of(self.explorer.knowledge(), of, (left, self.is_flaky));
+                self.work.observer.on(Event::View(&view))?;
+            }
             let to_save = Pace::every(SAVE_INTERVAL.min(started.elapsed().max(SAVE_INTERVAL / 10)));
-            let (found, runs_max, is_kept) = (self.next, self.runs_max, self.campaign.is_some());
+            let (found, runs_max) = (self.next, self.runs_max);
+            let is_interrupted = self.campaign.is_some() || is_viewed;
             let (work, budget, observer) = (self.work, self.work.budget, self.work.observer);
             self.explorer.explore(|progress| {
                 if pace.is_due() {
@@ -278,7 +288,7 @@ impl Search<'_, '_, '_> {
                     observer.try_on(Event::Exploring { progress, edges, left });
                 }
                 let is_over = progress.runs >= runs_max || budget.is_over();
-                progress.findings == found && !is_over && !(is_kept && to_save.is_due())
+                progress.findings == found && !is_over && !(is_interrupted && to_save.is_due())
             });
             self.save(started)?;
         }

@@ -29,6 +29,7 @@ mod place;
 mod saved;
 mod start;
 mod status;
+mod view;
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -53,6 +54,7 @@ pub use leftover::Leftover;
 pub use place::Place;
 pub use saved::{Fate, Saved};
 pub use status::{CalledRule, Status, backups, called_rules};
+pub use view::{Node, Row, View};
 
 /// One job on one target.
 pub struct Session {
@@ -277,6 +279,10 @@ impl<'o> Told<'o> {
 
     fn on(&self, event: Event<'_>) -> anyhow::Result<()> {
         Ok(self.lock().on(event)?)
+    }
+
+    fn wants_views(&self) -> bool {
+        self.lock().wants_views()
     }
 
     /// Of no answer, so that it is no error where nobody listens.
