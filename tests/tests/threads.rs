@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use spelunk::check::{Limit, Options};
+use spelunk::check::{Limit, Options, Schedules};
 use spelunk::machine::on_guest_stack;
 use spelunk::session::{Caching, JobResult, Keep};
 use spelunk::{Config, Job, Session, Verdict};
@@ -84,15 +84,15 @@ harness, 3 steps: invariant one_is_inside: two are inside
 }
 
 /// What a check under a bound comes to: the verdict, and what it left out.
-fn bounded(features: &[&str], max: u32) -> (Verdict, Option<Limit>) {
-    bounded_with(features, max, true)
+fn bounded(features: &[&str], bound: Schedules) -> (Verdict, Option<Limit>) {
+    bounded_with(features, bound, true)
 }
 
 /// As [`bounded`], with snapshots or without.
-fn bounded_with(features: &[&str], max: u32, uses_snapshots: bool) -> (Verdict, Option<Limit>) {
+fn bounded_with(features: &[&str], bound: Schedules, uses_snapshots: bool) -> (Verdict, Option<Limit>) {
     let out = tempfile::tempdir().unwrap();
     let config = Config {
-        job: Job::Check(Options { preemptions: Some(max), ..Options::default() }),
+        job: Job::Check(Options { schedules: Some(bound), ..Options::default() }),
         guest_features: features.iter().map(|feature| feature.to_string()).collect(),
         out: out.path().to_path_buf(),
         keep: Keep::Findings,
@@ -106,20 +106,26 @@ fn bounded_with(features: &[&str], max: u32, uses_snapshots: bool) -> (Verdict, 
     (summary.verdict, checked.limit.map(|(limit, _)| limit))
 }
 
-/// One preemption is enough for most of them. Where a bound leaves nothing out, what holds within it holds.
+/// A few preemptions or delays are enough for all of them. Where a bound leaves nothing out, what holds within it holds.
 #[test]
-fn mistakes_need_few_preemptions() {
-    for (name, needed) in [("treiber", 1), ("wakeup", 1), ("peterson", 2)] {
-        let left_out = |bound| Some(Limit::Preemptions(bound));
-        assert_eq!(bounded(&[name, "bug"], needed - 1), (Verdict::Unknown, left_out(needed - 1)), "{name}");
-        assert_eq!(bounded(&[name, "bug"], 9), (Verdict::Found, left_out(needed)), "{name}");
+fn mistakes_need_few_preemptions_or_delays() {
+    let kinds: [fn(u32) -> Schedules; 2] = [Schedules::Preemptions, Schedules::Delays];
+    let left_out = |bound| Some(Limit::Schedules(bound));
+    for (name, needed) in [("treiber", [1, 1]), ("wakeup", [1, 2]), ("peterson", [2, 2])] {
+        for (kind, needed) in kinds.into_iter().zip(needed) {
+            let (less, enough) = (kind(needed - 1), kind(needed));
+            assert_eq!(bounded(&[name, "bug"], less), (Verdict::Unknown, left_out(less)), "{name}");
+            assert_eq!(bounded(&[name, "bug"], kind(9)), (Verdict::Found, left_out(enough)), "{name}");
+        }
     }
-    // The thread that reads need not be preempted where the stores are: it sees them late.
-    assert_eq!(bounded(&["publish", "bug"], 9), (Verdict::Found, Some(Limit::Preemptions(0))));
-    assert_eq!(bounded(&["publish"], 2), (Verdict::Unknown, Some(Limit::Preemptions(2))));
-    assert_eq!(bounded(&["publish"], 9), (Verdict::Passed, None));
-    // A machine that is instantiated anew for each run keeps the bound.
-    assert_eq!(bounded_with(&["publish"], 0, false), (Verdict::Unknown, Some(Limit::Preemptions(0))));
+    for kind in kinds {
+        // The thread that reads need not be preempted where the stores are: it sees them late.
+        assert_eq!(bounded(&["publish", "bug"], kind(9)), (Verdict::Found, left_out(kind(0))));
+        assert_eq!(bounded(&["publish"], kind(2)), (Verdict::Unknown, left_out(kind(2))));
+        assert_eq!(bounded(&["wakeup"], kind(99)), (Verdict::Passed, None));
+        // A machine that is instantiated anew for each run keeps the bound.
+        assert_eq!(bounded_with(&["publish"], kind(0), false), (Verdict::Unknown, left_out(kind(0))));
+    }
 }
 
 /// The same mistakes as another explorer of threads sees them, with random schedules.

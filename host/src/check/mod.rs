@@ -13,6 +13,7 @@ mod equal;
 mod leftover;
 mod liveness;
 mod path;
+mod schedules;
 mod sleep;
 #[cfg(test)]
 mod soundness;
@@ -24,6 +25,7 @@ mod visited;
 pub use breadth::News;
 pub use breadth::graph::{Picture, Step, To};
 pub use leftover::{Leftover, leftover};
+pub use schedules::Schedules;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -76,8 +78,8 @@ pub struct Options {
     pub lists: bool,
     /// The graph of states is wanted, breadth-first and without reduction.
     pub draws: bool,
-    /// Threads that are preempted in a run, at most.
-    pub preemptions: Option<u32>,
+    /// Runs whose schedule costs more are left out.
+    pub schedules: Option<Schedules>,
 }
 
 impl Options {
@@ -101,7 +103,7 @@ impl Default for Options {
             reduces: false,
             lists: false,
             draws: false,
-            preemptions: None,
+            schedules: None,
         }
     }
 }
@@ -172,8 +174,8 @@ pub enum Limit {
     Reduction,
     /// Properties of runs without end were not judged.
     Liveness,
-    /// Runs with more preemptions than this were left out.
-    Preemptions(u32),
+    /// Runs whose schedule costs more than this were left out.
+    Schedules(Schedules),
 }
 
 impl Limit {
@@ -193,7 +195,7 @@ impl fmt::Display for Limit {
             Limit::Interrupt => "interrupt",
             Limit::Reduction => "reduction",
             Limit::Liveness => "liveness",
-            Limit::Preemptions(_) => "preemptions",
+            Limit::Schedules(bound) => bound.name(),
         })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use spelunk::check::{self, Options};
+use spelunk::check::{self, Options, Schedules};
 use spelunk::machine::Selection;
 use spelunk::session::{Caching, Config, Job, Keep};
 
@@ -54,6 +54,10 @@ pub(super) struct Check {
     /// Smaller bounds are tried first.
     #[arg(long, value_name = "N", conflicts_with = "graph", help_heading = "Search")]
     preemptions: Option<u32>,
+    /// Threads of the guest that are passed over in a run, at most: else the one that runs goes on, and where it waits, yields or ends, the
+    /// one with the next number. Smaller bounds are tried first. With many threads this leaves out more than --preemptions.
+    #[arg(long, value_name = "N", conflicts_with_all = ["graph", "preemptions"], help_heading = "Search")]
+    delays: Option<u32>,
     /// Explore a state again that was met before. States of a guest that exports `check` are never compared.
     #[arg(long, help_heading = "Search")]
     no_prune: bool,
@@ -106,7 +110,7 @@ impl Check {
             prunes: !self.no_prune,
             reduces: self.reduce,
             lists: self.list,
-            preemptions: self.preemptions,
+            schedules: self.preemptions.map(Schedules::Preemptions).or(self.delays.map(Schedules::Delays)),
             ..Options::default()
         };
         Ok(Config {

@@ -12,7 +12,7 @@ use super::component::{Handles, Linked};
 use super::keyed::Hasher;
 use super::lens::Reports;
 use super::live::Monitor;
-use super::schedule::{Preemptions, Schedule};
+use super::schedule::{Bound, Schedule};
 use super::signed::Pools;
 use super::system::System;
 use super::tally::Tally;
@@ -52,7 +52,8 @@ pub(crate) struct Guest {
     pub(crate) monitor: Monitor,
     /// What was scheduled in its run. It is hashed under a bound alone.
     pub(crate) schedule: Schedule,
-    pub(crate) preemptions: Preemptions,
+    /// What schedules may cost.
+    pub(crate) bound: Bound,
     /// Handles that exports returned and others take.
     pub(crate) pools: Pools,
     /// Handles of a component's instances and of the host.

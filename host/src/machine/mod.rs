@@ -322,7 +322,7 @@ impl Target for Machine {
         let host = self.store.data_mut();
         // What was seen so far, and the bound on it, is not part of the state.
         host.tally = before.tally;
-        host.guest.preemptions = before.guest.preemptions;
+        host.guest.bound = before.guest.bound;
         (host.step.scores, host.step.observed) = (before.step.scores, before.step.observed);
     }
 

@@ -1,5 +1,5 @@
-//! Which thread of the guest goes on: a choice among those that can. Under a bound on preemptions it counts them, and gives up
-//! runs that have more (Musuvathi and Qadeer 2007).
+//! Which thread of the guest goes on: a choice among those that can. Under a bound it counts what the choices cost, and gives up
+//! runs that cost more.
 //!
 //! The choice is among all of them in any case, so that a trace does not depend on the bound.
 
@@ -9,6 +9,7 @@ use super::Machine;
 use super::host::{Host, Stop, pay};
 use super::imports::{MODULE, choose_index, memory_of, slice, stop};
 use super::keyed::{self, BLOCK};
+use crate::check::Schedules;
 use crate::outcome::FailureKind;
 
 /// Threads that may be chosen from.
@@ -25,37 +26,37 @@ const PLACE: u64 = u64::MAX - 1;
 pub(crate) struct Schedule {
     /// One more than the number of the thread that ran last.
     last: u32,
-    /// Threads that could go on, and another one did.
-    preemptions: u32,
+    /// What the choices cost so far, under a bound.
+    spent: u32,
 }
 
-/// How many threads may be preempted in a run, and whether that left anything out.
+/// What the schedule of a run may cost, and whether that left anything out.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Preemptions {
-    max: Option<u32>,
+pub(crate) struct Bound {
+    schedules: Option<Schedules>,
     has_cut: bool,
 }
 
 impl Machine {
-    /// From now on runs in which more threads are preempted are given up.
-    pub(crate) fn bound_preemptions(&mut self, max: Option<u32>) {
-        self.store.data_mut().guest.preemptions = Preemptions { max, has_cut: false };
+    /// From now on runs whose schedule costs more are given up.
+    pub(crate) fn bound_schedules(&mut self, schedules: Option<Schedules>) {
+        self.store.data_mut().guest.bound = Bound { schedules, has_cut: false };
     }
 
     /// Whether the bound has left anything out.
-    pub(crate) fn has_cut_preemptions(&self) -> bool {
-        self.store.data().guest.preemptions.has_cut
+    pub(crate) fn has_cut_schedules(&self) -> bool {
+        self.store.data().guest.bound.has_cut
     }
 
     /// The hash of a state with what was scheduled: under a bound, two that differ in that are not equal.
     pub(super) fn scheduled(&self, hash: u128) -> u128 {
         let guest = &self.store.data().guest;
-        if guest.preemptions.max.is_none() {
+        if guest.bound.schedules.is_none() {
             return hash;
         }
         let mut block = [0; BLOCK];
         block[..4].copy_from_slice(&guest.schedule.last.to_le_bytes());
-        block[4..8].copy_from_slice(&guest.schedule.preemptions.to_le_bytes());
+        block[4..8].copy_from_slice(&guest.schedule.spent.to_le_bytes());
         hash.wrapping_add(keyed::hash_of_block(&block, PLACE))
     }
 }
@@ -102,14 +103,14 @@ fn schedule(mut caller: Caller<'_, Host>, pointer: u32, count: u32) -> wasmtime:
     host.step.chooser.priorities.ran(number);
     let guest = &mut host.guest;
     let last = guest.schedule.last.checked_sub(1);
-    // A thread that gave way by itself, or cannot go on, is not preempted.
-    let is_preempted = last.is_some_and(|last| threads.contains(&last)) && last != Some(number);
-    if is_preempted {
-        if guest.preemptions.max.is_some_and(|max| guest.schedule.preemptions >= max) {
-            guest.preemptions.has_cut = true;
+    if let Some(schedules) = guest.bound.schedules {
+        let among = threads.iter().map(|thread| (thread & !GAVE_WAY, thread & GAVE_WAY != 0));
+        let spent = guest.schedule.spent.saturating_add(schedules.cost(among, last, number));
+        if spent > schedules.max() {
+            guest.bound.has_cut = true;
             return Err(Error::from(Stop::Reject));
         }
-        guest.schedule.preemptions += 1;
+        guest.schedule.spent = spent;
     }
     guest.schedule.last = number + 1;
     Ok(chosen)

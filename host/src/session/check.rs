@@ -14,8 +14,8 @@ use super::pace::Pace;
 use super::{Begin, Event, Fate, JobResult, Saved, Summary, Told, Verdict, Work};
 use crate::budget::Over;
 use crate::check::{
-    self, Census, Checked, End, First, Keeping, Limit, Options, Order, Picture, RuleCover, Trouble,
-    TroubleKind,
+    self, Census, Checked, End, First, Keeping, Limit, Options, Order, Picture, RuleCover, Schedules,
+    Trouble, TroubleKind,
 };
 use crate::choice::Kind;
 use crate::disk;
@@ -153,7 +153,7 @@ impl Work<'_> {
         }))
     }
 
-    /// As [`walk`](Self::walk); with a bound on preemptions under smaller ones first, until something fails. Where a bound leaves nothing
+    /// As [`walk`](Self::walk); with a bound on schedules under smaller ones first, until something fails. Where a bound leaves nothing
     /// out, there is none.
     fn walk_in_rounds(
         &self,
@@ -161,14 +161,15 @@ impl Work<'_> {
         options: &Options,
         (keeping, counts): (Option<Keeping<'_>>, &mut Counts),
     ) -> Result<Result<Checked, Box<Trouble>>> {
-        for bound in 0..=options.preemptions.unwrap_or_default() {
-            let Some(max) = options.preemptions else { break };
-            let options = Options { preemptions: Some(bound), ..options.clone() };
+        for max in 0..=options.schedules.map_or(0, Schedules::max) {
+            let Some(bound) = options.schedules.map(|bound| bound.with_max(max)) else { break };
+            let is_last = options.schedules == Some(bound);
+            let options = Options { schedules: Some(bound), ..options.clone() };
             let mut seen = machines[0].program().declared();
-            machines.iter_mut().for_each(|machine| machine.bound_preemptions(Some(bound)));
+            machines.iter_mut().for_each(|machine| machine.bound_schedules(Some(bound)));
             let walked = self.walk(machines, &options, (None, &mut seen))?;
-            let has_cut = machines.iter().any(Machine::has_cut_preemptions);
-            machines.iter_mut().for_each(|machine| machine.bound_preemptions(None));
+            let has_cut = machines.iter().any(Machine::has_cut_schedules);
+            machines.iter_mut().for_each(|machine| machine.bound_schedules(None));
             let mut checked = match walked {
                 Ok(checked) => checked,
                 trouble => return Ok(trouble),
@@ -176,19 +177,14 @@ impl Work<'_> {
             if !has_cut && checked.findings.is_empty() {
                 break;
             }
-            if bound == max
-                || checked.limit.is_some_and(Limit::is_from_outside)
-                || !checked.findings.is_empty()
-            {
-                checked.limit = checked
-                    .limit
-                    .filter(|limit| *limit != Limit::Liveness)
-                    .or(Some(Limit::Preemptions(bound)));
+            if is_last || checked.limit.is_some_and(Limit::is_from_outside) || !checked.findings.is_empty() {
+                checked.limit =
+                    checked.limit.filter(|limit| *limit != Limit::Liveness).or(Some(Limit::Schedules(bound)));
                 *counts = seen;
                 return Ok(Ok(checked));
             }
         }
-        self.walk(machines, &Options { preemptions: None, ..options.clone() }, (keeping, counts))
+        self.walk(machines, &Options { schedules: None, ..options.clone() }, (keeping, counts))
     }
 
     /// Walks the tree. The last machine reports what paths noted.
@@ -422,9 +418,10 @@ fn limit_text(limit: Limit, options: &Options) -> String {
             "what must come at last is judged only breadth-first, with states compared and without --reduce"
                 .to_string()
         }
-        Limit::Preemptions(bound) => {
-            let plural = if bound == 1 { "" } else { "s" };
-            format!("runs with more than {bound} preemption{plural} were left out (--preemptions)")
+        Limit::Schedules(bound) => {
+            let (max, name) = (bound.max(), bound.name());
+            let counted = if max == 1 { name.trim_end_matches('s') } else { name };
+            format!("runs with more than {max} {counted} were left out (--{name})")
         }
         Limit::Reduction => {
             "of independent rules one order was left out, which may show what was not seen (--reduce)"

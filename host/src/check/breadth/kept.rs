@@ -17,7 +17,7 @@ use crate::trace::Action;
 impl Options {
     /// Whether another process can go on where a check was ended.
     pub fn can_be_kept(&self) -> bool {
-        self.order == Order::Breadth && self.runs_max.is_none() && self.preemptions.is_none() && !self.lists
+        self.order == Order::Breadth && self.runs_max.is_none() && self.schedules.is_none() && !self.lists
     }
 }
 
