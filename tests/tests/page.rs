@@ -129,6 +129,19 @@ fn marked(reached: &Reached, is_there: impl Fn(&str) -> bool) -> Json {
     shown.map(file).collect()
 }
 
+/// What the page of a campaign with source and all else has.
+const SECTIONS: [&str; 9] = [
+    "Findings",
+    "Health",
+    "Edges over runs",
+    "Checkpoints",
+    "Rules and faults",
+    "Properties",
+    "Source",
+    "Functions",
+    "This campaign",
+];
+
 #[test]
 fn a_finding_is_told_and_its_steps_are_in_the_tree() {
     let Shown { page, checkpoints, reached } =
@@ -161,26 +174,20 @@ fn a_finding_is_told_and_its_steps_are_in_the_tree() {
         ),
         ("calls", "data.called.rules.map(r => r.cells[0][0]).reduce((a, b) => a + b) > data.runs"),
         OUTLINE,
+        ("health", "document.querySelector('#health + *').textContent"),
         ("unopened", "document.querySelectorAll('pre.source .line').length"),
         TO_SOURCE,
         MARKED,
     ];
     let Some(answers) = opened(&page, &questions) else { return };
     assert_ne!(answers["light"], answers["dark"]);
-    assert_eq!(answers["unopened"], 0);
+    assert_eq!(
+        (&answers["unopened"], &answers["health"]),
+        (&0.into(), &"Nothing looks wrong with the search.".into())
+    );
     assert!(answers["to_source"].as_str().unwrap().starts_with("83 "), "{}", answers["to_source"]);
     assert_eq!(answers["marked"], marked(&reached.unwrap(), |path| path.starts_with("examples/kv/src/")));
-    let sections = [
-        "Findings",
-        "Edges over runs",
-        "Checkpoints",
-        "Rules and faults",
-        "Properties",
-        "Source",
-        "Functions",
-        "This campaign",
-    ];
-    assert_eq!(answers["sections"], serde_json::json!(sections));
+    assert_eq!(answers["sections"], serde_json::json!(SECTIONS));
     assert_eq!(answers["checkpoints"], checkpoints);
     assert_eq!([&answers["close"], &answers["calls"]], [false, true]);
     assert_eq!(answers["steps"][1], "reopen");
@@ -311,4 +318,49 @@ fn a_page_of_ten_thousand_checkpoints_is_small_and_opens() {
     assert!(answers["elements"].as_u64().unwrap() < 20_000, "{}", answers["elements"]);
     assert!(answers["steps"].as_u64().unwrap() > 0);
     assert!(answers["outline"][1].as_u64() > answers["outline"][0].as_u64(), "{}", answers["outline"]);
+}
+
+/// Functions and rules whose names take as many bytes as can be, none of which is ever called but one.
+fn named(functions: usize, rules: usize) -> String {
+    let name = |kind: &str, number: usize| format!("{kind}{number}{}", "<".repeat(300));
+    let body = "(if (i32.const 1) (then (nop)))";
+    let function = |number| format!("(func $\"{}\" {body})\n", name("f", number));
+    let rule = |number| {
+        format!(
+            "(func (export \"rule:{}\") {body})(func (export \"precondition:{0}\") (result i32) (i32.const 0))",
+            name("r", number)
+        )
+    };
+    format!(
+        "(module (func (export \"rule:go\") {body}) {} {})",
+        (0..functions).map(function).collect::<String>(),
+        (0..rules).map(rule).collect::<String>()
+    )
+}
+
+#[test]
+fn a_page_of_many_long_names_is_small_and_says_what_is_left_out() {
+    let folder = folder("names");
+    let target = folder.join("guest.wat");
+    std::fs::write(&target, named(9_000, 900)).unwrap();
+    let Shown { page, .. } = explored(&target, &[], &folder, (100, 256));
+    let bytes = std::fs::metadata(&page).unwrap().len();
+    assert!(bytes <= 10 << 20, "{bytes}");
+    let questions = [
+        THEMES,
+        ("functions", "[data.functions.length > 500, data.functions.length + data.functions_left_out]"),
+        (
+            "left_out",
+            "[...document.querySelectorAll('#coverage ~ p')].map(p => p.textContent).find(text => text.includes('more function'))",
+        ),
+        ("rules", "[data.called.rules.length > 200, data.called.rules.length + data.called.rules_left_out]"),
+        ("health", "[...document.querySelectorAll('#health + ul li')].map(li => li.textContent)"),
+    ];
+    let Some(answers) = opened(&page, &questions) else { return };
+    assert_eq!(answers["functions"], serde_json::json!([true, 9_000 + 1 + 2 * 900]));
+    assert!(answers["left_out"].as_str().unwrap().starts_with("Not shown: "), "{}", answers["left_out"]);
+    assert_eq!(answers["rules"], serde_json::json!([true, 901]));
+    assert_eq!(answers["health"].as_array().unwrap().len(), 1);
+    let health = answers["health"][0].as_str().unwrap();
+    assert!(health.starts_with("never called: `r0<<<") && health.len() < 2100, "{health}");
 }

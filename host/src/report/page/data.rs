@@ -3,6 +3,7 @@
 use anyhow::Result;
 use serde_json::{Value as Json, json};
 
+use super::embedded;
 use super::lineage::Lineage;
 use super::told::{Told, told};
 use crate::budget::Budget;
@@ -18,17 +19,23 @@ use crate::symbols::{Frame, context};
 use crate::target::Target;
 use crate::text;
 
-/// Findings that are shown, steps of one, characters of a text in it, and bytes of the steps of all.
+/// Findings that are shown, and bytes of all that is said of them; steps of one, bytes of those of all; characters of a text, and bytes
+/// of a stack.
 const FINDINGS_MAX: usize = 200;
+const FINDINGS_BYTES_MAX: usize = 3 << 20;
 const STEPS_MAX: usize = 1000;
 const TEXT_MAX: usize = 2000;
-const STEPS_BYTES_MAX: usize = 3 << 20;
-/// Points of the curve; functions, rules, faults and properties that are listed, and characters of a name.
+const STEPS_BYTES_MAX: usize = 2 << 20;
+const STACK_BYTES_MAX: usize = 64 << 10;
+/// Points of the curve; functions, rules, faults and properties that are listed, what bytes they take, and characters of a name.
 const POINTS_MAX: usize = 1000;
 const FUNCTIONS_MAX: usize = 10_000;
+const FUNCTIONS_BYTES_MAX: usize = 1 << 20;
 const RULES_MAX: usize = 1000;
+const RULES_BYTES_MAX: usize = 1 << 19;
 const FAULTS_MAX: usize = 32;
 const PROPERTIES_MAX: usize = 1000;
+const PROPERTIES_BYTES_MAX: usize = 1 << 19;
 const NAME_MAX: usize = 200;
 /// Lines of the source above and below the one that is at fault.
 const CONTEXT: u32 = 5;
@@ -43,13 +50,13 @@ pub(super) fn of(
 ) -> Result<Json> {
     let shown = known.findings.iter().take(FINDINGS_MAX);
     let mut room = STEPS_BYTES_MAX;
-    let findings: Vec<Json> =
-        shown.map(|found| finding(&told(guest, machine, found, budget), &mut room)).collect();
+    let shown = shown.map(|found| finding(&told(guest, machine, found, budget), &mut room));
+    let findings = fitting(shown, FINDINGS_BYTES_MAX);
     let lineage = Lineage::of(machine, known, &|| budget.is_over());
     let program = machine.program().clone();
     let status = Status::of(campaign, known, &program)?;
-    let functions = functions(machine, known);
-    let shown = functions.len().min(FUNCTIONS_MAX);
+    let (functions, functions_left_out) = functions(machine, known);
+    let (properties, properties_left_out) = properties(known);
     Ok(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "target": shown_line(&status.target),
@@ -62,17 +69,30 @@ pub(super) fn of(
         "is_function": machine.is_function(),
         "discovery": status.discovery.map(end::discovery_text),
         "bytes": status.bytes,
+        "health": status.health.iter().map(|symptom| cut(&symptom.text)).collect::<Vec<_>>(),
         "findings_left_out": known.findings.len() - findings.len(),
         "findings": findings,
         "curve": curve(known),
         "tree": tree(&lineage),
         "called": called(machine, &known.tally.called),
-        "properties": properties(known),
-        "properties_left_out": known.tally.counts.properties.iter().count().saturating_sub(PROPERTIES_MAX),
-        "functions": &functions[..shown],
-        "functions_left_out": functions.len() - shown,
+        "properties": properties, "properties_left_out": properties_left_out,
+        "functions": functions, "functions_left_out": functions_left_out,
         "is_cut": budget.is_over(),
     }))
+}
+
+/// As many values, from the first on, as so many bytes of a page hold.
+fn fitting(values: impl Iterator<Item = Json>, mut room: usize) -> Vec<Json> {
+    let fits = |value: Json| {
+        room = room.checked_sub(bytes(&value))?;
+        Some(value)
+    };
+    values.map_while(fits).collect()
+}
+
+/// Bytes that a value takes in a list on the page.
+pub(super) fn bytes(value: &Json) -> usize {
+    embedded(value).len() + 1
 }
 
 /// As a part of a line, and not longer than is shown.
@@ -117,7 +137,7 @@ fn finding(told: &Told, room: &mut usize) -> Json {
     let mut steps = Vec::new();
     for line in lines.iter().take(STEPS_MAX) {
         let step = step(line);
-        let Some(left) = room.checked_sub(step.to_string().len()) else { break };
+        let Some(left) = room.checked_sub(bytes(&step)) else { break };
         *room = left;
         steps.push(step);
     }
@@ -128,6 +148,7 @@ fn finding(told: &Told, room: &mut usize) -> Json {
         }
         None => (None, 0, Vec::new()),
     };
+    let stack = fitting(finding.stack().iter().map(frame), STACK_BYTES_MAX);
     json!({
         "id": finding.failure.id(),
         "kind": finding.failure.kind.to_string(),
@@ -139,7 +160,8 @@ fn finding(told: &Told, room: &mut usize) -> Json {
         "steps_left_out": lines.len() - steps.len(),
         "steps": steps,
         "cause": finding.cause.as_ref().map(|cause| shown_block(&cause.failure.to_string())),
-        "stack": finding.stack().iter().map(frame).collect::<Vec<_>>(),
+        "stack_left_out": finding.stack().len() - stack.len(),
+        "stack": stack,
         "source": { "file": file, "first": first, "at": finding.excerpt.as_ref().map(|excerpt| excerpt.line),
             "lines": context.iter().map(|line| cut(&text::line(&line.replace('\t', "    ")))).collect::<Vec<_>>() },
         "trace": shown_line(&finding.trace.display().to_string()),
@@ -212,31 +234,41 @@ fn called(machine: &Machine, called: &Called) -> Json {
         json!({ "name": name(called_by), "cells": cells.collect::<Vec<[u64; 2]>>(), "next": next })
     };
     let shown = rules.iter().map(|rule| &*rule.name).enumerate().take(RULES_MAX);
+    let shown = fitting(shown.map(row), RULES_BYTES_MAX);
     json!({
         "faults": faults.iter().take(FAULTS_MAX).map(|fault| name(fault)).collect::<Vec<_>>(),
         "faults_left_out": faults.len().saturating_sub(FAULTS_MAX),
-        "rules": shown.map(row).collect::<Vec<_>>(),
-        "rules_left_out": rules.len().saturating_sub(RULES_MAX),
+        "rules_left_out": rules.len() - shown.len(),
+        "rules": shown,
     })
 }
 
-fn properties(known: &Knowledge<Snapshot>) -> Vec<Json> {
+/// Properties, and how many are not shown.
+fn properties(known: &Knowledge<Snapshot>) -> (Vec<Json>, usize) {
     let property = |property: &crate::property::Property| {
         json!({
             "kind": property.kind.to_string(), "name": name(&property.name), "reached": property.reached,
             "held": property.held, "unmet": property.is_unmet(),
         })
     };
-    known.tally.counts.properties.iter().take(PROPERTIES_MAX).map(property).collect()
+    let all = || known.tally.counts.properties.iter();
+    let shown = fitting(all().take(PROPERTIES_MAX).map(property), PROPERTIES_BYTES_MAX);
+    let left_out = all().count() - shown.len();
+    (shown, left_out)
 }
 
-/// Each function that has edges, how many, and how many of them were seen; those that lack most first.
-fn functions(machine: &Machine, known: &Knowledge<Snapshot>) -> Vec<Json> {
+/// Each function that has edges, how many, and how many of them were seen, those that lack most first; and how many functions are not
+/// shown.
+fn functions(machine: &Machine, known: &Knowledge<Snapshot>) -> (Vec<Json>, usize) {
     let map = machine.program().edges();
     let mut all: Vec<(u32, (u32, u32))> = by_function(map, &known.seen).into_iter().collect();
     all.sort_by_key(|(function, (edges, hit))| (std::cmp::Reverse(edges - hit), *function));
     let called = |function: u32| map.functions.get(function as usize).map_or("", |f| &f.name);
-    all.into_iter().map(|(function, (edges, hit))| json!([name(called(function)), edges, hit])).collect()
+    let function =
+        |&(function, (edges, hit)): &(u32, (u32, u32))| json!([name(called(function)), edges, hit]);
+    let shown = fitting(all.iter().take(FUNCTIONS_MAX).map(function), FUNCTIONS_BYTES_MAX);
+    let left_out = all.len() - shown.len();
+    (shown, left_out)
 }
 
 #[cfg(test)]
@@ -247,11 +279,22 @@ mod tests {
     use crate::session::Finding;
     use crate::trace::Action;
 
+    #[test]
+    fn values_are_shown_from_the_first_on_as_far_as_there_is_room() {
+        let values = || ["a", "<", "c"].into_iter().map(Json::from);
+        // Each with its quotes and a comma, and one escaped.
+        for (room, expected) in
+            [(17, &["a", "<", "c"][..]), (16, &["a", "<"]), (13, &["a", "<"]), (12, &["a"]), (3, &[])]
+        {
+            assert_eq!(fitting(values(), room), expected, "{room}");
+        }
+    }
+
     /// However much a guest says, the page holds so much of it, and says how much it does not.
     #[test]
     fn steps_take_no_more_than_there_is_room_for() {
         let told = crate::machine::Told {
-            args: vec![("x".repeat(5000), "\u{202e}".repeat(5000))],
+            args: vec![("<".repeat(5000), "\u{202e}".repeat(5000))],
             ..Default::default()
         };
         let (name, action, changes) = ("a".to_string(), Action::Rule(0), Changes::default());
@@ -280,6 +323,6 @@ mod tests {
         let shown = cut["steps"].as_array().unwrap().len();
         assert!(shown > 100 && shown < STEPS_MAX, "{shown}");
         assert_eq!(cut["steps_left_out"], 2000 - shown);
-        assert!(whole.to_string().len() + cut.to_string().len() <= STEPS_BYTES_MAX + (8 << 10));
+        assert!(bytes(&whole) + bytes(&cut) <= STEPS_BYTES_MAX + (8 << 10));
     }
 }

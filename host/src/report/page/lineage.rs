@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde_json::Value as Json;
+
+use super::data::bytes;
 use crate::file::name_of;
 use crate::machine::{Machine, Snapshot};
 use crate::search::energy::Checkpoint;
@@ -14,9 +17,9 @@ use crate::trace::{Step, Trace};
 
 /// Checkpoints that are shown, those of the most energy and those that they came from.
 const NODES_MAX: usize = 20_000;
-/// Steps of all of them that are shown, and bytes of what they are called.
+/// Steps of all of them that are shown, and bytes that what they are called takes on the page.
 const STEPS_MAX: usize = 200_000;
-const TEXTS_MAX: usize = 3 << 20;
+const TEXTS_MAX: usize = 2 << 20;
 /// Characters of a step that are shown.
 const STEP_MAX: usize = 200;
 
@@ -196,10 +199,11 @@ impl Texts {
         if let Some(known) = self.known.get(&text) {
             return Some(*known);
         }
-        if self.bytes + text.len() > TEXTS_MAX {
+        let bytes = bytes(&Json::from(&*text));
+        if self.bytes + bytes > TEXTS_MAX {
             return None;
         }
-        self.bytes += text.len();
+        self.bytes += bytes;
         let at = self.known.len() as u32;
         self.known.insert(text, at);
         Some(at)

@@ -113,7 +113,8 @@ function finding(found, isFirst) {
     found.cause ? make("p", {}, `with sanitizers: ${found.cause}`) : null);
   if (own.length > 1) {
     box.append(make("details", {}, make("summary", {}, `Stack: ${counted(own.length, "frame")}`),
-      make("ol", {}, ...own.map(frame => make("li", { className: "code" }, frame.text)))));
+      make("ol", {}, ...own.map(frame => make("li", { className: "code" }, frame.text))),
+      found.stack_left_out ? make("p", { className: "soft" }, `and ${counted(found.stack_left_out, "more frame")}`) : ""));
   }
   box.append(make("div", {}, "Reproduce:"), command(found.reproduce));
   return box;
@@ -124,6 +125,13 @@ function findings() {
   if (!data.findings.length) return note("Nothing was found so far.");
   main.append(...data.findings.map((found, at) => finding(found, at === 0)));
   if (data.findings_left_out) note(`${counted(data.findings_left_out, "more finding")}: \`spelunk status\` lists all.`);
+}
+
+// What is wrong with the search, and what to do.
+function health() {
+  section("health", "Health");
+  if (!data.health.length) return note("Nothing looks wrong with the search.");
+  main.append(make("ul", {}, ...data.health.map(text => make("li", { className: "bad" }, text))));
 }
 
 // How many edges had been seen after how many runs.
@@ -195,7 +203,7 @@ function coverage() {
   wanted.addEventListener("input", draw);
   draw();
   main.append(make("div", { className: "tools" }, wanted, make("span", { className: "soft" }, "those that lack most come first")), box);
-  if (data.functions_left_out) note(`${counted(data.functions_left_out, "more function")}, which lack less.`);
+  if (data.functions_left_out) note(`Not shown: ${counted(data.functions_left_out, "more function")}, none of which lacks more edges.`);
 }
 
 function about() {

@@ -2,6 +2,7 @@ document.getElementById("target").textContent = data.target;
 document.title = `Spelunk: ${data.target}`;
 summary();
 findings();
+health();
 timeline();
 const image = checkpoints();
 rules();
