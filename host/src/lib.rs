@@ -45,6 +45,7 @@ pub mod property;
 pub mod reached;
 pub mod replay;
 pub mod report;
+pub mod schedules;
 pub mod search;
 pub mod session;
 pub mod shrink;

@@ -13,7 +13,6 @@ mod equal;
 mod leftover;
 mod liveness;
 mod path;
-mod schedules;
 mod sleep;
 #[cfg(test)]
 mod soundness;
@@ -22,10 +21,10 @@ mod tests;
 mod visit;
 mod visited;
 
+pub use crate::schedules::Schedules;
 pub use breadth::News;
 pub use breadth::graph::{Picture, Step, To};
 pub use leftover::{Leftover, leftover};
-pub use schedules::Schedules;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -9,8 +9,8 @@ use super::Machine;
 use super::host::{Host, Stop, pay};
 use super::imports::{MODULE, choose_index, memory_of, slice, stop};
 use super::keyed::{self, BLOCK};
-use crate::check::Schedules;
 use crate::outcome::FailureKind;
+use crate::schedules::Schedules;
 
 /// Threads that may be chosen from.
 const THREADS_MAX: u32 = 1 << 16;
