@@ -396,6 +396,17 @@ struct Stream {
 }
 
 impl Stream {
+    /// As `write`, of as many bytes as the compiler knows: they are stored in place, where others take a call.
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        match self.bytes.get_mut(self.len..self.len + N) {
+            Some(room) if self.len + N < BUFFER => {
+                room.copy_from_slice(&bytes);
+                self.len += N;
+            }
+            _ => self.write(&bytes),
+        }
+    }
+
     fn send(&mut self) {
         if self.len > 0 {
             abi::state(&self.bytes[..self.len]);
@@ -415,6 +426,30 @@ impl Hasher for Stream {
             }
             bytes = later;
         }
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.put([value]);
+    }
+
+    fn write_u16(&mut self, value: u16) {
+        self.put(value.to_ne_bytes());
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.put(value.to_ne_bytes());
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.put(value.to_ne_bytes());
+    }
+
+    fn write_u128(&mut self, value: u128) {
+        self.put(value.to_ne_bytes());
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.put(value.to_ne_bytes());
     }
 
     fn finish(&self) -> u64 {
