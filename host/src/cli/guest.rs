@@ -201,6 +201,7 @@ impl Guest {
             compose: &self.compose,
             against: self.against.as_deref(),
             ignored: &self.ignore,
+            is_quiet: console.is_quiet(),
             budget: budget.clone(),
         };
         load::load(&self.target, &build, &mut |verb, text| console.status(verb, text))

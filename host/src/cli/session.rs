@@ -30,6 +30,7 @@ impl ForTools {
     ) -> Result<u8> {
         let checks = matches!(config.job, Job::Check(_));
         output.files = Files::new(&guest.target, checks, self.junit.as_deref(), self.sarif.as_deref())?;
+        let config = Config { is_quiet: output.console.is_quiet(), ..config };
         let session =
             Session::open(&guest.target).map(|session| session.config(config).budget(budget.clone()));
         match session.and_then(|session| session.run(output)) {

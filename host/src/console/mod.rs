@@ -108,9 +108,14 @@ impl Console {
         self.clear();
     }
 
+    /// Whether warnings and errors only are said.
+    pub fn is_quiet(&self) -> bool {
+        self.loudness == Loudness::Quiet
+    }
+
     /// A line of the form `   Building bank`.
     pub fn status(&self, verb: &str, text: &str) {
-        if self.loudness == Loudness::Quiet {
+        if self.is_quiet() {
             return;
         }
         self.line(&format!("{verb:>12}"), GREEN, " ", text);

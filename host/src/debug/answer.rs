@@ -386,7 +386,9 @@ impl Debugger {
         let count = told.notes.len();
         ensure!((1..=count).contains(&note), "the step has {}", counted(count as u64, "note"));
         let places = told.noted_at.get(&(note - 1));
-        let places = places.with_context(|| format!("where the guest was at note {note} is not known: it printed that, returned it, or is a component"))?;
+        let places = places.with_context(|| {
+            format!("where the guest was at note {note} is not known: it printed that, or the host said it")
+        })?;
         Ok(stack(&self.timeline.machine().program().symbols().stack(places.iter().copied())))
     }
 }

@@ -49,6 +49,8 @@ pub struct Build<'b> {
     pub against: Option<&'b Path>,
     /// What of the two is not compared, see [`Ignored`](crate::file::Ignored).
     pub ignored: &'b [String],
+    /// Whether cargo and rustup say warnings and errors only.
+    pub is_quiet: bool,
     /// Ends the build.
     pub budget: Budget,
 }
@@ -140,7 +142,7 @@ impl Build<'_> {
             "`{shown}` is to be built for `{target}`; there are {}",
             RUST_TARGETS.join(", ")
         );
-        install_target(target, status)?;
+        install_target(target, self.is_quiet, status)?;
         status("Building", &format!("{} ({shown}) for {target}{}", package.name, self.how()));
         let output = self.run(self.command(&manifest, &target_directory, target))?;
         ensure!(output.is_success, "cargo could not build `{shown}`; its messages are above");
@@ -164,7 +166,9 @@ impl Build<'_> {
         }
         let mut command = Command::new(cargo());
         command
-            .args(["build", "--lib", "--target", target, "--message-format=json-render-diagnostics"])
+            .arg("build")
+            .args(self.is_quiet.then_some("--quiet"))
+            .args(["--lib", "--target", target, "--message-format=json-render-diagnostics"])
             .args(["--profile", self.profile.unwrap_or("release")])
             .arg("--manifest-path")
             .arg(manifest)
@@ -235,7 +239,7 @@ pub(crate) fn cargo() -> std::ffi::OsString {
 }
 
 /// Installs the Rust target where it is missing.
-fn install_target(target: &str, status: &mut dyn FnMut(&str, &str)) -> Result<()> {
+fn install_target(target: &str, is_quiet: bool, status: &mut dyn FnMut(&str, &str)) -> Result<()> {
     let installed =
         Command::new("rustc").args(["--print", "target-libdir", "--target", target]).output().is_ok_and(
             |out| out.status.success() && Path::new(String::from_utf8_lossy(&out.stdout).trim()).is_dir(),
@@ -244,7 +248,9 @@ fn install_target(target: &str, status: &mut dyn FnMut(&str, &str)) -> Result<()
         return Ok(());
     }
     status("Installing", &format!("the Rust target {target} (rustup target add {target})"));
-    let added = Command::new("rustup").args(["target", "add", target]).stdout(Stdio::null()).status();
+    let quiet = is_quiet.then_some("--quiet");
+    let mut rustup = Command::new("rustup");
+    let added = rustup.args(quiet).args(["target", "add", target]).stdout(Stdio::null()).status();
     match added {
         Ok(status) if status.success() => Ok(()),
         _ => {

@@ -231,12 +231,12 @@ impl Step {
         self.told.notes.push(text);
     }
 
-    /// It notes a line, here.
-    pub(crate) fn note_at(&mut self, text: String, frames: &[FrameInfo]) {
+    /// It noted its last line here.
+    pub(crate) fn noted_at(&mut self, frames: &[FrameInfo]) {
+        let Some(last) = self.told.notes.len().checked_sub(1) else { return };
         let frames = frames.iter().take(NOTE_FRAMES_MAX);
         let places = frames.map(|frame| (frame.func_index(), frame.module_offset().unwrap_or(0) as u32));
-        self.told.noted_at.insert(self.told.notes.len(), places.collect());
-        self.note(text);
+        self.told.noted_at.insert(last, places.collect());
     }
 }
 

@@ -70,7 +70,8 @@ fn define_story(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
             && caller.data().step.told.notes.len() < TOLD_MAX
         {
             let stack = WasmBacktrace::force_capture(&caller);
-            caller.data_mut().step.note_at(note, stack.frames());
+            caller.data_mut().step.note(note);
+            caller.data_mut().step.noted_at(stack.frames());
         }
         Answer::Ok(())
     })?;

@@ -290,6 +290,9 @@ fn covered_text(checked: &CheckedTarget, is_complete: bool) -> String {
     out
 }
 
+/// Characters that the first column is wide, at most: what stands right of a name that is longer is further right.
+const NAME_WIDTH_MAX: usize = 60;
+
 /// Rows below one another, the first column left and the others right, after an empty line.
 fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -297,7 +300,7 @@ fn table<const N: usize>(rows: &[[String; N]]) -> String {
     let mut out = "\n".to_string();
     for row in rows {
         let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match column {
-            0 => format!("{cell:<width$}"),
+            0 => format!("{cell:<0$}", (*width).min(NAME_WIDTH_MAX)),
             _ => format!("{cell:>width$}"),
         });
         out += &format!("\n{}", cells.collect::<Vec<_>>().join("  "));

@@ -76,6 +76,8 @@ pub struct Config {
     pub seeds: Vec<PathBuf>,
     /// A file for a report of coverage, checkpoints, properties and findings, as JSON.
     pub report: Option<PathBuf>,
+    /// Whether cargo, which builds a folder, says warnings and errors only.
+    pub is_quiet: bool,
     /// How commands that reproduce a finding call the tool.
     pub program: String,
 }
@@ -185,6 +187,7 @@ impl Config {
             graph: None,
             seeds: Vec::new(),
             report: None,
+            is_quiet: false,
             program: "spelunk".to_string(),
         }
     }

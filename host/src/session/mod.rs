@@ -197,6 +197,7 @@ impl Session {
             against,
             ignored,
             environment,
+            is_quiet,
             ..
         } = &self.config;
         let build = load::Build {
@@ -209,6 +210,7 @@ impl Session {
             compose,
             against: against.as_deref(),
             ignored,
+            is_quiet: *is_quiet,
             budget: self.budget.clone(),
         };
         load::load(&self.target, &build, &mut |verb, text| observer.status(verb, text))

@@ -8,7 +8,9 @@ use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 use super::pack::{packed, packed_json};
 use super::reading::Writing;
 use super::record::Saved;
-use super::{BLOBS, CHECKPOINTS, COUNTERS, EDGES, FINDINGS, HISTORIES, LISTS, META, Misuse, SNAPSHOTS};
+use super::{
+    BLOBS, CHECKPOINTS, COUNTERS, EDGES, FINDINGS, FORMAT, HISTORIES, LISTS, META, Misuse, SNAPSHOTS, VERSION,
+};
 use crate::file;
 
 /// What stands in the file, as far as it must be known to write what changed only.
@@ -18,6 +20,8 @@ pub(super) struct Known {
     pub(super) snapshots: BTreeSet<u64>,
     pub(super) histories: BTreeSet<u64>,
     pub(super) findings: BTreeMap<String, Vec<u8>>,
+    /// The version that it says it has.
+    pub(super) format: Vec<u8>,
     pub(super) lists: Vec<u8>,
     pub(super) edges: u64,
     /// Parts that are surely there; others may be.
@@ -41,7 +45,11 @@ impl Known {
             let (id, bytes) = finding?;
             known.findings.insert(id.value().to_string(), bytes.value().to_vec());
         }
-        if let Some(lists) = reading.open_table(META)?.get(LISTS)? {
+        let meta = reading.open_table(META)?;
+        if let Some(format) = meta.get(FORMAT)? {
+            known.format = format.value().to_vec();
+        }
+        if let Some(lists) = meta.get(LISTS)? {
             known.lists = lists.value().to_vec();
         }
         known.edges = reading.open_table(EDGES)?.last()?.map_or(0, |(order, _)| order.value() + 1);
@@ -50,6 +58,12 @@ impl Known {
 
     pub(super) fn meta(&mut self, writing: &WriteTransaction, state: &Saved<'_>) -> Result<()> {
         let mut meta = writing.open_table(META)?;
+        // An earlier version would read what it does not know wrongly.
+        let format = packed_json(&VERSION)?;
+        if format != self.format {
+            meta.insert(FORMAT, &*format)?;
+            self.format = format;
+        }
         meta.insert(COUNTERS, &*packed_json(&state.counters)?)?;
         let lists = packed_json(&state.lists)?;
         if lists != self.lists {

@@ -6,6 +6,7 @@ mod checked;
 mod disk;
 mod guests;
 mod moved;
+mod older;
 mod place;
 mod refused;
 mod resumed;

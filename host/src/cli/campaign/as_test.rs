@@ -65,7 +65,8 @@ fn module(target: &Path, output: &Output, budget: &Budget) -> Result<Vec<u8>> {
     match campaign {
         Some(campaign) => campaign.module(),
         None => {
-            let build = Build { budget: budget.clone(), ..Build::default() };
+            let build =
+                Build { is_quiet: output.console.is_quiet(), budget: budget.clone(), ..Build::default() };
             load::load(target, &build, &mut |verb, text| output.console.status(verb, text))
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
+use wasmtime::WasmBacktrace;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::host::{Host, Stop, TOLD_BYTES_MAX, TOLD_MAX};
@@ -118,7 +119,13 @@ pub(super) fn provided(interface: &Interface, import: &Import) -> Result<Option<
         if args.iter().any(|arg| matches!(arg, Value::String(text) if text.len() > NAME_MAX)) {
             return stop(FailureKind::Abi, None, format!("a text of more than {NAME_MAX} bytes"));
         }
-        function(caller.data_mut(), &args)
+        let notes = caller.data().step.told.notes.len();
+        let answer = function(caller.data_mut(), &args);
+        if caller.data().step.told.notes.len() > notes {
+            let stack = WasmBacktrace::force_capture(&caller);
+            caller.data_mut().step.noted_at(stack.frames());
+        }
+        answer
     })))
 }
 
