@@ -54,6 +54,7 @@ mod tests {
         Frame {
             function: "f".into(),
             file: Some(parts[0].into()),
+            compiled: None,
             line: number(1),
             column: number(2),
             offset: 0,

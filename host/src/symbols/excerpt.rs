@@ -38,7 +38,7 @@ pub struct Excerpt {
 /// and lies in one of the folders `roots` is read, without a link out of it; a relative path is looked for in each of them.
 pub fn excerpt(frame: &Frame, roots: &[&Path]) -> Option<Excerpt> {
     let (file, line) = (frame.file.as_ref()?, frame.line?);
-    let (file, text) = roots.iter().find_map(|root| read(root, file))?;
+    let (file, text) = found(frame.compiled.as_deref().unwrap_or(file), file, roots)?;
     let text = text.lines().nth((line as usize).checked_sub(1)?)?;
     let column =
         frame.column.and_then(|column| (column as usize).checked_sub(1)).filter(|&at| at < text.len());
@@ -57,8 +57,15 @@ pub fn context(excerpt: &Excerpt, beside: u32) -> (u32, Vec<String>) {
 /// A source file of the user's, as an absolute path, and its text; none where it is not there to be read. Only what [`excerpt`] may
 /// read is.
 pub fn source(file: &SourceFile, roots: &[&Path]) -> Option<(PathBuf, String)> {
-    let paths = [&file.compiled, &file.shown];
-    paths.into_iter().find_map(|path| roots.iter().find_map(|root| read(root, path)))
+    found(&file.compiled, &file.shown, roots)
+}
+
+/// The file that was compiled, or else one that is called so in a checkout elsewhere. Several packages have a `src/lib.rs`: where the one
+/// that was compiled is there and in no root, none is read.
+fn found(compiled: &str, shown: &str, roots: &[&Path]) -> Option<(PathBuf, String)> {
+    let of = |path: &str| roots.iter().find_map(|root| read(root, path));
+    let is_elsewhere = || Path::new(compiled).is_absolute() && Path::new(compiled).exists();
+    of(compiled).or_else(|| if is_elsewhere() { None } else { of(shown) })
 }
 
 fn read(root: &Path, file: &str) -> Option<(PathBuf, String)> {
@@ -106,6 +113,7 @@ mod tests {
         Frame {
             function: "f".into(),
             file: Some(file.into()),
+            compiled: None,
             line: Some(line),
             column,
             offset: 0,
@@ -179,6 +187,15 @@ mod tests {
         }
         assert_eq!(read(other.join("b.c").to_str().unwrap()), None);
         assert_eq!(text(&frame("b.c", 1, None), &[&root, &other]).as_deref(), Some("secret"));
+        let compiled = |file: &Path| Frame {
+            compiled: Some(file.to_str().unwrap().into()),
+            ..frame("src/a.c", 1, None)
+        };
+        fs::write(other.join("src/a.c"), "another one\n").unwrap();
+        let of_other = compiled(&other.join("src/a.c"));
+        assert_eq!(text(&of_other, &[&root, &other]).as_deref(), Some("another one"));
+        assert_eq!(text(&of_other, &[&root]), None, "it is there, and not to be read");
+        assert_eq!(text(&compiled(Path::new("/built/elsewhere/src/a.c")), &[&root]).as_deref(), Some("one"));
         assert_eq!(text(&frame("src/a.c", 3, None), &[&root]), None);
         assert_eq!(text(&frame("src/a.c", 0, None), &[&root]), None);
         assert_eq!(text(&frame("src/a.c", 1, Some(99)), &[&root]).as_deref(), Some("one"));

@@ -86,6 +86,9 @@ pub struct Frame {
     /// A short path, which is the same in every checkout.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub file: Option<String>,
+    /// The path as the compiler had it, which is another in each checkout.
+    #[serde(skip)]
+    pub compiled: Option<String>,
     /// From 1.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub line: Option<u32>,
@@ -166,7 +169,8 @@ impl Symbols {
             return frames.clone();
         }
         let frames: Arc<[Frame]> = self.look_up(&mut known, function, offset).into();
-        let text = |frame: &Frame| frame.function.len() + frame.file.as_ref().map_or(0, String::len);
+        let len = |path: &Option<String>| path.as_ref().map_or(0, String::len);
+        let text = |frame: &Frame| frame.function.len() + len(&frame.file) + len(&frame.compiled);
         let bytes = frames.iter().map(|frame| size_of::<Frame>() + text(frame)).sum::<usize>() + 64;
         if known.bytes + bytes > KEPT_BYTES_MAX {
             known.frames.clear();
@@ -285,6 +289,7 @@ fn frame(scope: Scope, is_end: bool, function: u32, offset: u32) -> Frame {
         false if is_end => Role::End,
         false => Role::Own,
     };
+    let compiled = file.as_ref().map(|(path, _)| path::normal(path));
     let file = file.map(|(path, compiled_in)| path::shown(&path, &compiled_in));
-    Frame { function: name, file, line, column, offset, role }
+    Frame { function: name, file, compiled, line, column, offset, role }
 }

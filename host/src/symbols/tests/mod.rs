@@ -204,5 +204,7 @@ fn frames_can_be_saved() {
     assert!(saved.contains(
         r#"{"function":"bank::post","file":"src/lib.rs","line":20,"column":7,"offset":3,"role":"own"}"#
     ));
-    assert_eq!(serde_json::from_str::<Vec<Frame>>(&saved).unwrap(), frames);
+    // But for what differs from one checkout to the next.
+    let same = frames.into_iter().map(|frame| Frame { compiled: None, ..frame });
+    assert_eq!(serde_json::from_str::<Vec<Frame>>(&saved).unwrap(), same.collect::<Vec<_>>());
 }
