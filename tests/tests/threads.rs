@@ -11,7 +11,7 @@ use spelunk_tests::{check_replays, steps_of};
 
 const GUEST: &str = "tests/guests/sync";
 
-const ALGORITHMS: [&str; 11] = [
+const ALGORITHMS: [&str; 16] = [
     "peterson",
     "bakery",
     "ticket",
@@ -23,6 +23,11 @@ const ALGORITHMS: [&str; 11] = [
     "scope",
     "locks",
     "harness",
+    "poll",
+    "timeout",
+    "once",
+    "ending",
+    "moved",
 ];
 
 /// Each of them holds with so many states.
@@ -44,6 +49,11 @@ publish 23
 scope 280
 locks 34
 harness 44
+poll 12
+timeout 18
+once 7
+ending 62
+moved 28
 ";
     assert_eq!(found, expected);
 }
@@ -79,6 +89,11 @@ publish, 3 steps: panic: assertion `left == right` failed: the value is not ther
 scope, 18 steps: deadlock: a choice among nothing: no alternative is left
 locks, 19 steps: panic: assertion `left == right` failed: an addition was lost
 harness, 3 steps: invariant one_is_inside: two are inside
+poll, 10 steps: liveness every thread ends: it never holds: the last 8 steps may be repeated for ever
+timeout, 7 steps: panic: the time was up before the mutex was free
+once, 4 steps: panic: assertion `left == right` failed: it is not set yet
+ending, 2 steps: panic: assertion `left == right` failed: the senders are gone
+moved, 13 steps: panic: assertion `left == right` failed: another lock tells nothing
 ";
     assert_eq!(found, expected);
 }

@@ -53,6 +53,8 @@ pub(crate) fn threads(arguments: TokenStream, function: TokenStream) -> TokenStr
             }),
         ),
         declaration("spelunk:state", "memory\n", &[]),
+        // A thread that waits for a lock which another takes again and again goes on in the end, as with the locks of a system.
+        declaration("spelunk:fairness", "strong run\n", &[]),
         declaration("spelunk:fairness", "each run\n", &[]),
         named(&quote!(threads), ident),
     ];

@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::time::Duration;
 
 use super::mutex::is_free;
-use super::scheduler::{Wait, What, current, is_notified, notify, point, sleep, waiters};
+use super::scheduler::{Wait, What, current, is_notified, notify, point, sleep, stop, waiters};
 use super::{LockResult, MutexGuard, cell::Shared};
 use crate::abi;
 
@@ -106,16 +106,20 @@ impl Condvar {
         times_out: bool,
         at: &'static Location<'static>,
     ) -> (MutexGuard<'a, T>, bool) {
-        // To let go is an operation; to wake, with the mutex, is another.
+        // To let go is an operation; to wake, with the mutex, is another. Where the time is up, to take the mutex is one more.
         point(What::Unlock, self.object(), at);
         let (left, wait) = guard.leave(at);
         let sleeper = Sleeper { thread: current(), mutex: wait.object };
         let can_go_on: fn(*const ()) -> bool = match times_out {
-            true => |sleeper| is_free(of(sleeper).mutex),
+            true => |_| true,
             false => |sleeper| is_notified(of(sleeper).thread) && is_free(of(sleeper).mutex),
         };
         let object = (&raw const sleeper).cast();
         let notified = sleep(Wait { what: What::Wait, object, can_go_on, at }, self.object());
+        if times_out {
+            // The time may be up while another has the mutex, and from then on no notification comes here.
+            stop(wait);
+        }
         (left.back(), notified)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cell::Shared;
-use super::order;
+use super::order::{self, Link};
 use super::scheduler::{Wait, What, current, is_notified, notify, point, sleep, stop};
 
 pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, TrySendError};
@@ -15,6 +15,9 @@ pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError, 
 struct Channel<T> {
     queue: Shared<Vec<(T, u32)>>,
     head: Shared<Head>,
+    /// Whoever finds that all senders are gone, or the receiver, sees what they did.
+    no_senders: Link,
+    no_receiver: Link,
 }
 
 /// What decides who can go on.
@@ -30,7 +33,9 @@ struct Head {
 impl<T> Channel<T> {
     fn new(room: usize) -> Arc<Self> {
         let head = Head { messages: 0, room, senders: 1, has_receiver: true };
-        let channel = Arc::new(Self { queue: Shared::new(Vec::new()), head: Shared::new(head) });
+        let queue = Shared::new(Vec::new());
+        let (no_senders, no_receiver) = (Link::new(), Link::new());
+        let channel = Arc::new(Self { queue, head: Shared::new(head), no_senders, no_receiver });
         order::forget_messages(channel.object().addr());
         channel
     }
@@ -63,6 +68,9 @@ impl<T> Channel<T> {
 
     /// The first message. Whoever waits until it is received goes on.
     fn take(&self) -> Option<T> {
+        if self.head.get().messages == 0 && self.head.get().senders == 0 {
+            self.no_senders.follow();
+        }
         let (value, sender) = self.queue(|queue| {
             let first = (!queue.is_empty()).then(|| queue.remove(0));
             // What is behind the last message would make equal states differ.
@@ -84,6 +92,7 @@ impl<T> Channel<T> {
         stop(Wait { what: What::Send, object: self.object(), can_go_on, at });
         let Head { has_receiver, room, .. } = self.head.get();
         if !has_receiver {
+            self.no_receiver.follow();
             return Err(SendError(value));
         }
         self.put(value);
@@ -99,7 +108,10 @@ impl<T> Channel<T> {
         let object = (&raw const sending).cast();
         match sleep(Wait { what: What::Send, object, can_go_on, at }, self.object()) {
             true => Ok(()),
-            false => Err(SendError(self.take_back())),
+            false => {
+                self.no_receiver.follow();
+                Err(SendError(self.take_back()))
+            }
         }
     }
 
@@ -118,7 +130,10 @@ impl<T> Channel<T> {
         point(What::Send, self.object(), at);
         let head = self.head.get();
         match head {
-            Head { has_receiver: false, .. } => Err(TrySendError::Disconnected(value)),
+            Head { has_receiver: false, .. } => {
+                self.no_receiver.follow();
+                Err(TrySendError::Disconnected(value))
+            }
             // Nobody is known to wait for it.
             head if head.room == 0 || !has_room(head) => Err(TrySendError::Full(value)),
             _ => {
@@ -129,6 +144,7 @@ impl<T> Channel<T> {
     }
 
     fn drop_sender(&self) {
+        self.no_senders.leave();
         self.update(|head| head.senders -= 1);
     }
 }
@@ -282,6 +298,7 @@ impl<T> Drop for Receiver<T> {
     #[track_caller]
     fn drop(&mut self) {
         point(What::Receive, self.0.object(), Location::caller());
+        self.0.no_receiver.leave();
         self.0.update(|head| head.has_receiver = false);
         // Those that wait until their message is received take it back themselves.
         if self.0.head.get().room > 0 {

@@ -4,15 +4,16 @@ use std::cell::Cell;
 use std::fmt;
 use std::ops::Deref;
 use std::panic::Location;
+use std::sync::atomic::Ordering;
 
 use super::cell::Shared;
-use super::order::Link;
+use super::order::Stores;
 use super::scheduler::{Wait, What, stop};
 
 /// As [`std::sync::Once`]. It is never poisoned.
 pub struct Once {
     state: Shared<u32>,
-    link: Link,
+    stores: Stores,
 }
 
 const NEW: u32 = 0;
@@ -23,7 +24,7 @@ impl Once {
     /// One that was not called.
     #[allow(clippy::new_without_default)]
     pub const fn new() -> Self {
-        Self { state: Shared::new(NEW), link: Link::new() }
+        Self { state: Shared::new(NEW), stores: Stores::new() }
     }
 
     /// Calls `f` if none was called before, and waits for the one that is.
@@ -40,12 +41,11 @@ impl Once {
     /// Whether one has been called, and returned.
     #[track_caller]
     pub fn is_completed(&self) -> bool {
-        stop(Wait::free(What::Load, self.object(), Location::caller()));
-        self.is_done()
+        self.seems_done(Location::caller())
     }
 
     fn done(&self) {
-        self.link.leave();
+        self.stores.store(self.place(), RUNS.into(), Ordering::Release, false);
         self.state.set(DONE);
     }
 
@@ -53,9 +53,20 @@ impl Once {
     fn is_done(&self) -> bool {
         let is_done = self.state.get() == DONE;
         if is_done {
-            self.link.follow();
+            self.stores.load_newest(self.place(), Ordering::Acquire);
         }
         is_done
+    }
+
+    /// Stops, and loads whether it is, which may be seen late.
+    fn seems_done(&self, at: &'static Location<'static>) -> bool {
+        stop(Wait::free(What::Load, self.object(), at));
+        let seen = self.stores.load(self.place(), Ordering::Acquire);
+        seen.map_or(self.state.get() == DONE, |seen| seen == DONE.into())
+    }
+
+    fn place(&self) -> usize {
+        self.object().addr()
     }
 
     fn object(&self) -> *const () {
@@ -97,8 +108,7 @@ impl<T> OnceLock<T> {
     /// What it holds.
     #[track_caller]
     pub fn get(&self) -> Option<&T> {
-        stop(Wait::free(What::Load, self.once.object(), Location::caller()));
-        self.held()
+        if self.once.seems_done(Location::caller()) { self.held() } else { None }
     }
 
     /// What it holds, for its only owner.
@@ -148,7 +158,7 @@ impl<T> Default for OnceLock<T> {
 
 impl<T> From<T> for OnceLock<T> {
     fn from(value: T) -> Self {
-        let once = Once { state: Shared::new(DONE), link: Link::new() };
+        let once = Once { state: Shared::new(DONE), stores: Stores::new() };
         Self { once, value: Shared::new(Some(value)) }
     }
 }

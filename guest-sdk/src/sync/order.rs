@@ -64,22 +64,23 @@ fn releases(order: Ordering) -> bool {
     matches!(order, Ordering::Release | Ordering::AcqRel | Ordering::SeqCst)
 }
 
-/// Of an atomic: whether older stores of it are known. What stood at its address before has left some, too.
-pub(super) struct Stores(Shared<bool>);
+/// Of an atomic: its address, where older stores of it are known, else 0. What stood there before, or where it is moved to, has left some,
+/// too.
+pub(super) struct Stores(Shared<usize>);
 
 impl Stores {
     pub(super) const fn new() -> Stores {
-        Stores(Shared::new(false))
+        Stores(Shared::new(0))
     }
 
     /// Its only owner may do with it what nobody knows of.
     pub(super) fn forget(&mut self) {
-        self.0.set(false);
+        self.0.set(0);
     }
 
     /// What the thread reads that runs, where that is not the newest store.
     pub(super) fn load(&self, place: usize, order: Ordering) -> Option<u64> {
-        let thread = thread().filter(|_| self.0.get())?;
+        let thread = thread().filter(|_| self.0.get() == place)?;
         let now = Viewer::of(Role::Now, thread);
         let again = Viewer::of(Role::Again, thread);
         let (newest, oldest, last, times) = with(|memory| {
@@ -109,7 +110,7 @@ impl Stores {
 
     /// The thread that runs reads the newest store.
     pub(super) fn load_newest(&self, place: usize, order: Ordering) {
-        let Some(thread) = thread().filter(|_| self.0.get()) else { return };
+        let Some(thread) = thread().filter(|_| self.0.get() == place) else { return };
         with(|memory| {
             let newest = memory.newest(place);
             memory.read(thread, (place, newest), order);
@@ -120,15 +121,15 @@ impl Stores {
     /// The thread that runs stores, where this was held; `swaps` if it reads that at once.
     pub(super) fn store(&self, place: usize, before: u64, order: Ordering, swaps: bool) {
         let Some(thread) = thread() else {
-            if self.0.get() {
-                self.0.set(false);
+            if self.0.get() != 0 {
+                self.0.set(0);
                 with(|memory| memory.forget_place(place));
             }
             return;
         };
         with(|memory| {
-            if !self.0.get() {
-                self.0.set(true);
+            if self.0.get() != place {
+                self.0.set(place);
                 memory.forget_place(place);
             }
             let last = memory.newest(place);
@@ -195,24 +196,28 @@ pub(super) fn gave_way() {
     });
 }
 
-/// Of a lock, or what is like one: whether somebody has left it.
-pub(super) struct Link(Shared<bool>);
+/// Of a lock, or what is like one: its address, where somebody has left it there, else 0.
+pub(super) struct Link(Shared<usize>);
 
 impl Link {
     pub(super) const fn new() -> Link {
-        Link(Shared::new(false))
+        Link(Shared::new(0))
+    }
+
+    fn place(&self) -> usize {
+        self.0.as_ptr().addr()
     }
 
     fn viewer(&self) -> Viewer {
-        Viewer::of(Role::Left, self.0.as_ptr().addr())
+        Viewer::of(Role::Left, self.place())
     }
 
     /// Whoever follows sees what the thread does that runs.
     pub(super) fn leave(&self) {
         let Some(thread) = thread() else { return };
         with(|memory| {
-            if !self.0.get() {
-                self.0.set(true);
+            if self.0.get() != self.place() {
+                self.0.set(self.place());
                 memory.forget(self.viewer());
             }
             memory.join(self.viewer(), Viewer::of(Role::Now, thread));
@@ -226,7 +231,7 @@ impl Link {
 
     /// A thread of this number, which may wait meanwhile, sees it.
     pub(super) fn followed_by(&self, number: u32) {
-        if thread().is_some() && self.0.get() {
+        if thread().is_some() && self.0.get() == self.place() {
             see(Viewer::of(Role::Now, number as usize), self.viewer());
         }
     }

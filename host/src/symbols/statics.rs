@@ -182,12 +182,14 @@ impl Symbols {
             frame.line.is_some().then_some(frame)
         };
         let of_rule = |(rule, export): &(&str, &str)| {
+            let by_export = functions.exports.get(*export).and_then(|index| begin(*index));
             let by_name = match named[rule][..] {
                 [index] => begin(index),
                 _ => None,
             };
-            let by_export = || begin(*functions.exports.get(*export)?);
-            Some((rule.to_string(), by_name.or_else(by_export)?))
+            // One in another file is what the rule calls, and has its name by chance.
+            let is_rule = |frame: &Frame| by_export.as_ref().is_none_or(|export| export.file == frame.file);
+            Some((rule.to_string(), by_name.filter(is_rule).or_else(|| by_export.clone())?))
         };
         rules.iter().filter_map(of_rule).collect()
     }

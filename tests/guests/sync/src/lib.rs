@@ -10,14 +10,22 @@
 mod async_mutex;
 #[cfg(feature = "bakery")]
 mod bakery;
+#[cfg(feature = "ending")]
+mod ending;
 #[cfg(feature = "harness")]
 mod harness;
 #[cfg(feature = "litmus")]
 mod litmus;
 #[cfg(feature = "locks")]
 mod locks;
+#[cfg(feature = "moved")]
+mod moved;
+#[cfg(feature = "once")]
+mod once;
 #[cfg(feature = "peterson")]
 mod peterson;
+#[cfg(feature = "poll")]
+mod poll;
 #[cfg(feature = "litmus")]
 mod programs;
 #[cfg(feature = "publish")]
@@ -28,6 +36,8 @@ mod queue;
 mod scope;
 #[cfg(feature = "ticket")]
 mod ticket;
+#[cfg(feature = "timeout")]
+mod timeout;
 #[cfg(feature = "treiber")]
 mod treiber;
 #[cfg(feature = "wakeup")]
