@@ -16,10 +16,10 @@ fn time() -> Duration {
     let seconds = std::env::var("HOSTILE_SECONDS").ok();
     seconds.map_or(TIME, |seconds| Duration::from_secs(seconds.parse().unwrap()))
 }
-/// What a job may take beyond that: a process starts and reports. By default it may be four times as much, on a machine that
-/// does other things too.
+/// What a job may take beyond that: a process starts and reports. By default it may be twice as much, on a machine that does
+/// other things too.
 fn late() -> Duration {
-    Duration::from_millis(if std::env::var_os("HOSTILE_SECONDS").is_some() { 500 } else { 2000 })
+    Duration::from_millis(if std::env::var_os("HOSTILE_SECONDS").is_some() { 500 } else { 1000 })
 }
 /// MiB that `--memory` allows, and `--memory-max` each guest.
 const MEMORY: u64 = 64;

@@ -63,16 +63,23 @@ struct Kept<S> {
     beside: BTreeSet<u128>,
 }
 
-/// What comparing two states took, and may take.
-struct Effort {
-    steps: u64,
+/// What comparing states may take.
+pub(super) struct Bounds<'a> {
     /// Bytes that all saved states may have.
-    room: usize,
+    pub(super) room: usize,
+    /// Whether the check is over, asked before each step.
+    pub(super) is_over: &'a dyn Fn() -> bool,
 }
 
-impl Effort {
+/// What comparing two states took, and may take.
+struct Effort<'a> {
+    steps: u64,
+    bounds: Bounds<'a>,
+}
+
+impl Effort<'_> {
     fn has_room<T: Target>(&self, target: &T) -> bool {
-        target.saved_bytes() < self.room
+        target.saved_bytes() < self.bounds.room
     }
 }
 
@@ -112,14 +119,14 @@ impl<S: Clone> Equals<S> {
         Equals { kept, arrived: AtomicU64::new(0), taken: AtomicU64::new(0) }
     }
 
-    /// The target is in a state with this hash, which the guest said. The target stays there. All saved states may have `room` bytes.
+    /// The target is in a state with this hash, which the guest said. The target stays there.
     ///
     /// # Errors
-    /// An earlier state with this hash behaves differently.
+    /// An earlier state with this hash behaves differently; the check is over.
     pub(super) fn met<T: Target<Snapshot = S>>(
         &self,
         visitor: &mut Visitor<'_, T>,
-        (state, room): (u128, usize),
+        (state, bounds): (u128, Bounds<'_>),
         trace: impl FnOnce() -> Trace,
     ) -> Result<(), TroubleKind> {
         let arrived = self.arrived.fetch_add(1, Ordering::Relaxed);
@@ -129,7 +136,7 @@ impl<S: Clone> Equals<S> {
         let is_spent = self.taken.load(Ordering::Relaxed) > GRACE + arrived / SHARE;
         let mut kept = lock(&self.kept);
         let len = kept.states.len();
-        let mut effort = Effort { steps: 0, room };
+        let mut effort = Effort { steps: 0, bounds };
         let has_room = effort.has_room(visitor.target);
         let Some(known) = kept.states.get_mut(&state) else {
             let is_kept = len < FIRST || len < KEPT_MAX && state.is_multiple_of(EVERY);
@@ -181,7 +188,7 @@ fn differ<T: Target>(
     visitor: &mut Visitor<'_, T>,
     (pair, before): ([T::Snapshot; 2], &[Action]),
     seed: u64,
-    effort: &mut Effort,
+    effort: &mut Effort<'_>,
 ) -> Result<Option<Difference>, TroubleKind> {
     let mut seen = BTreeSet::new();
     let mut queue = VecDeque::from([(pair, Vec::new())]);
@@ -245,7 +252,7 @@ fn faults_after(count: usize, steps: impl IntoIterator<Item = Action>) -> Vec<bo
 fn onward<T: Target>(
     visitor: &mut Visitor<'_, T>,
     (from, on): (&T::Snapshot, &[bool]),
-    effort: &mut Effort,
+    effort: &mut Effort<'_>,
 ) -> Result<Onward<T::Snapshot>, TroubleKind> {
     let begun = effort.steps;
     let mut onward = Onward { ways: BTreeMap::new(), is_whole: true };
@@ -276,12 +283,15 @@ fn follow<T: Target>(
     visitor: &mut Visitor<'_, T>,
     (from, kind, action): (&T::Snapshot, u8, Action),
     onward: &mut Onward<T::Snapshot>,
-    (begun, effort): (u64, &mut Effort),
+    (begun, effort): (u64, &mut Effort<'_>),
 ) -> Result<(), TroubleKind> {
     let mut script = Vec::new();
     for _ in 0..SCRIPTS_MAX {
         if effort.steps - begun == TRIED_MAX || !effort.has_room(visitor.target) {
             break;
+        }
+        if (effort.bounds.is_over)() {
+            return Err(TroubleKind::Stopped);
         }
         effort.steps += 1;
         visitor.target.restore(from);

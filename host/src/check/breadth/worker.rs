@@ -3,7 +3,7 @@
 use super::grown::{Child, Grown, GrownNode, Led};
 use super::nodes::{NONE, Nodes, index_of};
 use super::{CHUNK, POLL, Shared};
-use crate::check::equal::Equals;
+use crate::check::equal::{Bounds, Equals};
 use crate::check::path::{self, is_step};
 use crate::check::sleep::{self, Rules};
 use crate::check::visit::{Here, Visit, Visitor};
@@ -94,7 +94,8 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     pub(super) fn met(&mut self, state: u128, trace: impl FnOnce() -> Trace) -> Result<(), TroubleKind> {
         let Some(equals) = self.equals else { return Ok(()) };
         let room = self.shared.met.room(self.shared.options);
-        equals.met(&mut self.visitor, (state, room), trace)
+        let is_over = || (self.shared.goes_on)(&lock(&self.shared.progress)).is_some();
+        equals.met(&mut self.visitor, (state, Bounds { room, is_over: &is_over }), trace)
     }
 
     /// Looks at some states of a round.
