@@ -20,6 +20,8 @@ use crate::{Bag, Pool, abi, sync, task};
 
 /// Bytes that go to the host at once.
 const BUFFER: usize = 128;
+/// A value that asks for the hash of what was written so far would be told apart by that, which only the host makes.
+const NO_HASH: &str = "`Hash` and `State` may write to this hasher, and not `finish` it: write the parts of the value, or hash them with a hasher of your own";
 
 /// A type whose values are told apart by what they hold, and not by where or how.
 ///
@@ -385,7 +387,7 @@ impl Hasher for Bytes {
     }
 
     fn finish(&self) -> u64 {
-        unimplemented!("the bytes are kept: `State` only writes")
+        panic!("{NO_HASH}")
     }
 }
 
@@ -453,7 +455,7 @@ impl Hasher for Stream {
     }
 
     fn finish(&self) -> u64 {
-        unimplemented!("the host makes the hash: `Hash` only writes")
+        panic!("{NO_HASH}")
     }
 }
 

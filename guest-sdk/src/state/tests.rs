@@ -75,3 +75,29 @@ fn bytes_are_sent_in_order_and_many_at_once() {
     assert_eq!(lens, [60, 40], "eight bytes are its length");
     assert_eq!(play(&[], || state((), true)).1, [""; 0]);
 }
+
+#[test]
+fn numbers_are_sent_as_bytes_are_wherever_a_part_ends() {
+    let values: Vec<(u8, u32, i64, u16, u128)> = (0..40).map(|n| (n, 1, -1, 2, u128::MAX)).collect();
+    let mut bytes = Bytes::default();
+    values.hash(&mut bytes);
+    let ((), log) = play(&[], || state(&values, true));
+    let parts = log.iter().map(|call| call["state [".len()..call.len() - 1].to_string());
+    let sent: Vec<u8> = parts
+        .flat_map(|part| part.split(", ").map(|byte| byte.parse().unwrap()).collect::<Vec<u8>>())
+        .collect();
+    assert_eq!(sent, bytes.0);
+    assert_eq!(log.len(), bytes.0.len().div_ceil(BUFFER));
+}
+
+#[test]
+#[should_panic(expected = "not `finish` it: write the parts of the value")]
+fn whoever_asks_for_a_hash_is_told_what_to_do() {
+    struct Asks;
+    impl Hash for Asks {
+        fn hash<H: Hasher>(&self, hasher: &mut H) {
+            let _ = hasher.finish();
+        }
+    }
+    play(&[], || state(Asks, true));
+}

@@ -31,7 +31,7 @@
 //! thread that cannot go on, because a mutex is held or a channel is empty, is not among those that are chosen from.
 //!
 //! Where threads are left but none can go on, the run ends as a deadlock, and notes what each of them waits for. Threads that
-//! spin for ever, although each that can go on does so again and again, are a failure of kind `liveness`: "every thread ends".
+//! spin for ever, although each that can go on again and again does so, are a failure of kind `liveness`: "every thread ends".
 //! The run goes on after `main` until all threads have ended.
 //!
 //! # Orderings
@@ -43,7 +43,7 @@
 //! - Stores of one place are seen in the order in which they are executed, and no store is read before that.
 //! - The 8 stores before the newest are kept. A thread reads the same store twice in a row, at most, though there is a newer one, and what it
 //!   read late it sees once it yields: so every loop ends that waits for a store.
-//! - A `compare_exchange` that fails has read the newest store.
+//! - A `compare_exchange` that fails has read the newest store, and a `try_recv` that finds nothing has looked at the newest messages.
 //!
 //! Where all is `SeqCst` this costs nothing.
 //!
@@ -51,9 +51,14 @@
 //!
 //! - What threads share beside this module is touched without a stop, and is never seen late. It must not be a data race: use atomics
 //!   or locks.
-//! - A `compare_exchange_weak` does not fail without a reason, and a [`Condvar`] does not wake without one. Time passes
+//! - `Arc` is that of `std`: to drop one, or to ask how many there are, is no operation and tells nothing. What depends on `try_unwrap`,
+//!   `get_mut` or `strong_count`, or on what the last owner sees, is not explored.
+//! - A `compare_exchange_weak` does not fail without a reason, and a [`Condvar`] or [`thread::park`] does not wake without one. Time passes
 //!   in no way that can be relied on: a wait with a timeout may time out at any moment, and [`thread::sleep`] is a yield.
 //! - A `try_send` to a channel without room finds it full, whether somebody waits for a message or not.
+//! - No lock prefers writers: a second `read` of the same thread is not a deadlock.
+//! - The last operation of a thread and its end are one step, as `is_finished` sees them. Numbers of threads that have ended are used
+//!   again, also as `ThreadId`.
 //! - A panic ends the run, as a failure. So no mutex is ever poisoned.
 //! - `thread_local!` of `std` is one for all threads.
 //!
