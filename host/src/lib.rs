@@ -35,6 +35,7 @@ pub mod debug;
 pub mod disk;
 pub mod explain;
 pub mod file;
+pub mod fleet;
 pub mod load;
 pub mod machine;
 #[cfg(test)]

@@ -122,6 +122,11 @@ pub trait Target {
     fn snapshot(&mut self) -> Option<Self::Snapshot>;
     /// Goes to a saved state.
     fn restore(&mut self, snapshot: &Self::Snapshot);
+    /// Goes to the state with this hash, where that is kept elsewhere and is to be had; whether it did.
+    fn recall(&mut self, state: u128) -> bool {
+        let _ = state;
+        false
+    }
     /// Keeps the state in the target itself, one at a time, to go back to it soon: for that it is cheaper than a snapshot. Whether it
     /// did; a target that cannot be saved cannot.
     fn bookmark(&mut self) -> bool;

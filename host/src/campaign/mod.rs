@@ -14,13 +14,14 @@ use crate::budget::Budget;
 use crate::choice::Value;
 use crate::coverage::{SHOWN, feature_of, slot_of};
 use crate::file::{self, Hex, Names as _};
+use crate::fleet::Shared;
 use crate::machine::{Cache, Edges, Machine, Program, Snapshot};
-use crate::outcome::Found;
+use crate::outcome::{Failure, Found};
 use crate::property::Counts;
 use crate::search::History;
 use crate::search::energy::{Checkpoint, Checkpoints};
 use crate::search::{Called, Knowledge, Luck, Tally, Turn, Values, Ways};
-use crate::store::{Collected, Header, Loaded, Record, Saved, Store};
+use crate::store::{Claim, Collected, Embedded, Header, Loaded, Record, Saved, Store};
 use crate::trace::Trace;
 
 pub use settings::Settings;
@@ -30,7 +31,7 @@ use steps::{FindingLine, findings, histories};
 
 /// A campaign's folder, open.
 pub struct Campaign {
-    store: Store,
+    store: Box<dyn Store>,
     folder: PathBuf,
     settings: Settings,
     /// The name of the target.
@@ -43,6 +44,8 @@ pub struct Campaign {
     bytes_max: u64,
     /// The most states that are saved, since more did not fit.
     states_max: usize,
+    /// The name among the workers that save to it, where there are several.
+    worker: Option<u128>,
 }
 
 /// What is counted, as it is stored.
@@ -98,7 +101,7 @@ impl Campaign {
         if !folder.join(crate::store::FILE).exists() {
             return Ok(None);
         }
-        let opened = Store::open(folder)?;
+        let opened = Embedded::open(folder)?;
         let Some(header) = opened.found else { return Ok(None) };
         let settings = serde_json::from_value(header.settings).with_context(|| {
             format!(
@@ -107,7 +110,7 @@ impl Campaign {
             )
         })?;
         Ok(Some(Campaign {
-            store: opened.store,
+            store: Box::new(opened.store),
             folder: folder.to_path_buf(),
             settings,
             target: header.target,
@@ -115,6 +118,7 @@ impl Campaign {
             edges: 0,
             bytes_max: u64::MAX,
             states_max: usize::MAX,
+            worker: None,
         }))
     }
 
@@ -123,7 +127,7 @@ impl Campaign {
     /// # Errors
     /// A folder that cannot be written; a campaign that another process has open.
     pub fn begin(folder: &Path, target: &str, wasm: &[u8], settings: Settings) -> Result<Campaign> {
-        let mut store = Store::open(folder)?.store;
+        let mut store: Box<dyn Store> = Box::new(Embedded::open(folder)?.store);
         let module = xxhash_rust::xxh3::xxh3_128(wasm);
         let header = Header {
             module: Hex(module),
@@ -141,7 +145,113 @@ impl Campaign {
             edges: 0,
             bytes_max: u64::MAX,
             states_max: usize::MAX,
+            worker: None,
         })
+    }
+
+    /// Joins the campaign that a fleet shares, or begins it. Findings are kept in `folder`.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or its campaign explores something else, or in another way.
+    pub fn join(
+        mut shared: Shared,
+        worker: u64,
+        (folder, target): (&Path, &str),
+        wasm: &[u8],
+        settings: Settings,
+    ) -> Result<Campaign> {
+        let module = xxhash_rust::xxh3::xxh3_128(wasm);
+        match shared.header()? {
+            Some(header) => {
+                let name = shared.name_of_campaign();
+                ensure!(
+                    header.module.0 == module,
+                    "the campaign {name} is of another module, or another build of it: copy the module to all                      machines, or use another --campaign"
+                );
+                let begun: Settings = serde_json::from_value(header.settings)?;
+                let differences = begun.differences(&settings);
+                ensure!(
+                    differences.is_empty(),
+                    "the campaign {name} was begun with another {}: give the same, or use another --campaign",
+                    differences.join(", another ").replace('_', "-")
+                );
+            }
+            None => {
+                let settings = serde_json::to_value(&settings).context("settings are JSON")?;
+                shared.begin(&Header { module: Hex(module), target: target.to_string(), settings }, wasm)?;
+            }
+        }
+        Ok(Campaign {
+            store: Box::new(shared),
+            folder: folder.to_path_buf(),
+            settings,
+            target: target.to_string(),
+            module,
+            edges: 0,
+            bytes_max: u64::MAX,
+            states_max: usize::MAX,
+            worker: Some(worker.into()),
+        })
+    }
+
+    /// Whether others save to it too.
+    pub fn is_shared(&self) -> bool {
+        self.worker.is_some()
+    }
+
+    /// What others found since the last time, as an exploration knows it; `None` where there is nothing.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub fn news(&mut self, program: &Program) -> Result<Option<Knowledge<Snapshot>>> {
+        let Some(loaded) = self.store.news(program)? else { return Ok(None) };
+        Ok(Some(knowledge(loaded, &self.settings, program)?.0))
+    }
+
+    /// What others counted, and the name of this one among them.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn others(&self) -> Result<(Vec<(u128, Tally)>, u128)> {
+        Ok((self.store.others()?, self.worker.unwrap_or_else(|| self.name())))
+    }
+
+    /// Asks whose it is to shrink a finding.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn claim(&mut self, found: &Found, program: &Program) -> Result<Claim> {
+        let (id, value) = finding_value(found, program)?;
+        self.store.claim(&id, &value)
+    }
+
+    /// Hands over the trace of a finding that was shrunk, with what is saved next.
+    pub fn settle(&mut self, failure: &Failure, trace: String) {
+        self.store.settle(&failure.id(), trace);
+    }
+
+    /// Reads all that others saved, so that only what they do not have is saved.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn news_all(&mut self, program: &Program) -> Result<()> {
+        self.store.load(program).map(drop)
+    }
+
+    /// The file of the trace of a finding that another shrank.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn trace_of(&self, failure: &Failure) -> Result<Option<String>> {
+        self.store.trace_of(&failure.id())
+    }
+
+    /// Nothing more is saved by this one.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn leave(&mut self) -> Result<()> {
+        self.store.leave()
     }
 
     /// Sets the most bytes that the store may have.
@@ -212,7 +322,7 @@ impl Campaign {
     /// # Errors
     /// The file is gone.
     pub fn bytes(&self) -> Result<u64> {
-        self.store.file_bytes()
+        self.store.bytes()
     }
 
     /// Drops what nothing refers to.
@@ -262,11 +372,11 @@ impl Campaign {
         loop {
             ids.truncate(self.states_max);
             self.save_states(known, program, &ids.iter().map(|(_, id)| *id).collect())?;
-            if self.store.file_bytes()? <= self.bytes_max {
+            if self.bytes_max == u64::MAX || self.store.bytes()? <= self.bytes_max {
                 return Ok(());
             }
             self.store.collect_garbage()?;
-            if self.store.file_bytes()? <= self.bytes_max {
+            if self.store.bytes()? <= self.bytes_max {
                 return Ok(());
             }
             ensure!(
@@ -286,7 +396,9 @@ impl Campaign {
         program: &Program,
         kept: &BTreeSet<u64>,
     ) -> Result<()> {
-        let Tally { runs, rejected, steps, rules, ways, called, counts } = known.tally.clone();
+        // Where several save, each says what it counted itself.
+        let tally = if self.is_shared() { known.own_tally() } else { known.tally.clone() };
+        let Tally { runs, rejected, steps, rules, ways, called, counts } = tally;
         let checkpoints = known.checkpoints.saved();
         let counters = Counters { runs, rejected, steps, rules, checkpoints, ways, called };
         let lists = Lists {
@@ -310,12 +422,7 @@ impl Campaign {
             .iter()
             .map(|(feature, run)| stored(*feature, *run, program))
             .collect();
-        let findings = known.findings.iter().map(|finding| {
-            let Found { failure, run, trace } = &**finding;
-            let line =
-                FindingLine { failure: failure.clone(), run: *run, steps: file::lines_of(program, trace) };
-            Ok((failure.id(), serde_json::to_value(line)?))
-        });
+        let findings = known.findings.iter().map(|finding| finding_value(finding, program));
         let findings: Result<Vec<_>> = findings.collect();
         self.store.save(&Saved {
             program,
@@ -353,8 +460,15 @@ impl Campaign {
     /// # Errors
     /// A campaign that another process has open; a folder that cannot be written.
     pub fn set_aside(folder: &Path, replaces: bool) -> Result<Option<PathBuf>> {
-        Store::set_aside(folder, replaces)
+        Embedded::set_aside(folder, replaces)
     }
+}
+
+/// The id of a finding, and the finding as it is stored.
+fn finding_value(found: &Found, program: &Program) -> Result<(String, serde_json::Value)> {
+    let Found { failure, run, trace } = found;
+    let line = FindingLine { failure: failure.clone(), run: *run, steps: file::lines_of(program, trace) };
+    Ok((failure.id(), serde_json::to_value(line)?))
 }
 
 fn tally(counters: Counters, counts: Counts) -> Tally {
@@ -425,7 +539,8 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
         ensure!(record.faults.len() == program.faults().len(), "a checkpoint has other faults");
         list.push(checkpoint(record, snapshot, history));
     }
-    known.checkpoints = Checkpoints::of(&options, program.is_function(), list, counters.checkpoints);
+    let saved = list.last().map_or(0, |last: &Checkpoint<_>| last.id).max(counters.checkpoints);
+    known.checkpoints = Checkpoints::of(&options, program.is_function(), list, saved);
     for (edge, id) in (0..).zip(lists.champions) {
         known.checkpoints.crown(id, [edge]);
     }

@@ -22,8 +22,8 @@ mod visit;
 mod visited;
 
 pub use crate::schedules::Schedules;
-pub use breadth::News;
 pub use breadth::graph::{Picture, Step, To};
+pub use breadth::{Helpers, News, Part, Round, Source};
 pub use leftover::{Leftover, leftover};
 
 use std::collections::BTreeMap;
@@ -336,6 +336,11 @@ pub trait Keeper: Sync {
 
     /// Keeps what came to be known since the last time.
     fn keep(&self, news: &News);
+
+    /// Whether another process goes on with the check, so that this one ends.
+    fn is_lost(&self) -> bool {
+        false
+    }
 }
 
 /// What was kept of a check, and what keeps what it comes to from here on.
@@ -344,6 +349,8 @@ pub struct Keeping<'a> {
     pub before: Vec<News>,
     /// What keeps the rest.
     pub keeper: &'a dyn Keeper,
+    /// Other processes that help.
+    pub helpers: Option<&'a dyn Helpers>,
 }
 
 /// Checks a target on as many workers as there are copies of it. Each path that ended is handed to `told`, in the
@@ -409,6 +416,32 @@ where
         }
         checked
     })
+}
+
+/// Helps with a check that another process leads, with as many workers as there are copies of its target, until there is nothing to
+/// help with any more, or `goes_on` says why not.
+///
+/// # Errors
+/// As those of [`check`].
+pub fn help<T>(
+    targets: &mut [T],
+    options: &Options,
+    goes_on: GoesOn<'_>,
+    source: &dyn Source,
+) -> Result<(), Box<Trouble>>
+where
+    T: Target + Send,
+    T::Snapshot: Send + Sync,
+{
+    let others = threads::available(targets.len() - 1, targets[0].stack_bytes());
+    let targets = &mut targets[..=others];
+    targets.iter_mut().for_each(|target| target.set_counts(true));
+    let helped = breadth::help(targets, options, goes_on, source);
+    for target in targets {
+        target.set_counts(false);
+        target.take_counts();
+    }
+    helped
 }
 
 /// Different failures in the order of the check.

@@ -10,6 +10,7 @@ use spelunk::check::{self, Options, Schedules};
 use spelunk::machine::Selection;
 use spelunk::session::{Caching, Config, Job, Keep};
 
+use super::fleet::FleetArgs;
 use super::system::System;
 use super::{Compiled, ForTools, Guest, GuestLimits, Sanitizers};
 
@@ -93,6 +94,8 @@ pub(super) struct Check {
     #[arg(long, default_value = ".spelunk", help_heading = "Output")]
     out: PathBuf,
     #[command(flatten)]
+    fleet: FleetArgs,
+    #[command(flatten)]
     pub(super) files: ForTools,
 }
 
@@ -130,6 +133,7 @@ impl Check {
             coverage: self.coverage,
             graph: self.graph.clone(),
             uses_snapshots: !self.no_snapshots,
+            fleet: self.fleet.fleet(self.fresh || self.in_memory)?,
             out: self.out.clone(),
             keep: Keep::of(self.in_memory, self.fresh),
             cache: Caching::from(&self.compiled),

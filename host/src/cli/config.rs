@@ -11,9 +11,9 @@ use spelunk::disk;
 
 /// The file that is read where it exists.
 const FILE: &str = "spelunk.toml";
-/// The flags that say where something is written or what is executed: a file that was only found, in a checked-out
+/// The flags that say where something is written or sent, or what is executed: a file that was only found, in a checked-out
 /// repository say, may not set them.
-const PATHS: [&str; 12] = [
+const PATHS: [&str; 16] = [
     "cache",
     "cobertura",
     "command",
@@ -22,6 +22,10 @@ const PATHS: [&str; 12] = [
     "junit",
     "lcov",
     "map",
+    "nats",
+    "nats-ca",
+    "nats-context",
+    "nats-creds",
     "out",
     "output",
     "report",

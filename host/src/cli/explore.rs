@@ -13,6 +13,7 @@ use spelunk::file::Dictionary;
 use spelunk::search::{Part, energy};
 use spelunk::session::{Caching, Config, Job, Keep};
 
+use super::fleet::FleetArgs;
 use super::system::System;
 use super::{Compiled, Edges, ForTools, Guest, GuestLimits, Output};
 
@@ -106,6 +107,8 @@ pub(super) struct Explore {
     /// Disk for the campaign; saved states of the lowest energy beyond it are left out, and replayed when it is resumed.
     #[arg(long, value_name = "MIB", help_heading = "Campaign")]
     store_max: Option<u64>,
+    #[command(flatten)]
+    fleet: FleetArgs,
     /// Write a report of coverage, checkpoints, properties and findings to this file, as JSON.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     report: Option<PathBuf>,
@@ -200,6 +203,7 @@ impl Explore {
             out: self.out.clone(),
             keep: Keep::of(self.in_memory, self.fresh),
             store_max: self.store_max.map(|mib| mib.saturating_mul(1 << 20)),
+            fleet: self.fleet.fleet(self.fresh || self.in_memory)?,
             cache: Caching::from(&self.compiled),
             seeds: self.seeds.clone(),
             report: self.report.clone(),

@@ -8,6 +8,7 @@ mod distill;
 #[cfg(test)]
 mod documented;
 mod explore;
+mod fleet;
 mod guest;
 mod instrument;
 mod list;
@@ -38,6 +39,7 @@ use check::Check;
 use debug::Debug;
 use distill::Distill;
 use explore::Explore;
+use fleet::{Pull, Push, Worker};
 use guest::{Compiled, Edges, Guest, GuestLimits, Sanitizers};
 use instrument::Instrument;
 use list::List;
@@ -156,6 +158,15 @@ enum Verb {
     /// Write the instrumented module.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Instrument(Instrument),
+    /// Explore campaigns that a fleet shares, whichever needs it most, until it is stopped.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Worker(Box<Worker>),
+    /// Have a fleet take in what a campaign on disk knows.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Push(Push),
+    /// Have a campaign on disk take in what a fleet knows.
+    #[command(after_help = EXIT_CODES, args_override_self = true)]
+    Pull(Pull),
     /// Print what has a shell complete commands.
     #[command(after_help = EXIT_CODES, args_override_self = true)]
     Completions(Completions),
@@ -256,6 +267,9 @@ impl Cli {
             Verb::Instrument(args) => args.run(&mut output, budget),
             Verb::Distill(args) => args.run(&mut output, budget),
             Verb::List(args) => args.run(&mut output, budget),
+            Verb::Worker(args) => args.run(&mut output, budget),
+            Verb::Push(args) => args.run(&mut output, budget),
+            Verb::Pull(args) => args.run(&mut output, budget),
             Verb::Completions(args) => args.run(&mut output),
             Verb::Manual(args) => args.run(&mut output),
         };

@@ -125,9 +125,27 @@ pub struct Machine {
     second: Option<Box<Second>>,
     /// The second build of the guest, once somebody asked for it, where there is one.
     lens: Option<Option<Box<Machine>>>,
+    /// Where states are to be had that were saved by other processes.
+    elsewhere: Option<Arc<dyn Elsewhere>>,
+}
+
+/// Where states are kept that other processes saved.
+pub trait Elsewhere: Send + Sync {
+    /// The state with this hash, if it is to be had now.
+    fn state(&self, state: u128) -> Option<Snapshot>;
+}
+
+/// Bytes that all saved states in this process hold, about.
+pub fn saved_bytes() -> usize {
+    pages::saved_bytes()
 }
 
 impl Machine {
+    /// Sets where states are to be had that other processes saved.
+    pub fn set_elsewhere(&mut self, elsewhere: Arc<dyn Elsewhere>) {
+        self.elsewhere = Some(elsewhere);
+    }
+
     /// Instantiates the program.
     ///
     /// # Errors
@@ -147,6 +165,7 @@ impl Machine {
             uses_snapshots,
             watched,
             lost: None,
+            elsewhere: None,
             bookmark: Aside::nothing(),
             unsaid: Aside::nothing(),
             second,
@@ -360,6 +379,14 @@ impl Target for Machine {
         if let (Some(second), Some(other)) = (&mut self.second, &snapshot.0.against) {
             second.machine.restore(other);
         }
+    }
+
+    fn recall(&mut self, state: u128) -> bool {
+        let elsewhere = self.elsewhere.as_ref().filter(|_| self.uses_snapshots && self.second.is_none());
+        let Some(snapshot) = elsewhere.and_then(|elsewhere| elsewhere.state(state)) else { return false };
+        self.restore(&snapshot);
+        // Whoever saved it may not have told the truth.
+        self.live_state() == Some(state)
     }
 
     fn bookmark(&mut self) -> bool {

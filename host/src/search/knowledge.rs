@@ -176,7 +176,7 @@ impl<S> Knowledge<S> {
     }
 
     /// What this exploration counted itself.
-    pub(super) fn own_tally(&self) -> Tally {
+    pub fn own_tally(&self) -> Tally {
         self.merged.values().fold(self.tally.clone(), |own, merged| own.without(merged))
     }
 

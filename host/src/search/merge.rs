@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::energy::Checkpoint;
 use super::history::History;
-use super::knowledge::{Knowledge, PRODUCTIVE_MAX};
+use super::knowledge::{Knowledge, PRODUCTIVE_MAX, Tally};
 use crate::outcome::Found;
 use crate::trace::Trace;
 
@@ -13,9 +13,22 @@ impl<S: Clone> Knowledge<S> {
     /// Takes over what another exploration of the same target knows, as if its runs came after those of this one.
     /// Checkpoints keep their energy; of those with equal states this one's stays, and where there are too many,
     /// those with the lowest energy go. `names` are what names the two: what was merged before is not counted again.
-    pub fn merge(&mut self, other: &Knowledge<S>, names: (u128, u128)) {
+    pub fn merge(&mut self, other: &Knowledge<S>, (name, others_name): (u128, u128)) {
+        let own = std::iter::once((others_name, other.own_tally()));
+        let parts = own.chain(other.merged.iter().map(|(name, tally)| (*name, tally.clone())));
         let runs = self.tally.runs;
-        self.count_merged(other, names);
+        self.count_others(parts, name);
+        let ways: BTreeSet<String> = self.checkpoints.iter().map(way_to).collect();
+        self.take(other, runs, |checkpoint| !ways.contains(&way_to(checkpoint)));
+    }
+
+    /// Takes over what others found, none of which is known here, unless it is a state; nothing is counted.
+    pub fn take_news(&mut self, news: &Knowledge<S>) {
+        self.take(news, self.tally.runs, |_| true);
+    }
+
+    /// Takes over what another knows, after so many runs. Where states do not tell whether a checkpoint is new, `is_new` does.
+    fn take(&mut self, other: &Knowledge<S>, runs: u64, is_new: impl Fn(&Checkpoint<S>) -> bool) {
         for (feature, run) in &other.features {
             self.saw(*feature, runs + run);
         }
@@ -25,11 +38,9 @@ impl<S: Clone> Knowledge<S> {
         }
         let ids = self.checkpoints.saved();
         let mut histories = BTreeMap::from([(0, self.start.clone())]);
-        let ways: BTreeSet<String> = self.checkpoints.iter().map(way_to).collect();
         let is_new = |checkpoint: &&Checkpoint<S>| match checkpoint.state {
             Some(_) => !self.checkpoints.holds(checkpoint.state),
-            // Where states do not tell, the way does.
-            None => !ways.contains(&way_to(checkpoint)),
+            None => is_new(checkpoint),
         };
         let new: Vec<_> = other.checkpoints.iter().filter(is_new).collect();
         let saved = if new.is_empty() { 0 } else { other.checkpoints.saved() };
@@ -58,10 +69,8 @@ impl<S: Clone> Knowledge<S> {
         }
     }
 
-    /// Counts what the other, and what was merged into it, counted since that was last merged into this.
-    fn count_merged(&mut self, other: &Knowledge<S>, (name, others_name): (u128, u128)) {
-        let own = std::iter::once((others_name, other.own_tally()));
-        let parts = own.chain(other.merged.iter().map(|(name, tally)| (*name, tally.clone())));
+    /// Counts what others counted, by what names them, since they were last counted here. This one's name is `name`.
+    pub fn count_others(&mut self, parts: impl Iterator<Item = (u128, Tally)>, name: u128) {
         for (part, tally) in parts.filter(|(part, _)| *part != name) {
             let known = self.merged.entry(part).or_default();
             if tally.runs > known.runs {

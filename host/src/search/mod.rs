@@ -266,6 +266,18 @@ where
         planted
     }
 
+    /// Takes over what others found; see [`Knowledge::take_news`].
+    pub fn take_news(&mut self, news: &Knowledge<T::Snapshot>) {
+        self.known.take_news(news);
+        self.barren = 0;
+        self.shed();
+    }
+
+    /// Counts what others counted; see [`Knowledge::count_others`].
+    pub fn count_others(&mut self, parts: impl Iterator<Item = (u128, Tally)>, name: u128) {
+        self.known.count_others(parts, name);
+    }
+
     /// How far the exploration is.
     pub fn progress(&self) -> Progress {
         self.known.progress()

@@ -303,9 +303,10 @@ impl<'t, T: Target> Runner<'t, T> {
         self.parent = Some(checkpoint.id);
         self.faults.copy_from_slice(&checkpoint.faults);
         self.history = checkpoint.history.clone();
-        match &checkpoint.snapshot {
-            Some(snapshot) => self.target.restore(snapshot),
-            None => self.replay(),
+        match (&checkpoint.snapshot, checkpoint.state) {
+            (Some(snapshot), _) => self.target.restore(snapshot),
+            (None, Some(state)) if self.target.recall(state) => {}
+            (None, _) => self.replay(),
         }
         Flow::GoOn
     }

@@ -69,14 +69,18 @@ impl Work<'_> {
         }
         self.begin_checking(&machines[0], &options)?;
         // Before a state is hashed: what was kept may be under another key.
-        let kept = self.kept(&options);
+        let kept = if self.guest.config.fleet.is_some() { None } else { self.kept(&options) };
         let saved = self.replay_saved(&mut machines[0])?;
         self.observer.on(Event::Searching { before: &Default::default(), left: self.left(None) })?;
         let started = Instant::now();
         let (kept, before) = kept.unzip();
-        let keeping = kept.as_ref().map(|keeper| Keeping { before: before.unwrap_or_default(), keeper });
+        let keeping =
+            kept.as_ref().map(|keeper| Keeping { before: before.unwrap_or_default(), keeper, helpers: None });
         let mut counts = machines[0].program().declared();
-        let walked = self.walk_in_rounds(&mut machines, &options, (keeping, &mut counts))?;
+        let walked = match &self.guest.config.fleet {
+            Some(fleet) => self.check_together(fleet, &mut machines, &options, &mut counts)?,
+            None => self.walk_in_rounds(&mut machines, &options, (keeping, &mut counts))?,
+        };
         let is_kept = match (&kept, &walked) {
             (Some(kept), Ok(checked)) if checked.limit.is_some_and(Limit::is_from_outside) => {
                 self.is_kept(kept)
@@ -188,7 +192,7 @@ impl Work<'_> {
     }
 
     /// Walks the tree. The last machine reports what paths noted.
-    fn walk(
+    pub(super) fn walk(
         &self,
         machines: &mut [Machine],
         options: &Options,

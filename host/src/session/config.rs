@@ -10,8 +10,19 @@ use serde::{Deserialize, Serialize};
 use crate::campaign::Settings;
 use crate::check;
 use crate::file::{Conditions, Environment, Limits, Selection};
+use crate::fleet::{Server, ensure_name};
 use crate::load::Folder;
 use crate::machine::Cache;
+
+/// Where a fleet meets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fleet {
+    /// The server.
+    pub server: Server,
+    /// The campaign's name there; by default one that the target's gives.
+    pub campaign: Option<String>,
+}
 
 /// What a session is to do, and with how much.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,6 +75,8 @@ pub struct Config {
     pub keep: Keep,
     /// Bytes of disk for a campaign.
     pub store_max: Option<u64>,
+    /// The fleet that shares the campaign, in place of one on disk.
+    pub fleet: Option<Fleet>,
     /// Whether programs are kept once they are compiled.
     pub cache: Caching,
     /// What a check walks first; by default, depth-first a guest that is one function, and others breadth-first.
@@ -181,6 +194,7 @@ impl Config {
             out: PathBuf::from(".spelunk"),
             keep: Keep::Campaign,
             store_max: None,
+            fleet: None,
             cache: Caching::User,
             order: None,
             coverage: false,
@@ -209,6 +223,9 @@ impl Config {
 
     /// Refuses what makes no sense.
     pub(super) fn validate(&self) -> Result<()> {
+        if let Some(name) = self.fleet.as_ref().and_then(|fleet| fleet.campaign.as_ref()) {
+            ensure_name(name)?;
+        }
         match &self.job {
             Job::Explore(settings) => settings.validate(),
             Job::Check(options) => {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::finding::FoundAfter;
+use super::fleet::Link;
 use super::input::Inputs;
 use super::pace::Pace;
 use super::saved::Saved;
@@ -92,18 +93,19 @@ fn found_bytes(found: &outcome::Found) -> u64 {
 }
 
 /// An exploration under way.
-struct Search<'w, 's, 'm> {
-    work: &'w Work<'s>,
+pub(super) struct Search<'w, 's, 'm> {
+    pub(super) work: &'w Work<'s>,
     settings: Settings,
-    explorer: Explorer<'m, Machine>,
-    campaign: Option<Campaign>,
+    pub(super) explorer: Explorer<'m, Machine>,
+    pub(super) campaign: Option<Campaign>,
+    pub(super) link: Link,
     saved: Vec<Saved>,
     /// The index of the first of the explorer's findings that was not reported.
     next: usize,
     told: Vec<Finding>,
     /// Bytes that the findings hold.
     found_bytes: u64,
-    is_flaky: bool,
+    pub(super) is_flaky: bool,
     runs_max: u64,
     telling: Duration,
 }
@@ -134,6 +136,7 @@ impl Work<'_> {
             settings: settings.clone(),
             explorer,
             campaign,
+            link: Link::default(),
             saved,
             next: reported,
             told: Vec::new(),
@@ -151,10 +154,12 @@ impl Work<'_> {
         let searching = Instant::now();
         let telling = search.telling;
         let ran = search.run(searching);
-        if let Some(campaign) = &search.campaign {
+        if let Some(campaign) = search.campaign.as_ref().filter(|campaign| !campaign.is_shared()) {
             Status::withdraw(campaign.folder());
         }
         ran?;
+        search.tell_waiting(true)?;
+        search.leave()?;
         let seconds = searching.elapsed().saturating_sub(search.telling - telling);
         search.summary(seconds, runs_before)
     }
@@ -252,7 +257,10 @@ impl Search<'_, '_, '_> {
     }
 
     /// Keeps what was reported; where nothing was, the failure did not happen again.
-    fn told(&mut self, tell: impl FnOnce(&Work<'_>, &mut Machine) -> Result<Option<Finding>>) -> Result<()> {
+    pub(super) fn told(
+        &mut self,
+        tell: impl FnOnce(&Work<'_>, &mut Machine) -> Result<Option<Finding>>,
+    ) -> Result<()> {
         match tell(self.work, self.explorer.target())? {
             Some(finding) => self.told.push(finding),
             None => self.is_flaky = true,
@@ -300,6 +308,10 @@ impl Search<'_, '_, '_> {
         if self.explorer.is_torn() {
             return Ok(());
         }
+        if campaign.is_shared() {
+            self.exchange()?;
+            return self.tell_waiting(false);
+        }
         let program = self.explorer.target().program().clone();
         let saved = campaign.save(self.explorer.knowledge(), &program);
         Status::publish(campaign, self.explorer.knowledge(), &program);
@@ -333,13 +345,16 @@ impl Search<'_, '_, '_> {
             steps: self.explorer.progress().steps,
             seconds: began.duration_since(started).saturating_sub(self.telling).as_secs_f64(),
         };
-        self.told(|work, machine| work.tell(machine, found, Some(after), false))?;
+        self.tell_or_wait(found, |search| {
+            search.told(|work, machine| work.tell(machine, found, Some(after), false))
+        })?;
         self.telling += began.elapsed();
         Ok(())
     }
 
     fn has_enough(&self) -> bool {
-        self.next >= self.work.guest.config.findings() || self.found_bytes >= FOUND_BYTES_MAX
+        self.next - self.link.waiting() >= self.work.guest.config.findings()
+            || self.found_bytes >= FOUND_BYTES_MAX
     }
 
     /// What is left after so many runs.

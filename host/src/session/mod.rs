@@ -21,6 +21,7 @@ mod error;
 mod event;
 mod explore;
 mod finding;
+mod fleet;
 mod input;
 mod kept;
 mod leftover;
@@ -29,6 +30,7 @@ mod place;
 mod saved;
 mod start;
 mod status;
+mod together;
 mod view;
 
 use std::num::NonZero;
@@ -44,7 +46,7 @@ use crate::machine::{Cache, Edges, Machine, Program, Selection};
 
 pub use cause::{Cause, cause};
 pub use check::CheckedTarget;
-pub use config::{Caching, Config, FINDINGS_MAX, Job, Keep};
+pub use config::{Caching, Config, FINDINGS_MAX, Fleet, Job, Keep};
 pub use error::{Error, ErrorKind};
 pub use event::{Begin, Event, Left, Observer};
 pub use explore::{End, Explored};
@@ -59,6 +61,8 @@ pub use view::{Node, Row, View};
 /// One job on one target.
 pub struct Session {
     target: PathBuf,
+    /// The target, where it is none that lies there.
+    module: Option<Vec<u8>>,
     config: Config,
     budget: Budget,
 }
@@ -133,7 +137,13 @@ impl Session {
         found
             .with_context(|| format!("cannot read the target `{}`", target.display()))
             .map_err(|error| Error::new(ErrorKind::Target, error))?;
-        Ok(Session { target, config: Config::explore(), budget: Budget::unlimited() })
+        Ok(Session { target, module: None, config: Config::explore(), budget: Budget::unlimited() })
+    }
+
+    /// A session with a module that is called so.
+    pub fn of_module(name: &str, wasm: Vec<u8>) -> Session {
+        let (config, budget) = (Config::explore(), Budget::unlimited());
+        Session { target: PathBuf::from(name), module: Some(wasm), config, budget }
     }
 
     /// What to do; by default what [`Config::explore`] says.
@@ -186,6 +196,9 @@ impl Session {
     }
 
     fn load(&self, observer: &Told<'_>) -> anyhow::Result<Vec<u8>> {
+        if let Some(wasm) = &self.module {
+            return Ok(wasm.clone());
+        }
         let Config {
             guest_features,
             guest_target,

@@ -81,7 +81,7 @@ impl Saved {
         let files = files.with_context(|| format!("cannot read the findings in `{}`", folder.display()))?;
         let mut all = Vec::new();
         for path in files {
-            let saved = replayed(machine, path);
+            let saved = Saved::at(machine, path);
             tell(&saved)?;
             all.push(saved);
         }
@@ -122,38 +122,42 @@ impl Work<'_> {
     }
 }
 
-fn replayed(machine: &mut Machine, path: PathBuf) -> Saved {
-    let stale = |path, why| Saved { path, fate: Fate::Stale(why), trace: Trace::default(), shrinking: None };
-    let file = match TraceFile::read(&path) {
-        Ok(file) => file,
-        Err(error) => return stale(path, format!("{error:#}")),
-    };
-    let program = machine.program().clone();
-    let trace = match file.trace(machine) {
-        Ok(trace) => trace,
-        Err(error) if file.module.0 != program.hash() => {
+impl Saved {
+    /// What becomes of the trace in a file.
+    pub(super) fn at(machine: &mut Machine, path: PathBuf) -> Saved {
+        let stale =
+            |path, why| Saved { path, fate: Fate::Stale(why), trace: Trace::default(), shrinking: None };
+        let file = match TraceFile::read(&path) {
+            Ok(file) => file,
+            Err(error) => return stale(path, format!("{error:#}")),
+        };
+        let program = machine.program().clone();
+        let trace = match file.trace(machine) {
+            Ok(trace) => trace,
+            Err(error) if file.module.0 != program.hash() => {
+                return stale(
+                    path,
+                    format!("it was recorded on another build, and does not fit this one: {error:#}"),
+                );
+            }
+            Err(error) => return stale(path, format!("{error:#}")),
+        };
+        if file.environment != program.conditions().environment {
             return stale(
                 path,
-                format!("it was recorded on another build, and does not fit this one: {error:#}"),
+                "it was found with other arguments, standard input, faults or --allow-deadlock".to_string(),
             );
         }
-        Err(error) => return stale(path, format!("{error:#}")),
-    };
-    if file.environment != program.conditions().environment {
-        return stale(
-            path,
-            "it was found with other arguments, standard input, faults or --allow-deadlock".to_string(),
-        );
+        if file.selection.sanitize != program.conditions().selection.sanitize {
+            return stale(path, "it was found with other sanitizers (--sanitize)".to_string());
+        }
+        let is_same = file.is_of(program.hash(), program.conditions());
+        let fate = match replay(machine, &trace, is_same).0 {
+            Replayed::Failed(failure) => Fate::StillFails(*failure),
+            Replayed::Passed => Fate::Fixed,
+            Replayed::Stopped => Fate::Unknown,
+            diverged @ Replayed::Diverged { .. } => Fate::Stale(describe(machine, &trace, &diverged)),
+        };
+        Saved { path, fate, trace, shrinking: file.shrinking }
     }
-    if file.selection.sanitize != program.conditions().selection.sanitize {
-        return stale(path, "it was found with other sanitizers (--sanitize)".to_string());
-    }
-    let is_same = file.is_of(program.hash(), program.conditions());
-    let fate = match replay(machine, &trace, is_same).0 {
-        Replayed::Failed(failure) => Fate::StillFails(*failure),
-        Replayed::Passed => Fate::Fixed,
-        Replayed::Stopped => Fate::Unknown,
-        diverged @ Replayed::Diverged { .. } => Fate::Stale(describe(machine, &trace, &diverged)),
-    };
-    Saved { path, fate, trace, shrinking: file.shrinking }
 }

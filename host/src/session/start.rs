@@ -29,6 +29,11 @@ impl Work<'_> {
     ) -> Result<Started<'m>> {
         let program = machines[0].program().clone();
         let started = |explorer, campaign| Started { explorer, campaign, reported: 0 };
+        if let Some(fleet) = &self.guest.config.fleet {
+            let mut options = options;
+            let campaign = self.join(fleet, machines, settings, &mut options)?;
+            return self.resume(machines, options, campaign);
+        }
         if self.guest.config.keep == Keep::Findings {
             return Ok(started(Explorer::with_workers(machines, options), None));
         }

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use anyhow::{Result, bail};
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
+use super::embedded::{
+    BLOBS, CHECKPOINTS, COUNTERS, EDGES, FINDINGS, FORMAT, HISTORIES, LISTS, META, Misuse, SNAPSHOTS, VERSION,
+};
 use super::pack::{packed, packed_json};
 use super::reading::Writing;
 use super::record::Saved;
-use super::{
-    BLOBS, CHECKPOINTS, COUNTERS, EDGES, FINDINGS, FORMAT, HISTORIES, LISTS, META, Misuse, SNAPSHOTS, VERSION,
-};
 use crate::file;
 
 /// What stands in the file, as far as it must be known to write what changed only.

@@ -1,460 +1,137 @@
-//! A campaign on disk: one database in the campaign's folder. What is saved is saved whole or not at all.
-//!
-//! States are kept as in `machine/portable.rs`, each part once, so that a checkpoint costs what it changed. Steps are kept
-//! by the names of rules and faults, so that they can be read into another build.
+//! What a campaign keeps, and where: in one file of its folder, or where a fleet meets.
 
+mod embedded;
 mod known;
-mod pack;
+pub(crate) mod pack;
 mod reading;
 mod record;
 mod trouble;
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
+use anyhow::Result;
 
-use anyhow::{Context, Result, bail, ensure};
-use redb::{
-    Builder, Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
-    WriteTransaction,
-};
-use serde::Deserialize;
-
-use crate::disk;
-use crate::file::{self, Names, StepLine};
 use crate::machine::Program;
+use crate::search::Tally;
 use crate::trace::Trace;
-use known::Known;
-use pack::{packed, packed_json, unpacked};
-use reading::{
-    NamedHistories, checkpoints, findings, histories, named_histories, records, used_blobs, used_histories,
-};
-use trouble::{damaged, trouble, unwritable};
 
+pub use embedded::{Embedded, FILE, Opened, VERSION};
+pub use record::{Collected, Header, Loaded, Record, Saved};
 pub use trouble::Trouble;
 
-pub use record::{Collected, Header, Loaded, Record, Saved};
-
-/// The name of the file in a campaign's folder.
-pub const FILE: &str = "campaign.redb";
-/// The format that this version writes and the newest it reads.
-pub const VERSION: u32 = 2;
-
-/// Single values, as JSON and compressed, by name.
-const META: TableDefinition<&str, &[u8]> = TableDefinition::new("meta");
-/// The compressed module in pieces, which the database keeps without waste.
-const MODULE: TableDefinition<u32, &[u8]> = TableDefinition::new("module");
-/// Parts of snapshots, compressed, by the hash of what they hold.
-const BLOBS: TableDefinition<u128, &[u8]> = TableDefinition::new("blobs");
-/// Records of checkpoints as JSON, by their number.
-const CHECKPOINTS: TableDefinition<u64, &[u8]> = TableDefinition::new("checkpoints");
-/// Records of snapshots, compressed, by the number of the checkpoint.
-const SNAPSHOTS: TableDefinition<u64, &[u8]> = TableDefinition::new("snapshots");
-/// The history that each continues, and the compressed lines of its steps.
-const HISTORIES: TableDefinition<u64, (Option<u64>, &[u8])> = TableDefinition::new("histories");
-/// Stable hash and run, in the order of their discovery.
-const EDGES: TableDefinition<u64, (u64, u64)> = TableDefinition::new("edges");
-/// Findings as JSON.
-const FINDINGS: TableDefinition<&str, &[u8]> = TableDefinition::new("findings");
-
-/// Names in [`META`].
-const FORMAT: &str = "format";
-const HEADER: &str = "header";
-const COUNTERS: &str = "counters";
-const LISTS: &str = "lists";
-
-/// Bytes of a piece of the module: they fill a page of the database.
-const PIECE: usize = 4000;
-/// The most that the database keeps of its file in memory.
-const CACHE_BYTES: usize = 64 << 20;
+use reading::NamedHistories;
 
 /// Checkpoints, the histories that lead to them, and findings.
-type Steps = (Vec<Record>, NamedHistories, Vec<(String, serde_json::Value)>);
+pub type Steps = (Vec<Record>, NamedHistories, Vec<(String, serde_json::Value)>);
 
-/// A campaign's file, which no other process can open meanwhile.
-pub struct Store {
-    database: Database,
-    path: PathBuf,
-    /// What stands in the file already.
-    known: Known,
-    /// The last save failed, and `known` must be read again.
-    is_stale: bool,
-}
-
-/// A campaign that was opened.
-pub struct Opened {
-    /// The file.
-    pub store: Store,
-    /// What it explores; `None` of a new campaign.
-    pub found: Option<Header>,
-}
-
-impl Store {
-    /// Opens or makes the campaign in `folder`.
-    ///
-    /// # Errors
-    /// A file that is damaged, of a newer version, or open elsewhere; a folder that cannot be written.
-    pub fn open(folder: &Path) -> Result<Opened> {
-        let path = folder.join(FILE);
-        disk::refuse_link(&path)?;
-        if !path.exists() {
-            make(folder, &path)?;
-        }
-        let database = builder().open(&path).map_err(|error| trouble(&path, error))?;
-        let mut store = Store { database, path, known: Known::default(), is_stale: false };
-        store.check_version()?;
-        remove_unfinished(folder);
-        let reading = store.read()?;
-        let found = store.meta::<Header>(&reading, HEADER)?;
-        store.known = store.within(Known::of(&reading))?;
-        Ok(Opened { store, found })
-    }
-
-    /// Whether another process has the file of the campaign in `folder` open.
-    pub fn is_open_elsewhere(folder: &Path) -> bool {
-        let path = folder.join(FILE);
-        let is_file = std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
-        let file = is_file.then(|| File::open(&path).ok()).flatten();
-        // What is locked here is let go of at once.
-        file.is_some_and(|file| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
-    }
-
-    /// Moves the file of the campaign in `folder` aside, and says where to; `None` where there is none. With
-    /// `replaces` it takes the place of the one that was moved so before, else a place of its own.
-    ///
-    /// # Errors
-    /// A file that another process has open; a folder that cannot be written.
-    pub fn set_aside(folder: &Path, replaces: bool) -> Result<Option<PathBuf>> {
-        let path = folder.join(FILE);
-        let file = match File::open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(unwritable(&path, &error)),
-        };
-        if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
-            return Err(trouble(&path, redb::Error::DatabaseAlreadyOpen));
-        }
-        let names = (1..).map(|count| match count {
-            1 => folder.join(format!("{FILE}.old")),
-            count => folder.join(format!("{FILE}.old{count}")),
-        });
-        let aside = match replaces {
-            true => folder.join(format!("{FILE}.before")),
-            false => names.into_iter().find(|aside| !aside.exists()).context("every name is taken")?,
-        };
-        std::fs::rename(&path, &aside).map_err(|error| unwritable(&path, &error))?;
-        Ok(Some(aside))
-    }
-
+/// Where a campaign is kept.
+pub trait Store: Send {
     /// Begins a new campaign: what it explores, and the module.
     ///
     /// # Errors
-    /// A campaign that has begun; a file that cannot be written.
-    pub fn begin(&mut self, header: &Header, wasm: &[u8]) -> Result<()> {
-        let reading = self.read()?;
-        ensure!(
-            self.meta::<Header>(&reading, HEADER)?.is_none(),
-            "the campaign `{}` has begun already: `--fresh` begins anew",
-            self.path.display()
-        );
-        drop(reading);
-        self.write(|writing| {
-            let mut meta = writing.open_table(META)?;
-            meta.insert(HEADER, &*packed_json(header)?)?;
-            let mut module = writing.open_table(MODULE)?;
-            for (index, piece) in (0..).zip(packed(wasm).chunks(PIECE)) {
-                module.insert(index, piece)?;
-            }
-            Ok(())
-        })
-    }
+    /// A campaign that has begun; a store that cannot be written.
+    fn begin(&mut self, header: &Header, wasm: &[u8]) -> Result<()>;
 
     /// The module that the campaign was begun with.
     ///
     /// # Errors
-    /// A campaign that has not begun; a damaged file.
-    pub fn module(&self) -> Result<Vec<u8>> {
-        let reading = self.read()?;
-        let header: Option<Header> = self.meta(&reading, HEADER)?;
-        let header = header.with_context(|| {
-            format!("the campaign `{}` has not begun, and holds no module", self.path.display())
-        })?;
-        self.within((|| {
-            let mut bytes = Vec::new();
-            for piece in reading.open_table(MODULE)?.iter()? {
-                bytes.extend_from_slice(piece?.1.value());
-            }
-            let wasm = unpacked(&bytes)?;
-            let is_same = xxhash_rust::xxh3::xxh3_128(&wasm) == header.module.0;
-            ensure!(is_same, "the module is not the one that the campaign was begun with");
-            Ok(wasm)
-        })())
-    }
+    /// A campaign that has not begun; a damaged store.
+    fn module(&self) -> Result<Vec<u8>>;
 
     /// Whether a history is stored.
-    pub fn has_history(&self, id: u64) -> bool {
-        !self.is_stale && self.known.histories.contains(&id)
-    }
+    fn has_history(&self, id: u64) -> bool;
 
     /// Takes what changed since the last time, all of it or none.
     ///
     /// # Errors
-    /// A file that cannot be written; a history that is referred to and not stored.
-    pub fn save(&mut self, state: &Saved<'_>) -> Result<()> {
-        if self.is_stale {
-            self.known = self.within(Known::of(&self.read()?))?;
-            self.is_stale = false;
-        }
-        let mut known = std::mem::take(&mut self.known);
-        let saved = self.write(|writing| {
-            known.meta(writing, state)?;
-            known.histories(writing, state)?;
-            known.checkpoints(writing, state)?;
-            known.edges(writing, state.edges)?;
-            known.findings(writing, state)
-        });
-        self.known = known;
-        if saved.is_err() {
-            match self.read().and_then(|reading| Known::of(&reading)) {
-                Ok(known) => self.known = known,
-                Err(_) => self.is_stale = true,
-            }
-        }
-        saved
-    }
+    /// A store that cannot be written; a history that is referred to and not stored.
+    fn save(&mut self, state: &Saved<'_>) -> Result<()>;
 
     /// What was saved.
     ///
     /// # Errors
-    /// A damaged file; states of another program.
-    pub fn load(&self, program: &Program) -> Result<Loaded> {
-        let reading = self.read()?;
-        self.ensure_same(&reading, program)?;
-        let counters = self.meta(&reading, COUNTERS)?.unwrap_or_default();
-        let lists = self.meta(&reading, LISTS)?.unwrap_or_default();
-        self.within((|| {
-            let edges = reading.open_table(EDGES)?;
-            let edges = edges.iter()?.map(|edge| Ok(edge?.1.value()));
-            Ok(Loaded {
-                counters,
-                checkpoints: checkpoints(&reading, program)?,
-                histories: named_histories(&reading, program)?,
-                edges: edges.collect::<Result<_>>()?,
-                findings: findings(&reading)?,
-                lists,
-            })
-        })())
-    }
+    /// A damaged store; states of another program.
+    fn load(&mut self, program: &Program) -> Result<Loaded>;
 
     /// The checkpoints, without their states, the histories that lead to them, and the findings, as [`Loaded`] has them.
     ///
     /// # Errors
     /// As [`Store::load`].
-    pub fn load_steps(&self, program: &Program) -> Result<Steps> {
-        let reading = self.read()?;
-        self.ensure_same(&reading, program)?;
-        self.within((|| Ok((records(&reading)?, named_histories(&reading, program)?, findings(&reading)?)))())
-    }
-
-    fn ensure_same(&self, reading: &ReadTransaction, program: &Program) -> Result<()> {
-        let header: Option<Header> = self.meta(reading, HEADER)?;
-        ensure!(
-            header.is_none_or(|header| header.module.0 == program.hash()),
-            "the campaign `{}` is of another build of the module: its states do not fit this one",
-            self.path.display()
-        );
-        Ok(())
-    }
+    fn load_steps(&self, program: &Program) -> Result<Steps>;
 
     /// Every checkpoint with all steps that lead to it, for a build that may be another than the one that saved
     /// them. Where steps do not fit it, the error says so.
     ///
     /// # Errors
-    /// A damaged file.
-    pub fn load_traces<N: Names>(&self, target: &N) -> Result<Vec<(Record, Result<Trace>)>> {
-        let reading = self.read()?;
-        self.within((|| {
-            let histories = histories(&reading)?;
-            let mut traces = Vec::new();
-            for record in records(&reading)? {
-                let mut chain = Vec::new();
-                let mut next = Some(record.history);
-                while let Some(id) = next {
-                    let (parent, lines) = histories.get(&id).context("a history is missing")?;
-                    chain.push(lines);
-                    next = *parent;
-                }
-                let lines: Vec<StepLine> = chain.into_iter().rev().flatten().cloned().collect();
-                traces.push((record, file::trace_of(target, &lines)));
-            }
-            Ok(traces)
-        })())
-    }
+    /// A damaged store.
+    fn load_traces(&self, target: &Program) -> Result<Vec<(Record, Result<Trace>)>>;
 
     /// Drops parts of snapshots and histories that nothing refers to, and gives the space back.
     ///
     /// # Errors
-    /// A damaged file, or one that cannot be written.
-    pub fn collect_garbage(&mut self) -> Result<Collected> {
-        let before = self.file_bytes()?;
-        let reading = self.read()?;
-        let used = self.within(used_blobs(&reading))?;
-        let histories = self.within(used_histories(&reading))?;
-        drop(reading);
-        let (mut dropped_blobs, mut dropped_histories) = (0, 0);
-        self.write(|writing| {
-            writing.open_table(BLOBS)?.retain(|hash, _| {
-                let is_used = used.contains(&hash);
-                dropped_blobs += u64::from(!is_used);
-                is_used
-            })?;
-            writing.open_table(HISTORIES)?.retain(|id, _| {
-                let is_used = histories.contains(&id);
-                dropped_histories += u64::from(!is_used);
-                is_used
-            })?;
-            Ok(())
-        })?;
-        self.known.blobs.retain(|hash| used.contains(hash));
-        self.known.histories = histories;
-        self.database.compact().map_err(|error| trouble(&self.path, error))?;
-        let after = self.file_bytes()?;
-        Ok(Collected { before, after, blobs: dropped_blobs, histories: dropped_histories })
-    }
+    /// A damaged store, or one that cannot be written.
+    fn collect_garbage(&mut self) -> Result<Collected>;
 
-    /// Bytes of the file.
+    /// Bytes that it takes.
     ///
     /// # Errors
-    /// The file is gone.
-    pub fn file_bytes(&self) -> Result<u64> {
-        let metadata = std::fs::metadata(&self.path);
-        Ok(metadata.with_context(|| format!("the campaign `{}` is gone", self.path.display()))?.len())
+    /// It is gone.
+    fn bytes(&self) -> Result<u64>;
+
+    /// What others saved there since the last time; `None` where nobody else does.
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    fn news(&mut self, program: &Program) -> Result<Option<Loaded>> {
+        let _ = program;
+        Ok(None)
     }
 
-    fn check_version(&self) -> Result<()> {
-        let version: Option<u32> = self.meta(&self.read()?, FORMAT)?;
-        match version {
-            Some(1..=VERSION) => Ok(()),
-            Some(version) if version > VERSION => bail!(
-                "the campaign `{}` has version {version} of the format, and this Spelunk reads up to {VERSION}: use a \
-                 newer Spelunk, or begin anew with `--fresh`, which keeps the file aside",
-                self.path.display()
-            ),
-            _ => Err(damaged(&self.path, &anyhow::anyhow!("it does not say which version it has"))),
-        }
+    /// Asks for leave to shrink a finding with this id, which nobody else does then.
+    ///
+    /// # Errors
+    /// As above.
+    fn claim(&mut self, id: &str, finding: &serde_json::Value) -> Result<Claim> {
+        let _ = (id, finding);
+        Ok(Claim::Ours)
     }
 
-    fn read(&self) -> Result<ReadTransaction> {
-        self.database.begin_read().map_err(|error| trouble(&self.path, error))
+    /// Keeps the file of the trace of a finding that is shrunk, with what is saved next.
+    fn settle(&mut self, id: &str, trace: String) {
+        let _ = (id, trace);
     }
 
-    /// Does all that `change` does, or nothing.
-    fn write(&self, change: impl FnOnce(&WriteTransaction) -> Result<()>) -> Result<()> {
-        self.within(write(&self.database, change))
+    /// The file of the trace of a finding with this id that was shrunk, where it is kept here.
+    ///
+    /// # Errors
+    /// As above.
+    fn trace_of(&self, id: &str) -> Result<Option<String>> {
+        let _ = id;
+        Ok(None)
     }
 
-    fn meta<V: for<'de> Deserialize<'de>>(&self, reading: &ReadTransaction, name: &str) -> Result<Option<V>> {
-        self.within((|| match reading.open_table(META)?.get(name)? {
-            Some(bytes) => Ok(Some(serde_json::from_slice(&unpacked(bytes.value())?)?)),
-            None => Ok(None),
-        })())
+    /// What others who save here counted, by their names.
+    ///
+    /// # Errors
+    /// As above.
+    fn others(&self) -> Result<Vec<(u128, Tally)>> {
+        Ok(Vec::new())
     }
 
-    /// Says of an error what to do about it.
-    fn within<V>(&self, result: Result<V>) -> Result<V> {
-        result.map_err(|error| explained(&self.path, error))
-    }
-}
-
-/// What is wrong with the file at `path`.
-fn explained(path: &Path, error: anyhow::Error) -> anyhow::Error {
-    macro_rules! of_redb {
-        ($error:expr, $($kind:ty),*) => {{
-            let mut error = $error;
-            $(error = match error.downcast::<$kind>() {
-                Ok(error) => return trouble(path, error),
-                Err(error) => error,
-            };)*
-            error
-        }};
-    }
-    let error = of_redb!(
-        error,
-        redb::Error,
-        redb::StorageError,
-        redb::TableError,
-        redb::TransactionError,
-        redb::CommitError,
-        redb::SetDurabilityError
-    );
-    if error.is::<Misuse>() { error } else { damaged(path, &error) }
-}
-
-/// An error that is no fault of the file.
-#[derive(Debug)]
-struct Misuse(String);
-
-impl std::fmt::Display for Misuse {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+    /// Nothing more is saved by this one.
+    ///
+    /// # Errors
+    /// As above.
+    fn leave(&mut self) -> Result<()> {
+        Ok(())
     }
 }
 
-impl std::error::Error for Misuse {}
-
-fn builder() -> Builder {
-    let mut builder = Builder::new();
-    builder.set_cache_size(CACHE_BYTES).set_check_integrity_on_open(true);
-    builder
-}
-
-/// Makes an empty campaign. It gets its name once it is whole, so that there is never half a file.
-fn make(folder: &Path, path: &Path) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|error| unwritable(path, &error))?;
-    let temporary = folder.join(format!("{FILE}.new{}", std::process::id()));
-    let _ = std::fs::remove_file(&temporary);
-    let made = (|| {
-        let database = builder().create(&temporary).map_err(redb::Error::from)?;
-        write(&database, |writing| {
-            writing.open_table(META)?.insert(FORMAT, &*packed_json(&VERSION)?)?;
-            writing.open_table(MODULE)?;
-            writing.open_table(BLOBS)?;
-            writing.open_table(CHECKPOINTS)?;
-            writing.open_table(SNAPSHOTS)?;
-            writing.open_table(HISTORIES)?;
-            writing.open_table(EDGES)?;
-            writing.open_table(FINDINGS)?;
-            Ok(())
-        })
-    })();
-    // Another process may have made one meanwhile, which a link does not replace.
-    let named = made.map_err(|error| explained(path, error)).and_then(|()| {
-        match std::fs::hard_link(&temporary, path) {
-            Ok(()) => Ok(()),
-            Err(_) if path.exists() => Ok(()),
-            Err(_) => std::fs::rename(&temporary, path).map_err(|error| unwritable(path, &error)),
-        }
-    });
-    let _ = std::fs::remove_file(&temporary);
-    named
-}
-
-/// Removes what processes left that were ended while they made a campaign. One that is still about it finds that there
-/// is a campaign.
-fn remove_unfinished(folder: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    let prefix = format!("{FILE}.new");
-    for entry in entries.filter_map(Result::ok) {
-        if entry.file_name().to_string_lossy().starts_with(&prefix) {
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
-}
-
-fn write(database: &Database, change: impl FnOnce(&WriteTransaction) -> Result<()>) -> Result<()> {
-    let mut writing = database.begin_write()?;
-    writing.set_durability(Durability::Immediate)?;
-    // So that a damaged file is not taken for one that was being written.
-    writing.set_two_phase_commit(true);
-    change(&writing)?;
-    Ok(writing.commit()?)
+/// Whose it is to shrink a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Of the one who asked.
+    Ours,
+    /// Of another, who is at it.
+    Theirs,
+    /// It is done, and this is the file of the trace.
+    Done(String),
 }

@@ -3,15 +3,15 @@
 use anyhow::{Result, ensure};
 use serde::Serialize;
 
-pub(super) fn packed(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn packed(bytes: &[u8]) -> Vec<u8> {
     lz4_flex::block::compress_prepend_size(bytes)
 }
 
-pub(super) fn packed_json(value: &impl Serialize) -> Result<Vec<u8>> {
+pub(crate) fn packed_json(value: &impl Serialize) -> Result<Vec<u8>> {
     Ok(packed(&serde_json::to_vec(value)?))
 }
 
-pub(super) fn unpacked(bytes: &[u8]) -> Result<Vec<u8>> {
+pub(crate) fn unpacked(bytes: &[u8]) -> Result<Vec<u8>> {
     let (len, rest) = lz4_flex::block::uncompressed_size(bytes)?;
     // No byte stands for more than 255; what claims to would only take up memory.
     ensure!(len <= rest.len().saturating_mul(255), "a value claims to have {len} bytes");

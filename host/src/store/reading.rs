@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use anyhow::{Context, Result, bail, ensure};
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTable, Table};
 
+use super::embedded::{BLOBS, CHECKPOINTS, FINDINGS, HISTORIES, SNAPSHOTS};
 use super::pack::{packed, unpacked};
 use super::record::Record;
-use super::{BLOBS, CHECKPOINTS, FINDINGS, HISTORIES, SNAPSHOTS};
 use crate::file::{self, StepLine};
 use crate::machine::{Blobs, PART_MAX, Program, Reader, leaves_of, pages_of};
 use crate::trace::Trace;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use spelunk::machine::{Machine, Program};
-use spelunk::store::{FILE, Store};
+use spelunk::store::{Embedded, FILE, Store as _};
 
 use super::guest::{EVERYTHING, program};
 use super::model::{Model, folder, header};
@@ -15,7 +15,7 @@ use super::model::{Model, folder, header};
 fn campaign(name: &str, program: &Arc<Program>, wasm: &[u8]) -> (PathBuf, Model) {
     let folder = folder(name);
     let mut machine = Machine::new(program.clone()).unwrap();
-    let mut store = Store::open(&folder).unwrap().store;
+    let mut store = Embedded::open(&folder).unwrap().store;
     store.begin(&header(program), wasm).unwrap();
     let mut model = Model::new();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
@@ -28,7 +28,7 @@ fn campaign(name: &str, program: &Arc<Program>, wasm: &[u8]) -> (PathBuf, Model)
 
 /// Opens a damaged file: it is told that it is damaged, or has lost nothing.
 fn check_damaged(folder: &Path, model: &Model, program: &Program, wasm: &[u8]) -> bool {
-    let opened = match Store::open(folder) {
+    let opened = match Embedded::open(folder) {
         Ok(opened) => opened,
         Err(error) => {
             let text = format!("{error:#}");
@@ -72,21 +72,21 @@ fn a_damaged_file_is_told_or_has_lost_nothing() {
     std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
     assert!(check_damaged(&folder, &model, &program, &wasm));
     let aside = |name: &str| Some(folder.join(name));
-    assert_eq!(Store::set_aside(&folder, false).unwrap(), aside("campaign.redb.old"));
-    assert_eq!(Store::set_aside(&folder, false).unwrap(), None);
-    assert_eq!(Store::open(&folder).unwrap().found, None);
-    assert_eq!(Store::set_aside(&folder, false).unwrap(), aside("campaign.redb.old2"));
+    assert_eq!(Embedded::set_aside(&folder, false).unwrap(), aside("campaign.redb.old"));
+    assert_eq!(Embedded::set_aside(&folder, false).unwrap(), None);
+    assert_eq!(Embedded::open(&folder).unwrap().found, None);
+    assert_eq!(Embedded::set_aside(&folder, false).unwrap(), aside("campaign.redb.old2"));
 }
 
 fn check_error(folder: &Path, expected: &str) {
-    let error = format!("{:#}", Store::open(folder).err().unwrap());
+    let error = format!("{:#}", Embedded::open(folder).err().unwrap());
     assert!(error.contains(expected), "{error}");
 }
 
 #[test]
 fn a_newer_version_is_refused() {
     let folder = folder("newer");
-    drop(Store::open(&folder).unwrap());
+    drop(Embedded::open(&folder).unwrap());
     let database = redb::Database::open(folder.join(FILE)).unwrap();
     let writing = database.begin_write().unwrap();
     let table = redb::TableDefinition::<&str, &[u8]>::new("meta");
@@ -103,14 +103,14 @@ fn a_newer_version_is_refused() {
 #[test]
 fn a_campaign_is_open_once() {
     let folder = folder("twice");
-    let opened = Store::open(&folder).unwrap();
+    let opened = Embedded::open(&folder).unwrap();
     check_error(&folder, "another process has the campaign");
-    let error = Store::set_aside(&folder, false).unwrap_err();
+    let error = Embedded::set_aside(&folder, false).unwrap_err();
     assert!(format!("{error:#}").contains("another process has the campaign"), "{error:#}");
     drop(opened);
     let unfinished = folder.join(format!("{FILE}.new1"));
     std::fs::write(&unfinished, "left by a process that was ended").unwrap();
-    assert!(Store::open(&folder).is_ok());
+    assert!(Embedded::open(&folder).is_ok());
     assert!(!unfinished.exists());
 }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use spelunk::file::Hex;
 use spelunk::machine::{Machine, Program, Snapshot};
 use spelunk::search::energy::News;
-use spelunk::store::{Header, Loaded, Record, Saved, Store};
+use spelunk::store::{Embedded, Header, Loaded, Record, Saved, Store as _};
 use spelunk::target::Target;
 use spelunk::trace::Trace;
 
@@ -100,7 +100,7 @@ impl Model {
         edges
     }
 
-    pub(crate) fn save(&self, store: &mut Store, program: &Program, edges: &[(u64, u64)]) -> Result<()> {
+    pub(crate) fn save(&self, store: &mut Embedded, program: &Program, edges: &[(u64, u64)]) -> Result<()> {
         store.save(&Saved {
             program,
             counters: self.counters.clone(),

@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 use spelunk::choice::Chooser;
 use spelunk::machine::Machine;
 use spelunk::search::energy::News;
-use spelunk::store::{FILE, Record, Store};
+use spelunk::store::{Embedded, FILE, Record, Store as _};
 use spelunk::target::{Target, perform};
 use spelunk::trace::{Action, Trace};
 
@@ -19,7 +19,7 @@ fn what_is_saved_is_loaded() {
     for seed in 0..6 {
         let folder = folder(&format!("model{seed}"));
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let opened = Store::open(&folder).unwrap();
+        let opened = Embedded::open(&folder).unwrap();
         assert_eq!(opened.found, None);
         let mut store = opened.store;
         store.begin(&header(&program), &wasm).unwrap();
@@ -32,7 +32,7 @@ fn what_is_saved_is_loaded() {
             match rng.random_range(0..6) {
                 0 => {
                     drop(store);
-                    let opened = Store::open(&folder).unwrap();
+                    let opened = Embedded::open(&folder).unwrap();
                     assert_eq!(opened.found, Some(header(&program)));
                     store = opened.store;
                 }
@@ -76,7 +76,7 @@ fn traces_that_do_not_fit_are_told_apart() {
     let one = r#"(module (func (export "rule:b")))"#;
     let (program_two, wasm) = program(two);
     let (program_one, _) = program(one);
-    let mut store = Store::open(&folder("traces")).unwrap().store;
+    let mut store = Embedded::open(&folder("traces")).unwrap().store;
     store.begin(&header(&program_two), &wasm).unwrap();
     let mut model = Model::new();
     for (id, rule) in [(1, 1), (2, 0), (3, 1)] {
@@ -116,7 +116,7 @@ fn a_small_campaign_is_a_small_file() {
     let (program, wasm) = program(EVERYTHING);
     let folder = folder("small");
     let mut machine = Machine::new(program.clone()).unwrap();
-    let mut store = Store::open(&folder).unwrap().store;
+    let mut store = Embedded::open(&folder).unwrap().store;
     store.begin(&header(&program), &wasm).unwrap();
     let mut model = Model::new();
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(3);
@@ -138,7 +138,7 @@ fn large_states_cost_what_they_changed() {
     let (program, wasm) = program(include_str!("../../../tests/guests/scattered.wat"));
     let mut machine = Machine::new(program.clone()).unwrap();
     machine.step(Action::Rule(0), &mut Chooser::default());
-    let mut store = Store::open(&folder).unwrap().store;
+    let mut store = Embedded::open(&folder).unwrap().store;
     store.begin(&header(&program), &wasm).unwrap();
     let mut model = Model::new();
     for id in 1..=200 {
@@ -168,7 +168,7 @@ fn large_states_cost_what_they_changed() {
     let open = store.file_bytes().unwrap();
     drop(store);
     let start = std::time::Instant::now();
-    let store = Store::open(&folder).unwrap().store;
+    let store = Embedded::open(&folder).unwrap().store;
     let opened = start.elapsed();
     let loaded = store.load(&program).unwrap();
     println!(

@@ -1,5 +1,7 @@
 //! What states of a level led to, as their workers hand it over.
 
+use serde::{Deserialize, Serialize};
+
 use super::worker::Job;
 use crate::check::sleep::{self, Rules};
 use crate::check::{Census, End, Options, Trouble, VISITED_BYTES};
@@ -22,7 +24,7 @@ pub(super) struct Grown<S> {
 }
 
 /// What one state led to; children, runs and rules are the next ones in the chunk.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct GrownNode {
     pub(super) census: Census,
     pub(super) children: usize,

@@ -118,6 +118,7 @@ impl<S: Clone> Check<'_, S> {
             counts: self.counts.clone(),
         };
         (unkept.nodes, unkept.scripts, unkept.kinds) = (list.len(), scripts.len(), kinds.len());
+        self.kept += 1;
         keeping.keeper.keep(&news);
     }
 
@@ -125,6 +126,7 @@ impl<S: Clone> Check<'_, S> {
     pub(super) fn take_over(&mut self, keeping: &mut Keeping<'_>) {
         for news in std::mem::take(&mut keeping.before) {
             self.take_one(news);
+            self.kept += 1;
         }
         let Nodes { list, scripts, kinds, .. } = &self.nodes;
         let (nodes, scripts, kinds) = (list.len(), scripts.len(), kinds.len());
@@ -134,7 +136,7 @@ impl<S: Clone> Check<'_, S> {
         lock(&self.shared.progress).before = self.census;
     }
 
-    fn take_one(&mut self, news: News) {
+    pub(super) fn take_one(&mut self, news: News) {
         let first = self.nodes.list.len() as u32;
         let mut script = self.nodes.scripts.len() as u32;
         self.nodes.scripts.extend(news.scripts);

