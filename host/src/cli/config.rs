@@ -112,7 +112,7 @@ fn of_file(path: &Path, is_named: bool, verb: &Command, command: &Command) -> Re
         };
         ensure!(
             is_named || !PATHS.contains(&key.as_str()),
-            "`{key}` says where something is written, which only a file that you name may do: pass --config {FILE}, or --{key}"
+            "`{key}` says where something is written or sent, which only a file that you name may do: pass --config {FILE}, or --{key}"
         );
         // The environment wins over the file.
         if std::env::var_os(variable(key)).is_some() {

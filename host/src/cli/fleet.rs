@@ -49,7 +49,7 @@ pub(super) struct FleetArgs {
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Fleet")]
     nats_states: Option<u64>,
     /// The name of the campaign at the server. [default: one that the target's gives]
-    #[arg(long, value_name = "NAME", help_heading = "Fleet")]
+    #[arg(id = "shared", long = "campaign", value_name = "NAME", help_heading = "Fleet")]
     campaign: Option<String>,
 }
 
@@ -327,7 +327,9 @@ impl Pull {
         let theirs = fleet.load(&program)?;
         known.take_news(&theirs);
         let (others, _) = fleet.others()?;
-        known.count_others(others.into_iter(), u128::from(campaign.name() as u64));
+        // What this one pushed is its own, unless it was begun by this and counted nothing itself.
+        let own = if known.own_tally().runs > 0 { u128::from(campaign.name() as u64) } else { 0 };
+        known.count_others(others.into_iter(), own);
         campaign.save(&known, &program)?;
         for finding in &theirs.findings {
             let path = place.trace(&finding.failure);

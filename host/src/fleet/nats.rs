@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use async_nats::connection::State;
 use async_nats::jetstream::consumer::{self, AckPolicy, DeliverPolicy};
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::kv;
@@ -28,6 +30,8 @@ use crate::budget::Budget;
 const PREFIX: &str = "spelunk";
 /// A server that says nothing for so long is not there.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// While it is not there, it is given so long to say that it is there again.
+const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 /// Once the user asked to stop, or the time is up, it may take so long to hand over what is known.
 const LAST_PATIENCE: Duration = Duration::from_secs(3);
 /// The budget is looked at so often.
@@ -51,6 +55,8 @@ pub struct Nats {
     /// What the server said last that is wrong.
     said: Arc<Mutex<Option<String>>>,
     budget: Budget,
+    /// It did not answer last.
+    is_away: AtomicBool,
 }
 
 /// A campaign on a server.
@@ -103,7 +109,7 @@ impl Nats {
             std::future::ready(())
         });
         let servers: Vec<String> = addresses.split(',').map(str::to_string).collect();
-        let connected = waited(&runtime, budget, options.connect(servers));
+        let connected = waited(&runtime, budget, (PATIENCE, &|| false), options.connect(servers));
         let client = match connected {
             Some(Ok(client)) => client,
             Some(Err(error)) => bail!("{}", refused(&addresses, error.kind(), &error)),
@@ -118,7 +124,14 @@ impl Nats {
         };
         drop(entered);
         context.set_timeout(PATIENCE);
-        Ok(Arc::new(Nats { runtime: Arc::new(runtime), context, addresses, said, budget: budget.clone() }))
+        Ok(Arc::new(Nats {
+            runtime: Arc::new(runtime),
+            context,
+            addresses,
+            said,
+            budget: budget.clone(),
+            is_away: AtomicBool::new(false),
+        }))
     }
 
     /// The addresses of the server.
@@ -225,7 +238,15 @@ impl Nats {
 
     /// Waits for the server, which is to do this.
     fn wait<T, E: Display>(&self, what: &str, future: impl Future<Output = Result<T, E>>) -> Result<T> {
-        match waited(&self.runtime, &self.budget, future) {
+        let client = self.context.client();
+        let is_down = || client.connection_state() != State::Connected;
+        let patience = match self.is_away.load(Ordering::Relaxed) {
+            true => SHORT_PATIENCE,
+            false => PATIENCE,
+        };
+        let waited = waited(&self.runtime, &self.budget, (patience, &is_down), future);
+        self.is_away.store(waited.is_none(), Ordering::Relaxed);
+        match waited {
             Some(Ok(value)) => Ok(value),
             Some(Err(error)) => Err(self.failed(what, &error.to_string())),
             None => Err(self.failed(what, "it does not answer")),
@@ -236,12 +257,13 @@ impl Nats {
     fn failed(&self, what: &str, why: &str) -> anyhow::Error {
         let said = lock(&self.said).clone().unwrap_or_default();
         let all = format!("{why} {said}").to_lowercase();
-        let hint = if all.contains("permission") || all.contains("authorization") {
-            "the user needs leave to use $JS.API.>, $KV.spelunk_*.>, $O.spelunk_*.>, spelunk.> and _INBOX.>"
-        } else if all.contains("no responders") || all.contains("not enabled") || all.contains("503") {
-            "start it with JetStream (`nats-server -js`), or enable that for the account"
-        } else if all.contains("insufficient") || all.contains("maximum bytes") || all.contains("no space") {
+        let says = |words: &[&str]| words.iter().any(|word| all.contains(word));
+        let hint = if says(&["permission", "authorization"]) {
+            "the user needs leave to use $JS.API.>, $KV.>, $O.>, spelunk.> and _INBOX.>"
+        } else if says(&["insufficient", "maximum bytes", "no space"]) {
             "it has no room left: give it more, or use `spelunk gc --nats`"
+        } else if says(&["no responders", "not enabled", "503", "resource does not exist"]) {
+            "start it with JetStream (`nats-server -js`), or enable that for the account"
         } else if all.contains("replicas") {
             "a campaign cannot have more --nats-replicas than the cluster has servers"
         } else {
@@ -252,8 +274,14 @@ impl Nats {
     }
 }
 
-/// What the future comes to; nothing where it takes too long, which is sooner once the budget is over.
-fn waited<F: Future>(runtime: &Runtime, budget: &Budget, future: F) -> Option<F::Output> {
+/// What the future comes to; nothing where it takes longer than patience lasts, which is shorter where the connection is down, and
+/// once the budget is over.
+fn waited<F: Future>(
+    runtime: &Runtime,
+    budget: &Budget,
+    (patience, is_down): (Duration, &dyn Fn() -> bool),
+    future: F,
+) -> Option<F::Output> {
     runtime.block_on(async {
         let mut future = std::pin::pin!(future);
         let started = Instant::now();
@@ -266,7 +294,8 @@ fn waited<F: Future>(runtime: &Runtime, budget: &Budget, future: F) -> Option<F:
                 over.get_or_insert_with(Instant::now);
             }
             let is_late = over.is_some_and(|over: Instant| over.elapsed() >= LAST_PATIENCE);
-            if started.elapsed() >= PATIENCE || is_late {
+            let is_gone = started.elapsed() >= SHORT_PATIENCE && is_down();
+            if started.elapsed() >= patience || is_late || is_gone {
                 return None;
             }
         }
@@ -358,14 +387,13 @@ impl Campaign {
         })
     }
 
-    /// A reader of the changes after a revision: the one that there is, where it is there.
+    fn filters(&self, prefixes: &[&str]) -> Vec<String> {
+        prefixes.iter().map(|prefix| self.subject(&format!("{prefix}.*"))).collect()
+    }
+
+    /// A reader of the changes after a revision.
     fn reader(&self, prefixes: &[&str], after: u64) -> Result<Reader> {
-        let filters: Vec<String> =
-            prefixes.iter().map(|prefix| self.subject(&format!("{prefix}.*"))).collect();
-        let known = lock(&self.reader).take();
-        if let Some(reader) = known.filter(|reader| reader.last == after && reader.filters == filters) {
-            return Ok(reader);
-        }
+        let filters = self.filters(prefixes);
         let config = consumer::pull::Config {
             deliver_policy: DeliverPolicy::ByStartSequence { start_sequence: after + 1 },
             ack_policy: AckPolicy::None,
@@ -471,12 +499,19 @@ impl Hub for Campaign {
     }
 
     fn changes(&self, prefixes: &[&str], after: u64, bytes_max: u64) -> Result<Changes> {
-        let mut reader = self.reader(prefixes, after)?;
-        let read = self.nats.wait("say what is new", self.read(&mut reader, bytes_max));
-        if read.is_ok() {
+        // A reader that there is may be lost, and then another reads the same.
+        let known = lock(&self.reader).take();
+        let is_of = |reader: &Reader| reader.last == after && reader.filters == self.filters(prefixes);
+        if let Some(mut reader) = known.filter(is_of)
+            && let Ok(changes) = self.nats.wait("say what is new", self.read(&mut reader, bytes_max))
+        {
             *lock(&self.reader) = Some(reader);
+            return Ok(changes);
         }
-        read
+        let mut reader = self.reader(prefixes, after)?;
+        let changes = self.nats.wait("say what is new", self.read(&mut reader, bytes_max))?;
+        *lock(&self.reader) = Some(reader);
+        Ok(changes)
     }
 
     fn count(&self, prefix: &str) -> Result<u64> {

@@ -378,12 +378,23 @@ impl Shared {
             seconds: self.began.elapsed().as_secs(),
             ..WorkerLine::now()
         };
-        self.hub.put(&format!("t.{}", self.name()), &packed_json(&tally)?)?;
+        let key = format!("t.{}", self.name());
+        // What was counted under this name before is not taken back.
+        let is_more =
+            self.tally_at.is_some() || self.tally_there(&key)?.is_none_or(|there| tally.runs >= there.runs);
+        if is_more {
+            self.hub.put(&key, &packed_json(&tally)?)?;
+        }
         if !is_last {
             self.hub.keep_writing(&format!("w.{}", self.name()), serde_json::to_vec(&line)?);
         }
         self.tally_at = Some((Instant::now(), tally.runs, tally.steps));
         Ok(())
+    }
+
+    fn tally_there(&self, key: &str) -> Result<Option<Tally>> {
+        let value = self.hub.get(key)?;
+        Ok(value.and_then(|value| serde_json::from_slice(&unpacked(&value.bytes).ok()?).ok()))
     }
 
     /// Turns values of others into what can be merged.

@@ -18,7 +18,7 @@ use crate::search::Options;
 use crate::store::Claim;
 
 /// A server that could not be reached is asked again after so long.
-const AGAIN: Duration = Duration::from_secs(5);
+const AGAIN: Duration = Duration::from_secs(2);
 
 /// Where an exploration is with the server.
 #[derive(Default)]

@@ -9,7 +9,7 @@
 //! | `r.ound` | the round that is under way |
 //! | `v.erdict` | what the check came to, once it is complete |
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ use crate::file::{self, Hex, StepLine};
 use crate::fleet::{
     Hub, Nats, OnServer, Queue, Shared, WorkQueue, WorkerLine, is_alive, name_of, whole, worker_name, wrapped,
 };
-use crate::machine::{Machine, Program, adopt_seed, seed};
+use crate::machine::{Machine, Program, adopt_seed};
 use crate::outcome::{Failure, Found};
 use crate::property::{Counts, PropertyKind};
 use crate::store::{Header, Store as _};
@@ -101,8 +101,6 @@ struct State {
     round: Option<Round>,
     /// No part of the round is left for this process.
     is_done: bool,
-    /// The parts of it that this process took, which it must not look at again: it would know their states already.
-    took: BTreeSet<u32>,
     /// What says of a part that it is done.
     leases: BTreeMap<u32, Lease>,
     is_over: bool,
@@ -128,16 +126,17 @@ impl Work<'_> {
         }
         let meeting = self.meet(fleet, machines[0].program(), options)?;
         loop {
-            if let Some(verdict) = meeting.verdict(machines[0].program())? {
+            let verdict = meeting.insist(|| meeting.verdict(machines[0].program()));
+            if let Some(verdict) = verdict? {
                 *counts = verdict.1;
                 return Ok(Ok(verdict.0));
             }
             if let Some(over) = self.budget.over() {
                 return Ok(Ok(meeting.unfinished(over)));
             }
-            if meeting.leads()? {
+            if meeting.insist(|| meeting.leads())? {
                 self.observer.status("Leading", "what others look at is merged here");
-                let before = meeting.all_kept()?;
+                let before = meeting.insist(|| meeting.all_kept())?;
                 let keeping = Keeping { before, keeper: &meeting, helpers: Some(&meeting) };
                 let walked = self.walk(machines, options, (Some(keeping), counts))?;
                 if meeting.is_deposed.swap(false, Ordering::Relaxed) {
@@ -205,7 +204,9 @@ impl Work<'_> {
         let header = match shared.header()? {
             Some(header) => header,
             None => {
-                let begun = Settings { key: seed().to_vec(), ..settings.clone() };
+                let mut key = vec![0; 32];
+                getrandom::fill(&mut key).context("this machine has no random numbers")?;
+                let begun = Settings { key, ..settings.clone() };
                 let header = Header {
                     module: Hex(program.hash()),
                     target: self.guest.place.name(),
@@ -313,7 +314,6 @@ impl Meeting<'_> {
                 Some(("r", _)) => {
                     state.round = postcard::from_bytes(&bytes).ok();
                     state.is_done = false;
-                    state.took.clear();
                 }
                 Some(("v", _)) => state.is_over = true,
                 _ => {}
@@ -502,7 +502,7 @@ impl Source for Meeting<'_> {
             };
             let mut state = self.state();
             let is_current = state.round.as_ref().is_some_and(|now| now.kept == round.kept);
-            if kept == round.kept && is_current && state.took.insert(part) {
+            if kept == round.kept && is_current {
                 state.leases.insert(part, taken.done);
                 return Some(part);
             }

@@ -28,7 +28,7 @@ const GUEST: &str = r#"(module
   (func (export "rule:c") (global.set $c (call $next (global.get $c)))))"#;
 const STATES: u64 = 40 * 40 * 40 + 1;
 
-fn place(name: &str, fails: bool) -> Place {
+pub(crate) fn place(name: &str, fails: bool) -> Place {
     let place = Place::new(name);
     let guest = GUEST.replace("FAILS", if fails { "unreachable" } else { "" });
     std::fs::write(place.path("guest.wat"), guest).unwrap();
@@ -46,7 +46,7 @@ fn kept(place: &Place) -> Option<PathBuf> {
 }
 
 /// What a check came to, but for the time that it took.
-fn result(ran: &Ran) -> Value {
+pub(crate) fn result(ran: &Ran) -> Value {
     let mut end = ran.event("end");
     let fields = end.as_object_mut().unwrap();
     fields.remove("seconds");

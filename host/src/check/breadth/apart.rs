@@ -216,3 +216,182 @@ impl Part {
         census
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use std::sync::{Mutex, MutexGuard};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::check::tests::flip;
+    use crate::check::{Checked, Keeper, Keeping, Limit, News, Options, Progress, check_keeping, help, lock};
+    use crate::choice::Chooser;
+    use crate::model::{Model, fail};
+    use crate::outcome::Outcome;
+
+    /// Where the processes of a check meet that are threads of this one.
+    #[derive(Default)]
+    struct Meeting {
+        news: Mutex<Vec<Vec<u8>>>,
+        round: Mutex<Option<Round>>,
+        /// Parts to be looked at. Each is there twice, as one is whose lease ends too early.
+        work: Mutex<VecDeque<(u64, u32)>>,
+        done: Mutex<Vec<Vec<u8>>>,
+        is_over: AtomicBool,
+        given: AtomicU64,
+    }
+
+    impl Meeting {
+        fn news(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+            lock(&self.news)
+        }
+    }
+
+    impl Keeper for Meeting {
+        fn is_due(&self) -> bool {
+            false
+        }
+
+        fn keep(&self, news: &News) {
+            self.news().push(postcard::to_stdvec(news).unwrap());
+        }
+    }
+
+    impl Helpers for Meeting {
+        fn offer(&self, round: &Round) {
+            *lock(&self.round) = Some(round.clone());
+            *lock(&self.work) = (0..round.parts()).rev().flat_map(|part| [(round.kept, part); 2]).collect();
+            // Others are given time to be first.
+            std::thread::sleep(Duration::from_millis(1));
+        }
+
+        fn parts(&self) -> Vec<Part> {
+            let done = std::mem::take(&mut *lock(&self.done)).into_iter();
+            done.map(|bytes| postcard::from_bytes(&bytes).unwrap()).collect()
+        }
+    }
+
+    /// One process that helps.
+    struct Helper<'m> {
+        meeting: &'m Meeting,
+        read: Mutex<usize>,
+    }
+
+    impl Source for Helper<'_> {
+        fn next(&self) -> Option<(Vec<News>, Option<Round>)> {
+            if self.meeting.is_over.load(Ordering::Relaxed) {
+                return None;
+            }
+            let (news, mut read) = (self.meeting.news(), lock(&self.read));
+            let new = news[*read..].iter().map(|bytes| postcard::from_bytes(bytes).unwrap()).collect();
+            *read = news.len();
+            let round = lock(&self.meeting.round).clone().filter(|round| round.kept == *read as u64);
+            Some((new, round))
+        }
+
+        fn take(&self, round: &Round) -> Option<u32> {
+            let mut work = lock(&self.meeting.work);
+            let (kept, part) = work.pop_front()?;
+            (kept == round.kept).then_some(part)
+        }
+
+        fn give(&self, part: &Part) {
+            self.meeting.given.fetch_add(1, Ordering::Relaxed);
+            lock(&self.meeting.done).push(postcard::to_stdvec(part).unwrap());
+        }
+    }
+
+    type Counters = [u8; 3];
+
+    fn counted(at: &mut Counters, action: Action, chooser: &mut Chooser, _: &mut dyn FnMut(u32)) -> Outcome {
+        if let Action::Rule(rule) = action {
+            let rule = usize::from(rule);
+            at[rule] = (at[rule] + 1 + u8::from(rule == 1 && flip(chooser))) % 20;
+        }
+        Outcome::Pass
+    }
+
+    fn failing(
+        at: &mut Counters,
+        action: Action,
+        chooser: &mut Chooser,
+        edges: &mut dyn FnMut(u32),
+    ) -> Outcome {
+        counted(at, action, chooser, edges);
+        if *at == [7, 9, 11] { fail("there") } else { Outcome::Pass }
+    }
+
+    /// Three counters, of which one may skip a number, and a fault; fails at one place where `fails`.
+    fn model(fails: bool) -> Model<Counters> {
+        let rules = ["a", "b", "c"];
+        match fails {
+            false => Model::new([0; 3], &rules, &["fault"], counted),
+            true => Model::new([0; 3], &rules, &["fault"], failing),
+        }
+    }
+
+    fn shared(fails: bool, options: &Options, rounds_of_first: u64) -> (Checked, u64) {
+        let meeting = Meeting::default();
+        let endless = |_: &Progress| None;
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let helper = Helper { meeting: &meeting, read: Mutex::new(0) };
+                    help(&mut [model(fails), model(fails)], options, &endless, &helper).unwrap();
+                });
+            }
+            let lead = |goes_on: &(dyn Fn(&Progress) -> Option<Limit> + Sync)| {
+                let before =
+                    meeting.news().iter().map(|bytes| postcard::from_bytes(bytes).unwrap()).collect();
+                let keeping = Keeping { before, keeper: &meeting, helpers: Some(&meeting) };
+                let told = &mut |_: &crate::trace::Trace, _: &End| {};
+                let mut counts = Counts::default();
+                check_keeping(&mut [model(fails)], options, (goes_on, told), (Some(keeping), &mut counts))
+                    .unwrap()
+            };
+            // The first who leads is gone in the middle of a round, and the next begins that anew.
+            let asked = AtomicU64::new(0);
+            lead(&|_| {
+                let is_gone = meeting.news().len() as u64 >= rounds_of_first
+                    && asked.fetch_add(1, Ordering::Relaxed) > 20;
+                is_gone.then_some(Limit::Interrupt)
+            });
+            let checked = lead(&endless);
+            meeting.is_over.store(true, Ordering::Relaxed);
+            (checked, meeting.given.load(Ordering::Relaxed))
+        })
+    }
+
+    #[test]
+    fn a_check_with_helpers_comes_to_what_it_does_alone() {
+        for (fails, prunes_all) in [(false, true), (true, true), (false, false)] {
+            let steps_max = if prunes_all { None } else { Some(6) };
+            let options = Options { prunes: prunes_all, steps_max, ..Options::default() };
+            let endless = |_: &Progress| None;
+            let told = &mut |_: &crate::trace::Trace, _: &End| {};
+            let alone = check_keeping(
+                &mut [model(fails)],
+                &options,
+                (&endless, told),
+                (None, &mut Counts::default()),
+            );
+            let alone = alone.unwrap();
+            for rounds_of_first in [0, 3, 9] {
+                let (checked, given) = shared(fails, &options, rounds_of_first);
+                assert_eq!(checked.census, alone.census, "{fails} {prunes_all} {rounds_of_first}");
+                assert_eq!(checked.rules, alone.rules);
+                assert_eq!(checked.limit, alone.limit);
+                let failures = |checked: &Checked| {
+                    let found = checked.findings.iter();
+                    found
+                        .map(|found| (found.failure.clone(), found.run, found.trace.clone()))
+                        .collect::<Vec<_>>()
+                };
+                assert_eq!(failures(&checked), failures(&alone));
+                assert!(given > 0, "nobody helped");
+            }
+        }
+    }
+}

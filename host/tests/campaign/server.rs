@@ -48,7 +48,8 @@ fn installed() -> Result<PathBuf, String> {
         };
         run(Command::new("python3").args(["-m", "venv"]).arg(folder.join("venv")))?;
         let python = folder.join("venv/bin/python");
-        let flags = ["-m", "pip", "install", "--disable-pip-version-check", "--no-cache-dir", "--retries", "1"];
+        let flags =
+            ["-m", "pip", "install", "--disable-pip-version-check", "--no-cache-dir", "--retries", "1"];
         run(Command::new(python).args(flags).arg(PACKAGE))?;
     }
     Ok(program)
@@ -70,15 +71,33 @@ impl Server {
 
     /// Starts one with more in its settings.
     pub(crate) fn with_config(name: &str, more: &str) -> Option<Server> {
+        Server::of(name, Some(u64::MAX >> 1), more)
+    }
+
+    /// Starts one with room for so many bytes.
+    pub(crate) fn limited(name: &str, bytes: u64) -> Option<Server> {
+        Server::of(name, Some(bytes), "")
+    }
+
+    /// Starts one without JetStream.
+    pub(crate) fn without_jetstream(name: &str) -> Option<Server> {
+        Server::of(name, None, "")
+    }
+
+    fn of(name: &str, room: Option<u64>, more: &str) -> Option<Server> {
         let program = program()?;
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fleet-{name}"));
         drop(fs::remove_dir_all(&folder));
         fs::create_dir_all(&folder).unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let config = format!(
-            "listen: \"127.0.0.1:{port}\"\njetstream {{ store_dir: \"{}\", sync_interval: always }}\n{more}",
-            folder.join("store").display()
-        );
+        let store = folder.join("store");
+        let jetstream = room.map(|room| {
+            format!(
+                "jetstream {{ store_dir: \"{}\", max_file_store: {room}, sync_interval: always }}\n",
+                store.display()
+            )
+        });
+        let config = format!("listen: \"127.0.0.1:{port}\"\n{}{more}", jetstream.unwrap_or_default());
         fs::write(folder.join("server.conf"), &config).unwrap();
         let child = spawn(program, &folder);
         let server = Server { port, folder, config, child };
@@ -89,11 +108,6 @@ impl Server {
     /// Its address.
     pub(crate) fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
-    }
-
-    /// A folder of its own, for what belongs to a test.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// Kills it, and starts it again after a pause.
