@@ -2,6 +2,7 @@
 
 pub mod checks;
 pub mod components;
+pub mod fleet;
 pub mod modules;
 pub mod ratios;
 pub mod tools;

@@ -148,6 +148,11 @@ fn only_the_machine_names_wasmtime() {
 }
 
 #[test]
+fn only_the_fleet_names_the_client_of_its_server() {
+    check(&["host/src"], &["host/src/fleet"], &["async_nats", "tokio", "futures_util"]);
+}
+
+#[test]
 fn search_and_shrinking_see_only_the_target() {
     let search = ["coverage", "outcome", "replay", "target", "trace"];
     let mut search: Vec<String> = search.iter().map(|file| format!("host/src/{file}.rs")).collect();

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::coverage::{self, Coverage, Item, Shard, bytes_of, items_of, key_of};
 use super::hub::{Hub, Value};
 use super::states::{States, write_state};
-use crate::coverage::SHOWN;
+use crate::coverage::{FeatureKind, SHOWN};
 use crate::file::{self, Hex, Names as _, StepLine};
 use crate::machine::{Elsewhere as _, Program};
 use crate::search::Tally;
@@ -619,7 +619,11 @@ impl Store for Shared {
                 false => (Item::new(slot, (run >> RUN_BITS) as u32), run & ((1 << RUN_BITS) - 1)),
             }
         });
-        let new: Vec<(Item, u64)> = seen.filter(|(item, _)| !self.there.coverage.has(*item)).collect();
+        // What closer looks show has no end, and would drown all else.
+        let is_shared =
+            |item: Item| item.slot() < SHOWN || FeatureKind::of(item.slot()) == FeatureKind::Observed;
+        let is_new = |item: Item| is_shared(item) && !self.there.coverage.has(item);
+        let new: Vec<(Item, u64)> = seen.filter(|(item, _)| is_new(*item)).collect();
         (self.counters, self.lists) = (state.counters.clone(), state.lists.clone());
         self.send_checkpoints(state, &new.iter().map(|(_, run)| *run).collect())?;
         self.send_findings(state)?;

@@ -8,7 +8,7 @@ use spelunk::choice::Chooser;
 use spelunk::file::Hex;
 use spelunk::machine::{Limits, Machine, Program, Selection, Snapshot};
 use spelunk::search::energy::News;
-use spelunk::store::{Header, Record, Saved, Store};
+use spelunk::store::{Embedded, Header, Record, Saved, Store as _};
 use spelunk::target::{Target, perform};
 use spelunk::trace::{Action, Trace};
 
@@ -26,7 +26,7 @@ pub(crate) fn store(table: &mut Table) -> Result<()> {
     let wasm = wat::parse_str(GUEST)?;
     let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default())?);
     let folder = tempfile::tempdir()?;
-    let mut store = Store::open(folder.path())?.store;
+    let mut store = Embedded::open(folder.path())?.store;
     let header =
         Header { module: Hex(program.hash()), target: "bench".into(), settings: serde_json::Value::Null };
     store.begin(&header, &wasm)?;
@@ -36,13 +36,13 @@ pub(crate) fn store(table: &mut Table) -> Result<()> {
     drop((store, states));
     let what = format!("{COUNT} checkpoints of 4 MiB");
     let start = Instant::now();
-    let mut store = Store::open(folder.path())?.store;
+    let mut store = Embedded::open(folder.path())?.store;
     let opened = start.elapsed().as_secs_f64();
     let loaded = store.load(&program)?;
     let loading = start.elapsed().as_secs_f64();
     let read = loaded.checkpoints.iter().map(|(_, state)| state.as_ref().map(Snapshot::hash));
     ensure!(read.eq(hashes.into_iter().map(Some)), "what is loaded is what was saved");
-    let bytes = store.file_bytes()? as f64;
+    let bytes = store.bytes()? as f64;
     let start = Instant::now();
     let collected = store.collect_garbage()?;
     let collecting = start.elapsed().as_secs_f64();
@@ -66,7 +66,7 @@ pub(crate) fn store(table: &mut Table) -> Result<()> {
 }
 
 /// Saves them a batch at a time; the seconds that it takes.
-fn save(store: &mut Store, program: &Program, states: &[Snapshot], histories: &[Trace]) -> Result<f64> {
+fn save(store: &mut Embedded, program: &Program, states: &[Snapshot], histories: &[Trace]) -> Result<f64> {
     let mut saving = 0.0;
     for end in (BATCH..=COUNT).step_by(BATCH as usize) {
         let start = Instant::now();

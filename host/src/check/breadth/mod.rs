@@ -163,9 +163,9 @@ where
     workers.iter_mut().for_each(|worker| worker.passed = Some(Vec::new()));
     // The states that were passed, with how many steps they are from the start.
     let mut passed: Vec<(u32, u32)> = Vec::new();
-    // The parts that were looked at after so many parts were kept. Whoever looks at one again knows the states that it leads to, and
-    // takes none of them for new.
-    let mut looked_at = (0, Mutex::new(BTreeSet::new()));
+    // The first nodes of parts that were looked at. Whoever looks at one again, since the round was begun anew, knows the states that it
+    // leads to, and would take none of them for new.
+    let looked_at = Mutex::new(BTreeSet::new());
     while !shared.stop.is_set()
         && let Some((news, round)) = source.next()
     {
@@ -180,15 +180,13 @@ where
             }
             is_near
         });
-        if looked_at.0 != round.kept {
-            looked_at = (round.kept, Mutex::default());
-        }
+        lock(&looked_at).retain(|node| *node >= round.first);
         let job = round.job(&check.nodes);
         in_parallel(&mut workers, shared.stack_bytes, |worker| {
             while !shared.stop.is_set()
                 && let Some(number) = source.take(&round)
             {
-                if number >= round.parts() || !lock(&looked_at.1).insert(number) {
+                if number >= round.parts() || !lock(&looked_at).insert(round.first + number * PART as u32) {
                     continue;
                 }
                 let grown = worker.chunk(&job, (number as usize * PART, PART));
