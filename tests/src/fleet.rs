@@ -1,5 +1,6 @@
 //! A fleet that is simulated: explorations that share a campaign as machines do, through a hub in this process that counts what goes
-//! to and fro. Time is what steps take: a step is a step for everybody, and now and then all of them meet, at the same moment.
+//! to and fro. Time is what steps take: a step is a step for everybody, and after
+//! so many each of them meets the others.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -90,13 +91,11 @@ impl Fleet<'_> {
             for explorer in &mut explorers {
                 explorer.explore(|progress| progress.steps < steps);
             }
-            // All read before any writes, so that each finds that others were faster.
+            // One after the other, as machines do whose clocks are not the same.
             for (explorer, campaign) in explorers.iter_mut().zip(&mut campaigns) {
                 if let Some(news) = campaign.news(self.program)? {
                     explorer.take_news(&news);
                 }
-            }
-            for (explorer, campaign) in explorers.iter().zip(&mut campaigns) {
                 campaign.save(explorer.knowledge(), self.program)?;
                 edges = edges.max(u64::from(explorer.progress().edges));
             }

@@ -3,11 +3,12 @@
 use spelunk_tests::fleet::Fleet;
 use spelunk_tests::{median, on_guest_stack, program, wasm};
 
-/// Meetings until a fleet of each size saw so many edges of an example: the medians over some seeds.
+/// Steps of each worker until a fleet of each size saw so many edges of an example: the medians over some seeds. They meet after each
+/// `steps`.
 fn steps_until(example: &str, features: &[&str], (edges, steps): (u64, u64), sizes: &[usize]) -> Vec<u64> {
     let (program, wasm) = (program(example, features), wasm(example, features));
     let until = |workers: usize| {
-        let seeds = (1..=5).map(|seed| {
+        let seeds = (1..=9).map(|seed| {
             let fleet =
                 Fleet { program: &program, wasm: &wasm, workers, seed, steps, meetings: 100_000, edges };
             let simulated = fleet.run().unwrap();
@@ -23,53 +24,24 @@ fn steps_until(example: &str, features: &[&str], (edges, steps): (u64, u64), siz
 fn what_a_worker_sends_and_receives_does_not_grow_with_the_fleet() {
     on_guest_stack(|| {
         let (program, wasm) = (program("kv", &[]), wasm("kv", &[]));
-        let bytes = [1, 4, 16, 64].map(|workers| {
+        let bytes = [1, 16, 128].map(|workers| {
             let (steps, meetings) = (2_000, 10);
             let fleet =
                 Fleet { program: &program, wasm: &wasm, workers, seed: 1, steps, meetings, edges: u64::MAX };
             fleet.run().unwrap().mean()
         });
-        eprintln!("{bytes:?}");
-        assert!(bytes[3] < 4 * bytes[0], "{bytes:?}");
+        assert!(bytes[1] < 2 * bytes[0] && bytes[2] < 2 * bytes[0], "{bytes:?}");
     });
 }
 
 #[test]
 fn more_workers_take_less_time() {
     on_guest_stack(|| {
-        let steps = steps_until("kv", &[], (600, 200), &[1, 4, 16]);
-        eprintln!("kv {steps:?}");
-        assert!(steps[2] * 4 < steps[0], "{steps:?}");
-        let steps = steps_until("lock", &["n32"], (75, 50), &[1, 4, 16]);
-        eprintln!("lock {steps:?}");
-        assert!(steps[1] < steps[0] && steps[2] <= steps[1], "{steps:?}");
-    });
-}
-
-#[test]
-fn trying() {
-    on_guest_stack(|| {
-        let (program, wasm) = (program("kv", &[]), wasm("kv", &[]));
-        for workers in [1, 2, 4, 8, 16, 32, 64, 128] {
-            let (steps, meetings) = (2_000, 10);
-            let fleet =
-                Fleet { program: &program, wasm: &wasm, workers, seed: 1, steps, meetings, edges: u64::MAX };
-            let s = fleet.run().unwrap();
-            let sent: u64 = s.traffic.iter().map(|t| t.sent).sum::<u64>() / workers as u64;
-            let received: u64 = s.traffic.iter().map(|t| t.received).sum::<u64>() / workers as u64;
-            eprintln!("{workers}: sent {sent} received {received} edges {}", s.edges);
-        }
-        for (edges, steps) in [(600, 50), (630, 50), (637, 50), (637, 500)] {
-            eprintln!(
-                "kv {edges} {steps}: {:?}",
-                steps_until("kv", &[], (edges, steps), &[1, 2, 4, 8, 16, 32])
-            );
-        }
-        for steps in [10, 50] {
-            eprintln!(
-                "lock {steps}: {:?}",
-                steps_until("lock", &["n32"], (75, steps), &[1, 2, 4, 8, 16, 32])
-            );
+        let kv = steps_until("kv", &[], (637, 50), &[1, 2, 4, 8, 16, 32]);
+        let lock = steps_until("lock", &["n32"], (75, 10), &[1, 2, 4, 8, 16, 32]);
+        println!("kv {kv:?}, lock {lock:?}");
+        for steps in [kv, lock] {
+            assert!(steps[2] * 2 < steps[0] && steps[4] * 5 < steps[0], "{steps:?}");
         }
     });
 }

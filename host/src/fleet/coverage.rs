@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
 
 use super::hub::Value;
 use crate::coverage::SHOWN;
@@ -18,7 +19,7 @@ const BUCKET_BITS: u32 = 5;
 const BYTES_MAX: usize = 64 << 20;
 
 /// A feature: the slot of its edge and how often that was gone through, as the store numbers them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct Item(u64);
 
 impl Item {
@@ -55,6 +56,11 @@ impl Coverage {
     /// Whether it is known to be there.
     pub(super) fn has(&self, item: Item) -> bool {
         self.0[item.shard()].items.contains(&item)
+    }
+
+    /// It is known to be there.
+    pub(super) fn insert(&mut self, item: Item) {
+        self.0[item.shard()].items.insert(item);
     }
 
     /// How many edges of the module were seen.

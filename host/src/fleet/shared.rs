@@ -70,6 +70,8 @@ struct CheckpointLine {
     step: u32,
     news: News,
     work: u64,
+    /// What its run saw first, as far as its worker knew.
+    features: Vec<Item>,
     steps: Vec<StepLine>,
 }
 
@@ -247,12 +249,12 @@ impl Shared {
     }
 
     /// Hands over the checkpoints that lead to what is new to all.
-    fn send_checkpoints(&mut self, state: &Saved<'_>, runs: &BTreeSet<u64>) -> Result<()> {
+    fn send_checkpoints(&mut self, state: &Saved<'_>, runs: &BTreeMap<u64, Vec<Item>>) -> Result<()> {
         for (record, snapshot) in &state.checkpoints {
             if self.handled.contains(&record.id) {
                 continue;
             }
-            if runs.contains(&record.run) {
+            if let Some(features) = runs.get(&record.run) {
                 let steps = self.steps_to(record.history)?;
                 let key = match record.state {
                     Some(state) => state,
@@ -270,6 +272,7 @@ impl Shared {
                         step: record.step,
                         news: record.news,
                         work: record.work,
+                        features: features.clone(),
                         steps,
                     };
                     let name = format!("c.{key:032x}");
@@ -431,6 +434,13 @@ impl Shared {
                     return Ok(());
                 }
                 let (line, has_state) = checkpoint_of(&whole(&*self.hub, key, &value.bytes)?)?;
+                // Of several that came to the same at the same time, the first is enough.
+                let new: Vec<Item> =
+                    line.features.iter().copied().filter(|item| !self.there.coverage.has(*item)).collect();
+                if new.is_empty() && !line.features.is_empty() {
+                    return Ok(());
+                }
+                let features = new.iter().map(|item| stored(*item, program)).collect::<Result<Vec<_>>>()?;
                 let steps = file::part_of(program, &line.steps)?;
                 let id = loaded.checkpoints.len() as u64 + 1;
                 ensure!(line.faults.len() == program.faults().len(), "it has other faults");
@@ -438,6 +448,8 @@ impl Shared {
                     ensure!(state.0 == hash, "it is not what it is called");
                     self.states.are_there(state.0);
                 }
+                new.into_iter().for_each(|item| self.there.coverage.insert(item));
+                loaded.edges.extend(features);
                 loaded.histories.push((id, Some(0), steps));
                 let state = line.state.filter(|_| has_state && self.fetches);
                 let state = state.and_then(|state| self.states.state(state.0));
@@ -625,7 +637,9 @@ impl Store for Shared {
         let is_new = |item: Item| is_shared(item) && !self.there.coverage.has(item);
         let new: Vec<(Item, u64)> = seen.filter(|(item, _)| is_new(*item)).collect();
         (self.counters, self.lists) = (state.counters.clone(), state.lists.clone());
-        self.send_checkpoints(state, &new.iter().map(|(_, run)| *run).collect())?;
+        let mut runs: BTreeMap<u64, Vec<Item>> = BTreeMap::new();
+        new.iter().for_each(|(item, run)| runs.entry(*run).or_default().push(*item));
+        self.send_checkpoints(state, &runs)?;
         self.send_findings(state)?;
         self.send_coverage(&new.iter().map(|(item, _)| *item).collect())?;
         self.send_tally(false)

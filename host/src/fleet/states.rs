@@ -1,6 +1,6 @@
 //! States of a campaign that is shared: their parts are on the hub, and are had when a run starts from them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,9 @@ use crate::machine::{
 use crate::store::pack::{packed, unpacked};
 
 /// States that were had lately and are kept.
-const KEPT: usize = 64;
+const KEPT: usize = 1024;
+/// Bytes of parts that were had and are kept, as they were sent.
+const PARTS_MAX: usize = 64 << 20;
 /// Where a state could not be had, none is asked for so long.
 const PAUSE: Duration = Duration::from_secs(5);
 /// Parts of which it is known that they are there.
@@ -35,6 +37,9 @@ struct Inner {
     there: HashSet<u128>,
     /// The hashes of parts that are there.
     parts: HashSet<u128>,
+    /// Parts that were had, which states have in common, and their bytes.
+    had: HashMap<u128, Vec<u8>>,
+    had_bytes: usize,
     /// Those that were had lately, with when.
     kept: BTreeMap<u128, (u64, Snapshot)>,
     count: u64,
@@ -65,6 +70,35 @@ impl States {
         self.inner().there.insert(state);
     }
 
+    /// Parts, from here as far as they were had before.
+    fn parts(&self, hashes: &[u128]) -> Result<Vec<Option<Vec<u8>>>> {
+        let mut parts: Vec<Option<Vec<u8>>> = {
+            let inner = self.inner();
+            hashes.iter().map(|hash| inner.had.get(hash).cloned()).collect()
+        };
+        let missing: Vec<usize> = (0..parts.len()).filter(|index| parts[*index].is_none()).collect();
+        let wanted: Vec<u128> = missing.iter().map(|index| hashes[*index]).collect();
+        if wanted.is_empty() {
+            return Ok(parts);
+        }
+        let had = self.hub.parts(&wanted)?;
+        let mut inner = self.inner();
+        for (index, part) in missing.into_iter().zip(had) {
+            if let Some(part) = &part {
+                if inner.had_bytes + part.len() > PARTS_MAX {
+                    inner.had.clear();
+                    inner.had_bytes = 0;
+                }
+                inner.had_bytes += part.len();
+                inner.had.insert(hashes[index], part.clone());
+                // What was had need not be sent.
+                inner.parts.insert(hashes[index]);
+            }
+            parts[index] = part;
+        }
+        Ok(parts)
+    }
+
     fn had(&self, state: u128) -> Result<Option<Snapshot>> {
         let Some(program) = self.program.get() else { return Ok(None) };
         let key = format!("c.{state:032x}");
@@ -74,10 +108,10 @@ impl States {
         let record = unpacked(record)?;
         let mut parts = Parts { bytes_max: self.bytes_max(), ..Parts::default() };
         let leaves = leaves_of(&record)?;
-        parts.fetch(&*self.hub, leaves.iter().copied())?;
+        parts.fetch(self, leaves.iter().copied())?;
         let pages: Vec<u128> =
             leaves.iter().flat_map(|leaf| pages_of(&parts.known[leaf]).collect::<Vec<_>>()).collect();
-        parts.fetch(&*self.hub, pages.into_iter())?;
+        parts.fetch(self, pages.into_iter())?;
         Ok(Some(Reader::new(&mut parts, program)?.read(&record)?))
     }
 }
@@ -136,11 +170,11 @@ struct Parts {
 }
 
 impl Parts {
-    fn fetch(&mut self, hub: &dyn Hub, hashes: impl Iterator<Item = u128>) -> Result<()> {
+    fn fetch(&mut self, states: &States, hashes: impl Iterator<Item = u128>) -> Result<()> {
         let mut wanted: Vec<u128> = hashes.filter(|hash| !self.known.contains_key(hash)).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        for (hash, part) in wanted.iter().zip(hub.parts(&wanted)?) {
+        for (hash, part) in wanted.iter().zip(states.parts(&wanted)?) {
             let part = part.context("a part of the state is not there any more")?;
             let (len, _) = lz4_flex::block::uncompressed_size(&part)?;
             self.bytes += len;
