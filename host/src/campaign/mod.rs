@@ -166,7 +166,7 @@ impl Campaign {
                 let name = shared.name_of_campaign();
                 ensure!(
                     header.module.0 == module,
-                    "the campaign {name} is of another module, or another build of it: copy the module to all                      machines, or use another --campaign"
+                    "the campaign {name} is of another module, or another build of it: copy the module to all machines, or use another --campaign"
                 );
                 let begun: Settings = serde_json::from_value(header.settings)?;
                 let differences = begun.differences(&settings);
@@ -223,6 +223,11 @@ impl Campaign {
     pub fn claim(&mut self, found: &Found, program: &Program) -> Result<Claim> {
         let (id, value) = finding_value(found, program)?;
         self.store.claim(&id, &value)
+    }
+
+    /// Whether another saved the finding first.
+    pub fn is_of_others(&self, failure: &Failure) -> bool {
+        self.store.is_of_others(&failure.id())
     }
 
     /// Hands over the trace of a finding that was shrunk, with what is saved next.

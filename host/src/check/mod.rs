@@ -23,7 +23,7 @@ mod visited;
 
 pub use crate::schedules::Schedules;
 pub use breadth::graph::{Picture, Step, To};
-pub use breadth::{Helpers, News, Part, Round, Source};
+pub use breadth::{Helpers, News, Part, Round, Soundness, Source};
 pub use leftover::{Leftover, leftover};
 
 use std::collections::BTreeMap;
@@ -428,7 +428,7 @@ pub fn help<T>(
     options: &Options,
     goes_on: GoesOn<'_>,
     source: &dyn Source,
-) -> Result<(), Box<Trouble>>
+) -> Result<Option<Limit>, Box<Trouble>>
 where
     T: Target + Send,
     T::Snapshot: Send + Sync,

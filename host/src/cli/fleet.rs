@@ -152,11 +152,17 @@ impl Worker {
             if self.fleet.campaign().is_some_and(|wanted| wanted != name) {
                 continue;
             }
-            let Some(hub) = nats.open(&name)? else { continue };
+            // One that is half made, or removed just now.
+            let Ok(Some(hub)) = nats.open(&name) else { continue };
             let shared = Shared::new(Arc::new(hub), 0);
             // One of another version is not for this worker.
             let Ok(Some(header)) = shared.header() else { continue };
-            let need = (shared.alive()?, served.get(&name).copied().unwrap_or_default());
+            // Whoever wants to help with a check has the target, and checks it too.
+            if header.settings.get("check").is_some() {
+                continue;
+            }
+            let Ok(alive) = shared.alive() else { continue };
+            let need = (alive, served.get(&name).copied().unwrap_or_default());
             if best.as_ref().is_none_or(|(least, ..)| need < *least) {
                 best = Some((need, name, header));
             }
@@ -230,6 +236,7 @@ struct Quiet<'o>(&'o mut Output);
 impl Observer for Quiet<'_> {
     fn on(&mut self, event: Event<'_>) -> io::Result<()> {
         match event {
+            Event::Finding(finding) if finding.was_known => Ok(()),
             Event::Finding(finding) => {
                 self.0.console.status("Shrunk", &finding.failure.to_string());
                 Ok(())
@@ -302,6 +309,10 @@ impl Pull {
         let hub = nats.open(name)?.with_context(|| format!("{} has no campaign {name}", nats.addresses()))?;
         let mut shared = Shared::new(Arc::new(hub), 0);
         let header = shared.header()?.with_context(|| format!("the campaign {name} has not begun"))?;
+        ensure!(
+            header.settings.get("check").is_none(),
+            "{name} is a check: `spelunk check --nats` says its verdict"
+        );
         let wasm = shared.module()?;
         let settings: Settings =
             serde_json::from_value(header.settings).context("its settings are of another version")?;
@@ -338,8 +349,12 @@ impl Pull {
             }
             let shrunk = fleet.trace_of(&finding.failure)?;
             match shrunk.and_then(|text| TraceFile::parse(text.as_bytes()).ok()) {
-                Some(file) => file.write(&path)?,
-                None => {
+                Some(file)
+                    if file.failure.as_ref().is_some_and(|failure| failure.is_same(&finding.failure)) =>
+                {
+                    file.write(&path)?;
+                }
+                _ => {
                     let how = (Some(&finding.failure), Some(Shrinking::Pending));
                     write_trace(&machine, &finding.trace, how, &path)?;
                 }
@@ -394,8 +409,28 @@ pub(super) fn status(fleet: &FleetArgs, output: &mut Output, budget: &Budget) ->
     Ok(PASSED)
 }
 
+fn check_text(status: &FleetStatus, rounds: u64, state: &str) -> String {
+    let alive = status.workers.iter().filter(|worker| worker.is_alive).count();
+    format!(
+        "{}: a check of {}, module {}\n{} at the server; {state}; {} alive",
+        text::line(&status.campaign),
+        text::line(&status.target),
+        String::from(status.module),
+        counted(rounds, "round"),
+        counted(alive as u64, "process"),
+    )
+}
+
 fn status_text(status: &FleetStatus) -> String {
     let held = &status.held;
+    if let Some((rounds, is_complete)) = status.check {
+        let state = if is_complete {
+            "it is complete, and `spelunk check` says the verdict"
+        } else {
+            "it is not complete"
+        };
+        return check_text(status, rounds, state);
+    }
     let alive = status.workers.iter().filter(|worker| worker.is_alive).count();
     let mut text = format!(
         "{} of {}, module {}\n{} and {} by all workers; {} a second, {} a second; {} seen, {}\n{} at the server: \

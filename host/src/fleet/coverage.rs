@@ -50,22 +50,32 @@ pub(super) struct Shard {
 
 /// All of them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Coverage(pub(super) [Shard; SHARDS]);
+pub(super) struct Coverage {
+    /// Each holds at least what stood there at its revision.
+    pub(super) shards: [Shard; SHARDS],
+    /// What was told with a checkpoint, and may not stand in a shard.
+    told: BTreeSet<Item>,
+}
 
 impl Coverage {
     /// Whether it is known to be there.
     pub(super) fn has(&self, item: Item) -> bool {
-        self.0[item.shard()].items.contains(&item)
+        self.shards[item.shard()].items.contains(&item)
     }
 
-    /// It is known to be there.
-    pub(super) fn insert(&mut self, item: Item) {
-        self.0[item.shard()].items.insert(item);
+    /// Whether it was told.
+    pub(super) fn is_told(&self, item: Item) -> bool {
+        self.has(item) || self.told.contains(&item)
+    }
+
+    /// It was told with a checkpoint.
+    pub(super) fn tell(&mut self, item: Item) {
+        self.told.insert(item);
     }
 
     /// How many edges of the module were seen.
     pub(super) fn edges(&self) -> u64 {
-        let slots = self.0.iter().flat_map(|shard| shard.items.iter().map(|item| item.slot()));
+        let slots = self.shards.iter().flat_map(|shard| shard.items.iter().map(|item| item.slot()));
         slots.filter(|slot| *slot < SHOWN).collect::<BTreeSet<_>>().len() as u64
     }
 
@@ -73,11 +83,12 @@ impl Coverage {
     pub(super) fn read(&mut self, key: &str, value: &Value) -> Result<Vec<Item>> {
         let index = key.strip_prefix(PREFIX).and_then(|rest| rest.strip_prefix('.')?.parse().ok());
         let index: usize = index.with_context(|| format!("`{key}` is no shard"))?;
-        let shard = self.0.get_mut(index).with_context(|| format!("there is no shard {index}"))?;
+        let shard = self.shards.get_mut(index).with_context(|| format!("there is no shard {index}"))?;
         let items = items_of(&value.bytes)?;
         ensure!(items.iter().all(|item| item.shard() == index), "the shard {index} holds what is of another");
         shard.revision = shard.revision.max(value.revision);
-        Ok(items.into_iter().filter(|item| shard.items.insert(*item)).collect())
+        let told = &self.told;
+        Ok(items.into_iter().filter(|item| shard.items.insert(*item) && !told.contains(item)).collect())
     }
 
     /// The new items by shard.
@@ -118,6 +129,7 @@ pub(super) fn items_of(bytes: &[u8]) -> Result<Vec<Item>> {
         more |= u64::from(byte & 0x7f) << shift;
         shift += 7;
         if byte & 0x80 == 0 {
+            ensure!(more > 0 || items.is_empty(), "a number is there twice");
             before = before.checked_add(more).context("a number is too large")?;
             ensure!(before < 1 << (32 + BUCKET_BITS), "a number is too large");
             items.push(Item(before));

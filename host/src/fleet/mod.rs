@@ -13,7 +13,7 @@ mod states;
 mod status;
 
 pub use hub::{Changes, Held, Hub, Local, Traffic, Value};
-pub use nats::{Campaign as OnServer, Nats, WorkQueue};
+pub use nats::{Campaign as OnServer, Nats, NotReached, WorkQueue};
 pub use queue::{Queue, Taken};
 pub use server::{Server, ensure_name, name_of};
 pub use shared::{Shared, WorkerLine, is_alive, whole, worker_name, wrapped};

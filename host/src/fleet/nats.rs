@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use async_nats::connection::State;
 use async_nats::jetstream::consumer::{self, AckPolicy, DeliverPolicy};
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::kv;
 use async_nats::jetstream::object_store::{self, ObjectStore};
 use async_nats::jetstream::stream::{self, DirectGetErrorKind, DiscardPolicy, Stream};
-use async_nats::jetstream::{self, Context};
+use async_nats::jetstream::{self, AckKind, Context};
 use async_nats::{ConnectErrorKind, Event, HeaderMap};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -44,8 +44,22 @@ const BATCH: usize = 32;
 const PARTS_AT_ONCE: usize = 64;
 /// Work that was taken and is not acknowledged this long is given to another.
 const LEASE: Duration = Duration::from_secs(5);
+/// Readers that are tried.
+const READERS: usize = 3;
 /// A reader of changes that asks for nothing this long is forgotten.
 const READER_IDLE: Duration = Duration::from_secs(120);
+
+/// The server did not do what it was asked for; it may do so later.
+#[derive(Debug)]
+pub struct NotReached(String);
+
+impl Display for NotReached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NotReached {}
 
 /// A connection to a server.
 pub struct Nats {
@@ -57,6 +71,8 @@ pub struct Nats {
     budget: Budget,
     /// It did not answer last.
     is_away: AtomicBool,
+    /// When the budget was seen to be over.
+    over: Mutex<Option<Instant>>,
 }
 
 /// A campaign on a server.
@@ -70,6 +86,8 @@ pub struct Campaign {
     reader: Mutex<Option<Reader>>,
     /// What is written again and again, by key.
     written: Arc<Mutex<BTreeMap<String, Bytes>>>,
+    /// When a message was seen whose time, by the clock of the server, is the latest, and that time.
+    clock: Mutex<Option<(Instant, i64)>>,
 }
 
 /// What reads changes in order.
@@ -131,6 +149,7 @@ impl Nats {
             said,
             budget: budget.clone(),
             is_away: AtomicBool::new(false),
+            over: Mutex::default(),
         }))
     }
 
@@ -233,6 +252,7 @@ impl Nats {
             traffic: Mutex::default(),
             reader: Mutex::default(),
             written: Arc::default(),
+            clock: Mutex::default(),
         }
     }
 
@@ -243,6 +263,14 @@ impl Nats {
         let patience = match self.is_away.load(Ordering::Relaxed) {
             true => SHORT_PATIENCE,
             false => PATIENCE,
+        };
+        // What is left of it counts from when the budget ended, for all that is asked after that.
+        let patience = match self.budget.is_over() {
+            true => {
+                let over = *lock(&self.over).get_or_insert_with(Instant::now);
+                patience.min(LAST_PATIENCE.saturating_sub(over.elapsed()))
+            }
+            false => patience,
         };
         let waited = waited(&self.runtime, &self.budget, (patience, &is_down), future);
         self.is_away.store(waited.is_none(), Ordering::Relaxed);
@@ -259,7 +287,7 @@ impl Nats {
         let all = format!("{why} {said}").to_lowercase();
         let says = |words: &[&str]| words.iter().any(|word| all.contains(word));
         let hint = if says(&["permission", "authorization"]) {
-            "the user needs leave to use $JS.API.>, $KV.>, $O.>, spelunk.> and _INBOX.>"
+            "the user needs leave to publish to $JS.API.>, $JS.ACK.>, $JS.FC.>, $KV.>, $O.> and spelunk.>, and to subscribe to _INBOX.> and spelunk.>"
         } else if says(&["insufficient", "maximum bytes", "no space"]) {
             "it has no room left: give it more, or use `spelunk gc --nats`"
         } else if says(&["no responders", "not enabled", "503", "resource does not exist"]) {
@@ -270,7 +298,7 @@ impl Nats {
             "see whether it runs, and can be reached"
         };
         let said = if said.is_empty() { said } else { format!("; it said: {said}") };
-        anyhow!("the server {} did not {what} ({why}{said}): {hint}", self.addresses)
+        NotReached(format!("the server {} did not {what} ({why}{said}): {hint}", self.addresses)).into()
     }
 }
 
@@ -310,8 +338,8 @@ fn refused(addresses: &str, kind: ConnectErrorKind, error: &impl Display) -> Str
             "see the user and the password before the `@` of --nats, --nats-creds, or --nats-context"
                 .to_string(),
         ),
-        ConnectErrorKind::Tls => {
-            ("has no certificate that can be trusted", format!("{error}; --nats-ca names who signed it"))
+        _ if error.to_string().contains("certificate") || kind == ConnectErrorKind::Tls => {
+            ("cannot be spoken to in private", format!("{error}; --nats-ca names who signed its certificate"))
         }
         ConnectErrorKind::ServerParse => ("has no address", "it is written as nats://host:4222".to_string()),
         ConnectErrorKind::Dns => ("is not known by that name", error.to_string()),
@@ -400,18 +428,32 @@ impl Campaign {
             filter_subjects: filters.clone(),
             inactive_threshold: READER_IDLE,
             memory_storage: true,
-            num_replicas: 1,
             ..Default::default()
         };
         let consumer = self.nats.wait("say what is new", self.values.create_consumer(config))?;
         Ok(Reader { consumer, filters, last: after, count: 0 })
     }
 
+    /// How many seconds ago that was by the clock of the server, as far as that is known: the clocks of machines differ.
+    fn age(&self, unix_seconds: i64) -> u64 {
+        let mut clock = lock(&self.clock);
+        let now =
+            clock.map(|(seen, time)| time + i64::try_from(seen.elapsed().as_secs()).unwrap_or(i64::MAX));
+        match now {
+            Some(now) if now >= unix_seconds => u64::try_from(now - unix_seconds).unwrap_or(0),
+            _ => {
+                *clock = Some((Instant::now(), unix_seconds));
+                if now.is_some() { 0 } else { age(unix_seconds) }
+            }
+        }
+    }
+
     /// What a message holds, but for one that says that a value was removed.
-    fn value(message: &jetstream::Message, revision: u64, published: i64) -> Option<Value> {
+    fn value(&self, message: &jetstream::Message, revision: u64, published: i64) -> Option<Value> {
         let is_removed =
             message.headers.as_ref().is_some_and(|headers| headers.get("KV-Operation").is_some());
-        (!is_removed).then(|| Value { bytes: message.payload.to_vec(), revision, age: age(published) })
+        let age = self.age(published);
+        (!is_removed).then(|| Value { bytes: message.payload.to_vec(), revision, age })
     }
 
     /// Reads the next values in order.
@@ -434,7 +476,7 @@ impl Campaign {
                 self.received(&key, &message.payload);
                 bytes += message.payload.len() as u64;
                 count += 1;
-                let value = Campaign::value(&message, info.stream_sequence, info.published.unix_timestamp());
+                let value = self.value(&message, info.stream_sequence, info.published.unix_timestamp());
                 changes.values.extend(value.map(|value| (key, value)));
             }
             if count < BATCH {
@@ -480,7 +522,7 @@ impl Hub for Campaign {
         Ok((!is_removed).then(|| Value {
             bytes: message.payload.to_vec(),
             revision: message.sequence,
-            age: age(message.time.unix_timestamp()),
+            age: self.age(message.time.unix_timestamp()),
         }))
     }
 
@@ -494,6 +536,8 @@ impl Hub for Campaign {
 
     fn remove(&self, key: &str) -> Result<()> {
         self.sent(key, &[]);
+        // It is not written again.
+        lock(&self.written).remove(&self.subject(key));
         let purge = self.values.purge().filter(self.subject(key));
         self.nats.wait("remove what is over", async { purge.await.map(drop) })
     }
@@ -508,10 +552,19 @@ impl Hub for Campaign {
             *lock(&self.reader) = Some(reader);
             return Ok(changes);
         }
-        let mut reader = self.reader(prefixes, after)?;
-        let changes = self.nats.wait("say what is new", self.read(&mut reader, bytes_max))?;
-        *lock(&self.reader) = Some(reader);
-        Ok(changes)
+        // In a cluster one may lie on a server that is gone.
+        let mut tries = 0;
+        loop {
+            let read = self.reader(prefixes, after).and_then(|mut reader| {
+                let changes = self.nats.wait("say what is new", self.read(&mut reader, bytes_max))?;
+                *lock(&self.reader) = Some(reader);
+                Ok(changes)
+            });
+            tries += 1;
+            if read.is_ok() || tries == READERS || self.nats.budget.is_over() {
+                return read;
+            }
+        }
     }
 
     fn count(&self, prefix: &str) -> Result<u64> {
@@ -633,8 +686,9 @@ impl Hub for Campaign {
         let (written, context) = (Arc::downgrade(&self.written), self.nats.context.clone());
         self.nats.runtime.spawn(async move {
             while let Some(written) = written.upgrade() {
-                let bytes = lock(&written).get(&subject).cloned().unwrap_or_default();
+                let bytes = lock(&written).get(&subject).cloned();
                 drop(written);
+                let Some(bytes) = bytes else { break };
                 // It says that this lives: where it is lost, the next one says so.
                 if let Ok(acknowledged) = context.publish(subject.clone(), bytes).await {
                     drop(acknowledged.await);
@@ -664,7 +718,7 @@ impl Campaign {
             name: format!("{PREFIX}_{}_work", self.name),
             subjects: vec![self.work_subject()],
             retention: stream::RetentionPolicy::WorkQueue,
-            storage: stream::StorageType::Memory,
+            num_replicas: self.values.cached_info().config.num_replicas,
             ..stream::Config::default()
         };
         let stream = nats.wait(what, nats.context.get_or_create_stream(config))?;
@@ -730,7 +784,10 @@ impl Queue for WorkQueue {
         self.campaign.received("", &message.payload);
         let bytes = message.payload.to_vec();
         let nats = nats.clone();
-        let done = move || nats.wait("note that work is done", message.ack());
+        let done = move |is_done| {
+            let kind = if is_done { AckKind::Ack } else { AckKind::Nak(None) };
+            nats.wait("note that work is done", message.ack_with(kind))
+        };
         Ok(Some(Taken { bytes, done: Box::new(done) }))
     }
 

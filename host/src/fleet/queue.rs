@@ -8,8 +8,8 @@ use anyhow::Result;
 pub struct Taken {
     /// What is to be done.
     pub bytes: Vec<u8>,
-    /// Says that it is done, so that nobody else is given it.
-    pub done: Box<dyn FnOnce() -> Result<()> + Send>,
+    /// Says that it is done, so that nobody else is given it; or that it is not, so that somebody is.
+    pub done: Box<dyn FnOnce(bool) -> Result<()> + Send>,
 }
 
 /// Work of a campaign. What is taken and not acknowledged in time is given to another.

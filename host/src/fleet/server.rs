@@ -59,7 +59,8 @@ const FILE_MAX: u64 = 1 << 20;
 impl Server {
     /// Whether one was named.
     pub fn is_named(&self) -> bool {
-        self.url.is_some() || self.context.is_some()
+        let is_some = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+        is_some(&self.url) || is_some(&self.context)
     }
 
     /// What a connection is made with.

@@ -22,10 +22,12 @@ use serde::{Deserialize, Serialize};
 
 use super::coverage::{self, Coverage, Item, Shard, bytes_of, items_of, key_of};
 use super::hub::{Hub, Value};
+use super::nats::NotReached;
 use super::states::{States, write_state};
 use crate::coverage::{FeatureKind, SHOWN};
 use crate::file::{self, Hex, Names as _, StepLine};
 use crate::machine::{Elsewhere as _, Program};
+use crate::outcome::Failure;
 use crate::search::Tally;
 use crate::search::energy::News;
 use crate::store::pack::{packed, packed_json, unpacked};
@@ -42,8 +44,6 @@ pub(super) const ALIVE: u64 = 20;
 const VALUE_MAX: usize = 256 << 10;
 /// Others may be faster so many times.
 const TRIES: usize = 16;
-/// The object with the module.
-const MODULE: &str = "module";
 /// Bits of the number of a run in the store; see `campaign`.
 const RUN_BITS: u32 = 59;
 
@@ -89,12 +89,23 @@ pub(super) struct FindingValue {
     pub(super) trace: Option<String>,
 }
 
+/// What must stand in a finding.
+#[derive(Deserialize)]
+struct Told {
+    failure: Failure,
+    #[allow(dead_code)]
+    run: u64,
+    steps: Vec<StepLine>,
+}
+
 /// What is known to be on the hub.
 #[derive(Default)]
 struct There {
     coverage: Coverage,
     checkpoints: HashSet<u128>,
     findings: BTreeSet<String>,
+    /// Of those, the ones that others found.
+    theirs: BTreeSet<String>,
 }
 
 /// A campaign on a hub, as one worker sees it.
@@ -306,7 +317,12 @@ impl Shared {
     fn send_shrunk(&self, id: &str, trace: String) -> Result<()> {
         let key = finding_key(id);
         for _ in 0..TRIES {
-            let Some((value, revision)) = self.finding(id)? else { return Ok(()) };
+            let found = match self.finding(id) {
+                // One that cannot be read is nobody's.
+                Err(error) if !error.is::<NotReached>() => return Ok(()),
+                found => found?,
+            };
+            let Some((value, revision)) = found else { return Ok(()) };
             if value.trace.is_some() {
                 return Ok(());
             }
@@ -334,26 +350,31 @@ impl Shared {
     /// Adds what was seen here first to what was seen.
     fn send_coverage(&mut self, new: &BTreeSet<Item>) -> Result<()> {
         for (index, new) in self.there.coverage.by_shard(new.iter().copied()) {
-            let revision = self.send_shard(index, &new)?;
-            // What others wrote meanwhile is not taken for read: it is news to the search.
-            let shard = &mut self.there.coverage.0[index];
+            let (revision, has_all) = self.send_shard(index, &new)?;
+            let shard = &mut self.there.coverage.shards[index];
             shard.items.extend(new);
-            shard.revision = revision;
+            // What others wrote meanwhile is still to be read: it is news to the search. Until then the next write comes upon it again.
+            if has_all {
+                shard.revision = revision;
+            }
         }
         Ok(())
     }
 
-    fn send_shard(&self, index: usize, new: &BTreeSet<Item>) -> Result<u64> {
+    /// The revision that was written, and whether all that stands there is known.
+    fn send_shard(&self, index: usize, new: &BTreeSet<Item>) -> Result<(u64, bool)> {
         let key = key_of(index);
-        let Shard { items, revision } = &self.there.coverage.0[index];
+        let Shard { items, revision } = &self.there.coverage.shards[index];
         let (mut items, mut revision) = (Cow::Borrowed(items), *revision);
-        for _ in 0..TRIES {
+        for tries in 0..TRIES {
             if let Some(revision) = self.hub.replace(&key, &bytes_of(items.union(new)), revision)? {
-                return Ok(revision);
+                return Ok((revision, tries == 0));
             }
-            let value = self.hub.get(&key)?.context("a shard that was written is gone")?;
-            items = Cow::Owned(items_of(&value.bytes)?.into_iter().collect());
-            revision = value.revision;
+            // One that is gone, or cannot be read, is written anew.
+            let value = self.hub.get(&key)?;
+            revision = value.as_ref().map_or(0, |value| value.revision);
+            let there = value.and_then(|value| items_of(&value.bytes).ok()).unwrap_or_default();
+            items = Cow::Owned(there.into_iter().collect());
         }
         Err(self.busy())
     }
@@ -411,11 +432,14 @@ impl Shared {
             lists: serde_json::Value::Null,
         };
         for (key, value) in values {
-            self.read = self.read.max(value.revision);
-            // What another wrote and cannot be read is left out: it must not keep this one from its work.
-            if self.take(&key, &value, program, &mut loaded).is_err() {
-                self.unreadable += 1;
+            match self.take(&key, &value, program, &mut loaded) {
+                Ok(()) => {}
+                // The rest the next time.
+                Err(error) if error.is::<NotReached>() => break,
+                // What another wrote and cannot be read is left out: it must not keep this one from its work.
+                Err(_) => self.unreadable += 1,
             }
+            self.read = self.read.max(value.revision);
         }
         loaded
     }
@@ -430,14 +454,19 @@ impl Shared {
             }
             "c" => {
                 let hash = u128::from_str_radix(rest, 16)?;
-                if !self.there.checkpoints.insert(hash) {
+                if self.there.checkpoints.contains(&hash) {
                     return Ok(());
                 }
                 let (line, has_state) = checkpoint_of(&whole(&*self.hub, key, &value.bytes)?)?;
                 // Of several that came to the same at the same time, the first is enough.
-                let new: Vec<Item> =
-                    line.features.iter().copied().filter(|item| !self.there.coverage.has(*item)).collect();
+                let new: Vec<Item> = line
+                    .features
+                    .iter()
+                    .copied()
+                    .filter(|item| !self.there.coverage.is_told(*item))
+                    .collect();
                 if new.is_empty() && !line.features.is_empty() {
+                    self.there.checkpoints.insert(hash);
                     return Ok(());
                 }
                 let features = new.iter().map(|item| stored(*item, program)).collect::<Result<Vec<_>>>()?;
@@ -448,7 +477,8 @@ impl Shared {
                     ensure!(state.0 == hash, "it is not what it is called");
                     self.states.are_there(state.0);
                 }
-                new.into_iter().for_each(|item| self.there.coverage.insert(item));
+                self.there.checkpoints.insert(hash);
+                new.into_iter().for_each(|item| self.there.coverage.tell(item));
                 loaded.edges.extend(features);
                 loaded.histories.push((id, Some(0), steps));
                 let state = line.state.filter(|_| has_state && self.fetches);
@@ -457,7 +487,11 @@ impl Shared {
             }
             "f" => {
                 let found: FindingValue = serde_json::from_slice(&whole(&*self.hub, key, &value.bytes)?)?;
+                let Told { failure, run: _, steps } = serde_json::from_value(found.finding.clone())?;
+                file::trace_of(program, &steps)?;
+                ensure!(failure.id() == rest, "it is not what it is called");
                 if self.there.findings.insert(rest.to_string()) {
+                    self.there.theirs.insert(rest.to_string());
                     loaded.findings.push((rest.to_string(), found.finding));
                 }
             }
@@ -486,11 +520,13 @@ impl CheckpointLine {
     }
 }
 
-/// Whether a worker of this name has said something lately.
+/// Whether a worker of this name has said something lately; `own` is the name of who asks.
 ///
 /// # Errors
 /// The hub cannot be reached.
-pub fn is_alive(hub: &dyn Hub, worker: &str) -> Result<bool> {
+pub fn is_alive(hub: &dyn Hub, (own, worker): (&str, &str)) -> Result<bool> {
+    // That one was written lately, and so says what time it is at the server.
+    hub.get(&format!("w.{own}"))?;
     Ok(hub.get(&format!("w.{worker}"))?.is_some_and(|value| value.age < ALIVE))
 }
 
@@ -547,6 +583,11 @@ pub(super) fn split(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
     rest.split_at_checked(len).context("a checkpoint is cut off")
 }
 
+/// The object with a module.
+fn module_name(hash: u128) -> String {
+    format!("module-{hash:032x}")
+}
+
 fn finding_key(id: &str) -> String {
     format!("f.{id}")
 }
@@ -588,8 +629,9 @@ fn host() -> String {
 impl Store for Shared {
     fn begin(&mut self, header: &Header, wasm: &[u8]) -> Result<()> {
         // The module comes first: where a header is, it is.
-        if self.hub.object(MODULE)?.is_none() {
-            self.hub.put_object(MODULE, &packed(wasm))?;
+        let name = module_name(header.module.0);
+        if self.hub.object(&name)?.is_none() {
+            self.hub.put_object(&name, &packed(wasm))?;
         }
         let version = env!("CARGO_PKG_VERSION").to_string();
         let head = Head { format: FORMAT, version, header: header.clone() };
@@ -607,7 +649,10 @@ impl Store for Shared {
     fn module(&self) -> Result<Vec<u8>> {
         let name = self.hub.name();
         let header = self.header()?.with_context(|| format!("the campaign {name} has not begun"))?;
-        let module = self.hub.object(MODULE)?.with_context(|| format!("{name} has no module"))?;
+        let module = self
+            .hub
+            .object(&module_name(header.module.0))?
+            .with_context(|| format!("{name} has no module"))?;
         let wasm = unpacked(&module)?;
         let is_same = xxhash_rust::xxh3::xxh3_128(&wasm) == header.module.0;
         ensure!(is_same, "the module of {name} is not the one that the campaign was begun with");
@@ -646,12 +691,15 @@ impl Store for Shared {
     }
 
     fn load(&mut self, program: &Program) -> Result<Loaded> {
-        let mut values = Vec::new();
+        let (mut values, mut read) = (Vec::new(), self.read);
         loop {
-            let changes = self.hub.changes(&PREFIXES, self.read, u64::MAX)?;
+            let changes = self.hub.changes(&PREFIXES, read, u64::MAX)?;
             let Some((_, last)) = changes.values.last() else { break };
-            self.read = last.revision;
+            read = last.revision;
             values.extend(changes.values);
+            if changes.left == 0 {
+                break;
+            }
         }
         Ok(self.loaded(values, program))
     }
@@ -694,7 +742,7 @@ impl Store for Shared {
             let (value, revision) = match self.finding(id)? {
                 Some((FindingValue { trace: Some(trace), .. }, _)) => return Ok(Claim::Done(trace)),
                 Some((FindingValue { shrinks: Some(other), .. }, _))
-                    if other != name && is_alive(&*self.hub, &other)? =>
+                    if other != name && is_alive(&*self.hub, (&name, &other))? =>
                 {
                     return Ok(Claim::Theirs);
                 }
@@ -709,6 +757,10 @@ impl Store for Shared {
             }
         }
         Err(self.busy())
+    }
+
+    fn is_of_others(&self, id: &str) -> bool {
+        self.there.theirs.contains(id)
     }
 
     fn settle(&mut self, id: &str, trace: String) {

@@ -31,6 +31,8 @@ pub struct FleetStatus {
     pub findings: Vec<FleetFinding>,
     pub workers: Vec<FleetWorker>,
     pub held: Held,
+    /// Of a check: how many rounds were kept, and whether it is complete.
+    pub check: Option<(u64, bool)>,
 }
 
 /// A finding of a fleet.
@@ -93,12 +95,16 @@ impl FleetStatus {
             module: header.module,
             runs: tallies.values().map(|tally| tally.runs).sum(),
             steps: tallies.values().map(|tally| tally.steps).sum(),
-            runs_a_second: alive().map(|worker| worker.line.runs_a_second).sum(),
-            steps_a_second: alive().map(|worker| worker.line.steps_a_second).sum(),
+            runs_a_second: alive().fold(0.0, |sum, worker| sum + worker.line.runs_a_second),
+            steps_a_second: alive().fold(0.0, |sum, worker| sum + worker.line.steps_a_second),
             edges: coverage.edges(),
             checkpoints: hub.count("c")?,
             findings,
             held: hub.held()?,
+            check: match header.settings.get("check") {
+                Some(_) => Some((hub.count("n")?, hub.get("v.erdict")?.is_some())),
+                None => None,
+            },
             workers,
         }))
     }

@@ -273,9 +273,9 @@ where
         self.shed();
     }
 
-    /// Counts what others counted; see [`Knowledge::count_others`].
-    pub fn count_others(&mut self, parts: impl Iterator<Item = (u128, Tally)>, name: u128) {
-        self.known.count_others(parts, name);
+    /// Adds what others saw of properties and events.
+    pub fn see_others(&mut self, counts: &Counts) {
+        self.known.tally.counts.add(counts);
     }
 
     /// How far the exploration is.

@@ -196,7 +196,11 @@ impl Search<'_, '_, '_> {
             let path = self.work.guest.place.trace(&found.failure);
             let saved = self.saved.iter().find(|saved| saved.path == path);
             if saved.is_none_or(Saved::is_pending) && !self.is_flaky {
-                self.told(|work, machine| work.tell(machine, found, None, false))?;
+                self.tell_or_wait(found, |search| {
+                    search.told(|work, machine| work.tell(machine, found, None, false))
+                })?;
+            } else {
+                self.hand_over(&found.failure);
             }
         }
         let saved = std::mem::take(&mut self.saved);
@@ -254,6 +258,11 @@ impl Search<'_, '_, '_> {
             bail!("there was no time for any of the seeds");
         }
         Ok(())
+    }
+
+    /// Keeps what was reported, if anything was.
+    pub(super) fn keep_told(&mut self, finding: Option<Finding>) {
+        self.told.extend(finding);
     }
 
     /// Keeps what was reported; where nothing was, the failure did not happen again.

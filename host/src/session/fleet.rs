@@ -113,6 +113,7 @@ impl Search<'_, '_, '_> {
                 Ok(())
             }
             Claim::Done(trace) => self.take_trace(found, &trace),
+            Claim::Ours if self.is_of_others(found) => self.tell_of_others(found),
             Claim::Ours => {
                 tell(self)?;
                 self.hand_over(&found.failure);
@@ -132,7 +133,7 @@ impl Search<'_, '_, '_> {
     }
 
     /// Hands over the trace of a finding, where it was shrunk.
-    fn hand_over(&mut self, failure: &Failure) {
+    pub(super) fn hand_over(&mut self, failure: &Failure) {
         let path = self.work.guest.place.trace(failure);
         let is_shrunk = |file: &TraceFile| file.shrinking != Some(crate::file::Shrinking::Pending);
         let text = std::fs::read_to_string(&path).ok();
@@ -152,8 +153,22 @@ impl Search<'_, '_, '_> {
             Ok(saved) if saved.fails_with(&found.failure) => {
                 self.told(|work, machine| work.tell_saved(machine, &saved, found.run))
             }
-            _ => self.told(|work, machine| work.tell(machine, found, None, false)),
+            _ => self.tell_of_others(found),
         }
+    }
+
+    /// Whether another worker found it, as far as is known here.
+    fn is_of_others(&mut self, found: &Found) -> bool {
+        self.campaign.as_ref().is_some_and(|campaign| campaign.is_of_others(&found.failure))
+    }
+
+    /// Shrinks and reports what another worker found. That it does not fail here says nothing of this exploration: whoever found it may
+    /// not have told the truth.
+    fn tell_of_others(&mut self, found: &Found) -> Result<()> {
+        let finding = self.work.tell(self.explorer.target(), found, None, false)?;
+        self.keep_told(finding);
+        self.hand_over(&found.failure);
+        Ok(())
     }
 
     /// Asks after findings that others shrink; where the exploration is over, they are reported as they were found.
@@ -165,10 +180,7 @@ impl Search<'_, '_, '_> {
             match self.claim(&found) {
                 Claim::Done(trace) => self.take_trace(&found, &trace)?,
                 Claim::Theirs if !is_over => self.link.waiting.push(found),
-                _ => {
-                    self.told(|work, machine| work.tell(machine, &found, None, false))?;
-                    self.hand_over(&found.failure);
-                }
+                _ => self.tell_of_others(&found)?,
             }
         }
         Ok(())
@@ -188,7 +200,8 @@ impl Search<'_, '_, '_> {
         };
         let left = campaign.leave().and_then(|()| campaign.others());
         match left {
-            Ok((others, name)) => self.explorer.count_others(others.into_iter(), name),
+            // What others counted of runs is for `status` to say.
+            Ok((others, _)) => others.iter().for_each(|(_, tally)| self.explorer.see_others(&tally.counts)),
             Err(error) => self.work.observer.warning(format!("{error:#}")),
         }
         Ok(())

@@ -22,15 +22,17 @@ use super::{Event, Fleet, Work};
 use crate::budget::{Budget, Over};
 use crate::check::{
     self, Census, Checked, First, Helpers, Keeper, Keeping, Limit, News, Options, Part, Round, RuleCover,
-    Source, Trouble,
+    Soundness, Source, Trouble,
 };
-use crate::file::{self, Hex, StepLine};
+use crate::file::{self, Hex, Names as _, StepLine};
 use crate::fleet::{
-    Hub, Nats, OnServer, Queue, Shared, WorkQueue, WorkerLine, is_alive, name_of, whole, worker_name, wrapped,
+    Hub, Nats, NotReached, OnServer, Queue, Shared, WorkQueue, WorkerLine, is_alive, name_of, whole,
+    worker_name, wrapped,
 };
 use crate::machine::{Machine, Program, adopt_seed};
 use crate::outcome::{Failure, Found};
 use crate::property::{Counts, PropertyKind};
+use crate::store::pack::{packed, unpacked};
 use crate::store::{Header, Store as _};
 
 use super::pace::Pace;
@@ -56,7 +58,7 @@ struct Settings {
 }
 
 /// What a check came to.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct VerdictLine {
     census: Census,
     findings: Vec<FoundLine>,
@@ -65,6 +67,8 @@ struct VerdictLine {
     rules: Vec<RuleCover>,
     first: Vec<(PropertyKind, String, u32, Option<u32>)>,
     counts: Counts,
+    /// There is none: a process ended with an error that says why.
+    is_trouble: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -84,11 +88,15 @@ pub(super) struct Meeting<'b> {
     is_deposed: AtomicBool,
     /// What was kept, by its number.
     state: Mutex<State>,
+    /// What is wrong with the server, where that was told already.
     trouble: Mutex<Option<String>>,
+    tell: &'b (dyn Fn(String) + Sync),
+    /// How many rules and faults there are.
+    sizes: (usize, usize),
 }
 
 /// See [`Taken::done`](crate::fleet::Taken::done).
-type Lease = Box<dyn FnOnce() -> Result<()> + Send>;
+type Lease = Box<dyn FnOnce(bool) -> Result<()> + Send>;
 
 #[derive(Default)]
 struct State {
@@ -98,6 +106,8 @@ struct State {
     news: BTreeMap<u64, News>,
     /// How much was handed on, or kept by this process.
     kept: u64,
+    /// Of what was handed on, whether the rest fits it.
+    sound: Option<Soundness>,
     round: Option<Round>,
     /// No part of the round is left for this process.
     is_done: bool,
@@ -106,6 +116,37 @@ struct State {
     is_over: bool,
     looked: Option<Instant>,
     waited: u32,
+}
+
+/// What stands at the server and cannot be read.
+#[derive(Debug)]
+struct Damaged(String);
+
+impl Damaged {
+    fn trouble() -> anyhow::Error {
+        Damaged(
+            "a process that took part ended with an error that says why there can be no verdict".to_string(),
+        )
+        .into()
+    }
+}
+
+impl std::fmt::Display for Damaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "nobody can go on with the check at the server ({}): use another --campaign, and remove this one with `spelunk gc --nats \
+             --remove`",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for Damaged {}
+
+/// The error for a value that is none; that the server cannot be reached is another one.
+fn damaged(error: anyhow::Error, key: &str) -> anyhow::Error {
+    if error.is::<NotReached>() { error } else { Damaged(key.to_string()).into() }
 }
 
 /// What became of a check that is shared.
@@ -124,7 +165,8 @@ impl Work<'_> {
             let text = "several machines check breadth-first only, and without --runs, --list, --graph, --preemptions or --delays";
             return Err(Error::new(ErrorKind::Config, anyhow!(text)).into());
         }
-        let meeting = self.meet(fleet, machines[0].program(), options)?;
+        let tell = |text| self.observer.warning(text);
+        let meeting = self.meet(fleet, machines[0].program(), options, &tell)?;
         loop {
             let verdict = meeting.insist(|| meeting.verdict(machines[0].program()));
             if let Some(verdict) = verdict? {
@@ -132,14 +174,15 @@ impl Work<'_> {
                 return Ok(Ok(verdict.0));
             }
             if let Some(over) = self.budget.over() {
-                return Ok(Ok(meeting.unfinished(over)));
+                let limit = if over == Over::Time { Limit::Time } else { Limit::Interrupt };
+                return Ok(Ok(meeting.unfinished(limit)));
             }
             if meeting.insist(|| meeting.leads())? {
                 self.observer.status("Leading", "what others look at is merged here");
                 let before = meeting.insist(|| meeting.all_kept())?;
                 let keeping = Keeping { before, keeper: &meeting, helpers: Some(&meeting) };
                 let walked = self.walk(machines, options, (Some(keeping), counts))?;
-                if meeting.is_deposed.swap(false, Ordering::Relaxed) {
+                if meeting.is_deposed.swap(false, Ordering::Relaxed) && !self.budget.is_over() {
                     self.observer.status("Following", "another process leads now");
                     *counts = machines[0].program().declared();
                     meeting.forget();
@@ -147,17 +190,29 @@ impl Work<'_> {
                 }
                 match &walked {
                     Ok(checked) if checked.limit.is_none_or(|limit| !limit.is_from_outside()) => {
-                        meeting.decide(checked, counts, machines[0].program())?;
+                        let is_first = meeting.decide(checked, counts, machines[0].program())?;
+                        if !is_first {
+                            continue;
+                        }
                     }
-                    _ => meeting.resign(),
+                    Err(_) => drop(meeting.give_up()),
+                    Ok(_) => meeting.resign(),
                 }
                 return Ok(walked);
             }
             self.observer.status("Following", "another process leads");
             meeting.forget();
             let (_, helpers) = machines.split_last_mut().expect("there is one to tell paths");
-            if let Err(trouble) = self.help(helpers, options, &meeting)? {
-                return Ok(Err(trouble));
+            match self.help(helpers, options, &meeting)? {
+                Ok(Some(Limit::Memory)) => {
+                    return Ok(Ok(meeting.unfinished(Limit::Memory)));
+                }
+                Ok(_) => {}
+                // States are compared within each process, so another may not see it.
+                Err(trouble) => {
+                    drop(meeting.give_up());
+                    return Ok(Err(trouble));
+                }
             }
         }
     }
@@ -167,7 +222,7 @@ impl Work<'_> {
         machines: &mut [Machine],
         options: &Options,
         meeting: &Meeting<'_>,
-    ) -> Result<Result<(), Box<Trouble>>> {
+    ) -> Result<Result<Option<Limit>, Box<Trouble>>> {
         let (pace, order) = (Pace::new(), options.order);
         let goes_on = |progress: &check::Progress| {
             if pace.is_due() {
@@ -182,7 +237,13 @@ impl Work<'_> {
         Ok(check::help(machines, options, &goes_on, meeting))
     }
 
-    fn meet(&self, fleet: &Fleet, program: &Arc<Program>, options: &Options) -> Result<Meeting<'_>> {
+    fn meet<'b>(
+        &'b self,
+        fleet: &Fleet,
+        program: &Arc<Program>,
+        options: &Options,
+        tell: &'b (dyn Fn(String) + Sync),
+    ) -> Result<Meeting<'b>> {
         let nats = Nats::connect(&fleet.server, self.budget)?;
         let name = fleet.campaign.clone();
         let name = name.unwrap_or_else(|| format!("{}-check", name_of(&self.guest.place.name())));
@@ -245,13 +306,26 @@ impl Work<'_> {
             is_deposed: AtomicBool::new(false),
             state: Mutex::default(),
             trouble: Mutex::default(),
+            tell,
+            sizes: (program.rules().len(), program.faults().len()),
         })
+    }
+}
+
+impl Drop for Meeting<'_> {
+    /// This process is not there any more.
+    fn drop(&mut self) {
+        drop(self.hub.remove(&format!("w.{}", worker_name(self.worker))));
     }
 }
 
 impl Meeting<'_> {
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn soundness(&self) -> Soundness {
+        Soundness::new(self.sizes.0, self.sizes.1)
     }
 
     /// What was read is read again: it belongs to another walk.
@@ -262,6 +336,7 @@ impl Meeting<'_> {
     /// Whether this process leads, from now on or already: where nobody does, or whoever did is gone.
     fn leads(&self) -> Result<bool> {
         let own = worker_name(self.worker);
+        let is_name = |name: &str| name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         let (leader, revision) = match self.hub.get("l.ead")? {
             Some(value) => (String::from_utf8_lossy(&value.bytes).into_owned(), value.revision),
             None => (String::new(), 0),
@@ -269,7 +344,7 @@ impl Meeting<'_> {
         if leader == own {
             return Ok(true);
         }
-        if !leader.is_empty() && is_alive(&*self.hub, &leader)? {
+        if is_name(&leader) && is_alive(&*self.hub, (&own, &leader))? {
             return Ok(false);
         }
         Ok(self.hub.replace("l.ead", own.as_bytes(), revision)?.is_some())
@@ -283,12 +358,16 @@ impl Meeting<'_> {
     /// All that was kept, in order.
     fn all_kept(&self) -> Result<Vec<News>> {
         self.forget();
+        let mut sound = self.soundness();
         let mut all = Vec::new();
         loop {
             self.read()?;
             let mut state = self.state();
             let before = all.len();
             while let Some(news) = state.next_news() {
+                if !sound.takes(&news) {
+                    return Err(Damaged(format!("n.{}", all.len())).into());
+                }
                 all.push(news);
             }
             if all.len() == before {
@@ -302,13 +381,13 @@ impl Meeting<'_> {
         let after = self.state().read;
         let changes = self.hub.changes(&["n", "r", "v"], after, READ_MAX)?;
         for (key, value) in changes.values {
-            let bytes = whole(&*self.hub, &key, &value.bytes)?;
+            let bytes = whole(&*self.hub, &key, &value.bytes).map_err(|error| damaged(error, &key))?;
             let mut state = self.state();
             state.read = state.read.max(value.revision);
             match key.split_once('.') {
                 Some(("n", number)) => {
-                    let number = number.parse().context("a part has no number")?;
-                    let news = postcard::from_bytes(&bytes).with_context(|| format!("{key} is damaged"))?;
+                    let number = number.parse().map_err(|_| Damaged(key.clone()))?;
+                    let news = postcard::from_bytes(&bytes).map_err(|_| Damaged(key.clone()))?;
                     state.news.insert(number, news);
                 }
                 Some(("r", _)) => {
@@ -325,8 +404,13 @@ impl Meeting<'_> {
     /// What the check came to, if it is complete.
     fn verdict(&self, program: &Program) -> Result<Option<(Checked, Counts)>> {
         let Some(value) = self.hub.get("v.erdict")? else { return Ok(None) };
-        let bytes = whole(&*self.hub, "v.erdict", &value.bytes)?;
-        let line: VerdictLine = serde_json::from_slice(&bytes).context("the verdict is damaged")?;
+        let bytes =
+            whole(&*self.hub, "v.erdict", &value.bytes).map_err(|error| damaged(error, "v.erdict"))?;
+        let line: VerdictLine =
+            serde_json::from_slice(&bytes).map_err(|_| Damaged("v.erdict".to_string()))?;
+        if line.is_trouble {
+            return Err(Damaged::trouble());
+        }
         let found = |line: FoundLine| {
             let trace = file::trace_of(program, &line.steps)?;
             Ok(Found { failure: line.failure, run: line.run, trace })
@@ -346,8 +430,15 @@ impl Meeting<'_> {
         Ok(Some((checked, line.counts)))
     }
 
-    /// The check is complete.
-    fn decide(&self, checked: &Checked, counts: &Counts, program: &Program) -> Result<()> {
+    /// There is no verdict, since the guest is not as a check needs it.
+    fn give_up(&self) -> Result<()> {
+        let line = VerdictLine { is_trouble: true, ..VerdictLine::default() };
+        let bytes = wrapped(&*self.hub, "v.erdict", &serde_json::to_vec(&line)?)?;
+        self.hub.replace("v.erdict", &bytes, 0).map(drop)
+    }
+
+    /// The check is complete; whether nobody said before what it comes to.
+    fn decide(&self, checked: &Checked, counts: &Counts, program: &Program) -> Result<bool> {
         let found = |found: &Found| FoundLine {
             failure: found.failure.clone(),
             run: found.run,
@@ -361,9 +452,10 @@ impl Meeting<'_> {
             rules: checked.rules.clone(),
             first: first.map(|((kind, name), (met, held))| (*kind, name.clone(), *met, *held)).collect(),
             counts: counts.clone(),
+            is_trouble: false,
         };
         let bytes = wrapped(&*self.hub, "v.erdict", &serde_json::to_vec(&line)?)?;
-        self.insist(|| self.hub.replace("v.erdict", &bytes, 0).map(drop))
+        self.insist(|| Ok(self.hub.replace("v.erdict", &bytes, 0)?.is_some()))
     }
 
     /// Does what needs the server until that is done, or the budget is over.
@@ -371,18 +463,34 @@ impl Meeting<'_> {
         loop {
             match act() {
                 Ok(done) => return Ok(done),
-                Err(error) if self.budget.is_over() => return Err(error),
+                Err(error) if self.budget.is_over() || error.is::<Damaged>() => return Err(error),
                 Err(error) => {
-                    *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(format!("{error:#}"));
-                    std::thread::sleep(AGAIN);
+                    self.tell_once(&error);
+                    self.pause();
                 }
             }
         }
     }
 
+    /// Tells what is wrong with the server, unless the same was told last.
+    fn tell_once(&self, error: &anyhow::Error) {
+        let text = format!("{error:#}");
+        let mut told = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.as_ref() != Some(&text) {
+            (self.tell)(format!("{text}; it is tried again"));
+            *told = Some(text);
+        }
+    }
+
+    fn pause(&self) {
+        let since = Instant::now();
+        while since.elapsed() < AGAIN && !self.budget.is_over() {
+            std::thread::sleep(WAIT[1]);
+        }
+    }
+
     /// What is known of a check that is not complete.
-    fn unfinished(&self, over: Over) -> Checked {
-        let limit = if over == Over::Time { Limit::Time } else { Limit::Interrupt };
+    fn unfinished(&self, limit: Limit) -> Checked {
         let rules = Vec::new();
         Checked {
             census: Census::default(),
@@ -435,9 +543,9 @@ impl Helpers for Meeting<'_> {
         // Without others the round is looked at here.
         let offered = || -> Result<()> {
             let bytes = wrapped(&*self.hub, "r.ound", &postcard::to_stdvec(round)?)?;
-            self.hub.put("r.ound", &bytes)?;
             let work = (0..round.parts()).rev().map(|part| postcard::to_stdvec(&(round.kept, part)));
-            self.queue.post(&work.collect::<Result<Vec<_>, _>>()?)
+            self.queue.post(&work.collect::<Result<Vec<_>, _>>()?)?;
+            self.hub.put("r.ound", &bytes).map(drop)
         };
         // A round of one part is done before another process knows of it.
         if round.parts() > 1 {
@@ -447,9 +555,7 @@ impl Helpers for Meeting<'_> {
 
     fn parts(&self) -> Vec<Part> {
         let received = self.queue.received().into_iter();
-        received
-            .filter_map(|bytes| postcard::from_bytes(&lz4_flex::decompress_size_prepended(&bytes).ok()?).ok())
-            .collect()
+        received.filter_map(|bytes| postcard::from_bytes(&unpacked(&bytes).ok()?).ok()).collect()
     }
 }
 
@@ -459,8 +565,13 @@ impl Source for Meeting<'_> {
             if self.budget.is_over() {
                 return None;
             }
-            if self.read().is_err() {
-                std::thread::sleep(AGAIN);
+            if let Err(error) = self.read() {
+                // What is damaged is told by whoever leads then.
+                if error.is::<Damaged>() {
+                    return None;
+                }
+                self.tell_once(&error);
+                self.pause();
                 continue;
             }
             let mut state = self.state();
@@ -469,6 +580,10 @@ impl Source for Meeting<'_> {
             }
             let mut news = Vec::new();
             while let Some(next) = state.next_news() {
+                let sound = state.sound.get_or_insert_with(|| self.soundness());
+                if !sound.takes(&next) {
+                    return None;
+                }
                 news.push(next);
             }
             let kept = state.kept;
@@ -500,24 +615,24 @@ impl Source for Meeting<'_> {
                 self.state().is_done = true;
                 return None;
             };
-            let mut state = self.state();
-            let is_current = state.round.as_ref().is_some_and(|now| now.kept == round.kept);
-            if kept == round.kept && is_current {
-                state.leases.insert(part, taken.done);
+            if kept == round.kept {
+                self.state().leases.insert(part, taken.done);
                 return Some(part);
             }
-            drop(state);
-            // It is done, or of a round that is over.
-            drop((taken.done)());
+            // What is of a round that is over is done; what is of the next is for those who know of it.
+            drop((taken.done)(kept < round.kept));
+            if kept > round.kept {
+                return None;
+            }
         }
     }
 
     fn give(&self, part: &Part) {
         if let Ok(bytes) = postcard::to_stdvec(part) {
             // Where it is lost, whoever leads looks at it.
-            drop(self.queue.send(lz4_flex::compress_prepend_size(&bytes)));
+            drop(self.queue.send(packed(&bytes)));
         }
         let done = self.state().leases.remove(&part.number);
-        drop(done.map(|done| done()));
+        drop(done.map(|done| done(true)));
     }
 }

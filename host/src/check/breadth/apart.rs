@@ -22,6 +22,14 @@ pub(super) const PART: usize = 64;
 /// Those of a round.
 pub(super) const ROUND: u32 = 1 << 14;
 
+/// More than any state leads to.
+const COUNT_MAX: u64 = 1 << 40;
+
+fn is_small(census: &Census) -> bool {
+    let Census { runs, rejected, states, pruned, steps, choices, depth: _ } = *census;
+    [runs, rejected, states, pruned, steps, choices].iter().all(|count| *count < COUNT_MAX)
+}
+
 /// A round that is begun.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
@@ -113,11 +121,8 @@ pub trait Source: Sync {
 }
 
 impl Part {
-    /// What a worker found, to be sent. None of what troubles the worker is sent: whoever looks at the part next is troubled too.
-    pub(super) fn of<S>(round: &Round, number: u32, grown: Grown<S>, counts: Option<Counts>) -> Option<Part> {
-        if grown.trouble.is_some() {
-            return None;
-        }
+    /// What a worker found that nothing troubled, to be sent.
+    pub(super) fn of<S>(round: &Round, number: u32, grown: Grown<S>, counts: Option<Counts>) -> Part {
         let runs = grown.runs.into_iter().map(|run| {
             let (failure, end) = match run.end {
                 End::Leaf => (None, 0),
@@ -137,7 +142,7 @@ impl Part {
             holds: child.holds,
             way: child.way,
         });
-        Some(Part {
+        Part {
             kept: round.kept,
             number,
             nodes: grown.nodes,
@@ -146,7 +151,7 @@ impl Part {
             rules: grown.rules,
             scripts: grown.scripts,
             counts,
-        })
+        }
     }
 
     /// As a worker of this process would have found it; nothing where it is none of the round.
@@ -157,14 +162,19 @@ impl Part {
     ) -> Option<(Grown<S>, Option<Counts>)> {
         let first = self.number.checked_mul(PART as u32)?;
         let len = (round.end - round.first).checked_sub(first).filter(|len| *len > 0)?.min(PART as u32);
-        let sum = |of: fn(&GrownNode) -> usize| self.nodes.iter().map(of).sum::<usize>();
-        let scripts: usize = self.children.iter().map(|child| child.script as usize).sum();
+        let sum =
+            |of: fn(&GrownNode) -> usize| self.nodes.iter().map(of).try_fold(0usize, usize::checked_add);
+        let mut scripts = self.children.iter().map(|child| child.script as usize);
+        let scripts = scripts.try_fold(0usize, usize::checked_add);
         let is_whole = self.kept == round.kept
             && self.nodes.len() == len as usize
-            && sum(|node| node.children) == self.children.len()
-            && sum(|node| node.runs) == self.runs.len()
-            && sum(|node| node.rules) == self.rules.len()
-            && scripts == self.scripts.len();
+            && sum(|node| node.children) == Some(self.children.len())
+            && sum(|node| node.runs) == Some(self.runs.len())
+            && sum(|node| node.rules) == Some(self.rules.len())
+            && scripts == Some(self.scripts.len())
+            // There is no bound on runs.
+            && self.nodes.iter().all(|node| !node.is_cut && is_small(&node.census))
+            && self.rules.iter().all(|(_, taken)| *taken < COUNT_MAX);
         let is_known = |action: Action| match action {
             Action::Rule(rule) => usize::from(rule) < rules,
             Action::Fault(fault, _) => usize::from(fault) < faults,

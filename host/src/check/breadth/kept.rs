@@ -59,6 +59,55 @@ impl News {
     }
 }
 
+/// Whether what somebody else kept can be taken over, part after part.
+pub struct Soundness {
+    rules: usize,
+    faults: usize,
+    nodes: usize,
+    kinds: usize,
+}
+
+impl Soundness {
+    /// Of a check of a target with so many rules and faults, of which nothing was kept.
+    pub fn new(rules: usize, faults: usize) -> Soundness {
+        Soundness { rules, faults, nodes: 1, kinds: 0 }
+    }
+
+    /// Whether the next part fits what came before it, which it counts with then.
+    pub fn takes(&mut self, news: &News) -> bool {
+        let first = self.nodes;
+        let (nodes, kinds) = (first + news.nodes.len(), self.kinds + news.kinds.len());
+        let is_known = |action: Action| match action {
+            Action::Rule(rule) => usize::from(rule) < self.rules,
+            Action::Fault(fault, _) => usize::from(fault) < self.faults,
+            _ => true,
+        };
+        let mut scripts = 0usize;
+        let are_nodes = (first..).zip(&news.nodes).all(|(number, (parent, action, len))| {
+            scripts = scripts.saturating_add(*len as usize);
+            (*parent as usize) < number && is_known(*action)
+        });
+        let failed = |failed: &Failed| {
+            (failed.node as usize) < nodes
+                && failed.step.as_ref().is_none_or(|(action, _)| is_known(*action))
+                && serde_json::from_str::<Failure>(&failed.failure).is_ok()
+        };
+        let Frontier { first: waiting, end, .. } = news.frontier;
+        let is_sound = are_nodes
+            && scripts == news.scripts.len()
+            && news.states.len() == news.nodes.len()
+            && news.scripts.iter().all(|(kind, _)| (*kind as usize) < kinds)
+            && news.asleep.iter().all(|(node, ..)| (*node as usize) < nodes)
+            && news.findings.iter().all(failed)
+            && news.rules.len() == self.rules
+            && waiting <= end
+            && end as usize <= nodes
+            && u32::try_from(nodes).is_ok_and(|nodes| nodes < u32::MAX);
+        (self.nodes, self.kinds) = (nodes, kinds);
+        is_sound
+    }
+}
+
 /// What is not kept yet.
 #[derive(Default)]
 pub(super) struct Unkept {

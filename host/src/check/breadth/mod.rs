@@ -33,8 +33,8 @@ use apart::PART;
 pub use apart::{Helpers, Part, Round, Source};
 use graph::{END, FAILURE, Picture, States};
 use grown::{Child, Grown, GrownNode, Run};
-pub use kept::News;
 use kept::Unkept;
+pub use kept::{News, Soundness};
 use nodes::{Asleep, Claims, NONE, Nodes};
 use worker::{Job, Worker};
 
@@ -146,7 +146,7 @@ pub(super) fn help<T>(
     options: &Options,
     goes_on: GoesOn<'_>,
     source: &dyn Source,
-) -> Result<(), Box<Trouble>>
+) -> Result<Option<Limit>, Box<Trouble>>
 where
     T: Target + Send,
     T::Snapshot: Send + Sync,
@@ -169,7 +169,9 @@ where
     while !shared.stop.is_set()
         && let Some((news, round)) = source.next()
     {
-        news.into_iter().for_each(|news| check.take_one(news));
+        for news in news {
+            check.take_one(news);
+        }
         shared.met.set(check.bytes());
         check.report();
         let Some(round) = round.filter(|round| round.is_of(check.nodes.list.len())) else { continue };
@@ -182,6 +184,7 @@ where
         });
         lock(&looked_at).retain(|node| *node >= round.first);
         let job = round.job(&check.nodes);
+        let trouble = Mutex::new(None);
         in_parallel(&mut workers, shared.stack_bytes, |worker| {
             while !shared.stop.is_set()
                 && let Some(number) = source.take(&round)
@@ -189,12 +192,14 @@ where
                 if number >= round.parts() || !lock(&looked_at).insert(round.first + number * PART as u32) {
                     continue;
                 }
-                let grown = worker.chunk(&job, (number as usize * PART, PART));
+                let mut grown = worker.chunk(&job, (number as usize * PART, PART));
+                if let Some(found) = grown.trouble.take() {
+                    lock(&trouble).get_or_insert(found);
+                    break;
+                }
                 let counts = worker.visitor.target.take_counts().map(|counts| *counts);
-                if !shared.stop.is_set()
-                    && let Some(part) = Part::of(&round, number, grown, counts)
-                {
-                    source.give(&part);
+                if !shared.stop.is_set() {
+                    source.give(&Part::of(&round, number, grown, counts));
                 }
             }
         });
@@ -204,8 +209,12 @@ where
             check.nodes.saved[node as usize] = Some(state);
             passed.push((round.depth, node));
         }
+        if let Some(trouble) = trouble.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            return Err(trouble);
+        }
     }
-    Ok(())
+    let limit = *lock(&shared.limit);
+    Ok(limit)
 }
 
 /// What is the same for all workers.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
 use spelunk::budget::Budget;
@@ -16,7 +16,7 @@ use crate::cli::{Output, PASSED};
 
 #[derive(Args)]
 pub(in crate::cli) struct Gc {
-    /// The folder of a campaign, or the target, where its campaign is below `.spelunk`.
+    /// The folder of a campaign, or the target, where its campaign is below `.spelunk`. Without, one at a server.
     #[arg(required_unless_present_any = ["nats", "nats_context"])]
     campaign: Option<PathBuf>,
     #[command(flatten)]
@@ -37,7 +37,6 @@ impl Gc {
         let Some(path) = &self.campaign else {
             return fleet::collect(&self.fleet, self.remove, output, budget);
         };
-        ensure!(self.fleet.server().is_none(), "name a campaign on disk, or one at a server");
         let folder = folder_of(path)?;
         let campaign = Campaign::open(&folder)?;
         let mut campaign =

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::Args;
 use spelunk::budget::Budget;
 use spelunk::report::{counted, discovery_text, rules_text};
@@ -22,7 +22,7 @@ const POLL: Duration = Duration::from_millis(50);
 
 #[derive(Args)]
 pub(in crate::cli) struct StatusOf {
-    /// The folder of a campaign, or the target, where its campaign is below `.spelunk`.
+    /// The folder of a campaign, or the target, where its campaign is below `.spelunk`. Without, one at a server.
     #[arg(required_unless_present_any = ["nats", "nats_context"])]
     campaign: Option<PathBuf>,
     #[command(flatten)]
@@ -37,7 +37,6 @@ impl StatusOf {
         let Some(path) = &self.campaign else {
             return fleet::status(&self.fleet, output, budget);
         };
-        ensure!(self.fleet.server().is_none(), "name a campaign on disk, or one at a server");
         let folder = folder_of(path)?;
         if self.watch && !watch(&folder, output, budget)? {
             return Ok(INTERRUPTED);
