@@ -1,6 +1,7 @@
 //! A campaign: an exploration that is kept on disk, goes on where it stopped, and can be merged with another.
 
 mod settings;
+mod shared;
 mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,14 +15,13 @@ use crate::budget::Budget;
 use crate::choice::Value;
 use crate::coverage::{SHOWN, feature_of, slot_of};
 use crate::file::{self, Hex, Names as _};
-use crate::fleet::Shared;
 use crate::machine::{Cache, Edges, Machine, Program, Snapshot};
-use crate::outcome::{Failure, Found};
+use crate::outcome::Found;
 use crate::property::Counts;
 use crate::search::History;
 use crate::search::energy::{Checkpoint, Checkpoints};
 use crate::search::{Called, Knowledge, Luck, Tally, Turn, Values, Ways};
-use crate::store::{Claim, Collected, Embedded, Header, Loaded, Record, Saved, Store};
+use crate::store::{Collected, Embedded, Header, Loaded, Record, Saved, Store};
 use crate::trace::Trace;
 
 pub use settings::Settings;
@@ -147,116 +147,6 @@ impl Campaign {
             states_max: usize::MAX,
             worker: None,
         })
-    }
-
-    /// Joins the campaign that a fleet shares, or begins it. Findings are kept in `folder`.
-    ///
-    /// # Errors
-    /// The server cannot be reached, or its campaign explores something else, or in another way.
-    pub fn join(
-        mut shared: Shared,
-        worker: u64,
-        (folder, target): (&Path, &str),
-        wasm: &[u8],
-        settings: Settings,
-    ) -> Result<Campaign> {
-        let module = xxhash_rust::xxh3::xxh3_128(wasm);
-        match shared.header()? {
-            Some(header) => {
-                let name = shared.name_of_campaign();
-                ensure!(
-                    header.module.0 == module,
-                    "the campaign {name} is of another module, or another build of it: copy the module to all machines, or use another --campaign"
-                );
-                let begun: Settings = serde_json::from_value(header.settings)?;
-                let differences = begun.differences(&settings);
-                ensure!(
-                    differences.is_empty(),
-                    "the campaign {name} was begun with another {}: give the same, or use another --campaign",
-                    differences.join(", another ").replace('_', "-")
-                );
-            }
-            None => {
-                let settings = serde_json::to_value(&settings).context("settings are JSON")?;
-                shared.begin(&Header { module: Hex(module), target: target.to_string(), settings }, wasm)?;
-            }
-        }
-        Ok(Campaign {
-            store: Box::new(shared),
-            folder: folder.to_path_buf(),
-            settings,
-            target: target.to_string(),
-            module,
-            edges: 0,
-            bytes_max: u64::MAX,
-            states_max: usize::MAX,
-            worker: Some(worker.into()),
-        })
-    }
-
-    /// Whether others save to it too.
-    pub fn is_shared(&self) -> bool {
-        self.worker.is_some()
-    }
-
-    /// What others found since the last time, as an exploration knows it; `None` where there is nothing.
-    ///
-    /// # Errors
-    /// The server cannot be reached.
-    pub fn news(&mut self, program: &Program) -> Result<Option<Knowledge<Snapshot>>> {
-        let Some(loaded) = self.store.news(program)? else { return Ok(None) };
-        Ok(Some(knowledge(loaded, &self.settings, program)?.0))
-    }
-
-    /// What others counted, and the name of this one among them.
-    ///
-    /// # Errors
-    /// As above.
-    pub fn others(&self) -> Result<(Vec<(u128, Tally)>, u128)> {
-        Ok((self.store.others()?, self.worker.unwrap_or_else(|| self.name())))
-    }
-
-    /// Asks whose it is to shrink a finding.
-    ///
-    /// # Errors
-    /// As above.
-    pub fn claim(&mut self, found: &Found, program: &Program) -> Result<Claim> {
-        let (id, value) = finding_value(found, program)?;
-        self.store.claim(&id, &value)
-    }
-
-    /// Whether another saved the finding first.
-    pub fn is_of_others(&self, failure: &Failure) -> bool {
-        self.store.is_of_others(&failure.id())
-    }
-
-    /// Hands over the trace of a finding that was shrunk, with what is saved next.
-    pub fn settle(&mut self, failure: &Failure, trace: String) {
-        self.store.settle(&failure.id(), trace);
-    }
-
-    /// Reads all that others saved, so that only what they do not have is saved.
-    ///
-    /// # Errors
-    /// As above.
-    pub fn news_all(&mut self, program: &Program) -> Result<()> {
-        self.store.load(program).map(drop)
-    }
-
-    /// The file of the trace of a finding that another shrank.
-    ///
-    /// # Errors
-    /// As above.
-    pub fn trace_of(&self, failure: &Failure) -> Result<Option<String>> {
-        self.store.trace_of(&failure.id())
-    }
-
-    /// Nothing more is saved by this one.
-    ///
-    /// # Errors
-    /// As above.
-    pub fn leave(&mut self) -> Result<()> {
-        self.store.leave()
     }
 
     /// Sets the most bytes that the store may have.

@@ -10,6 +10,7 @@ mod breadth;
 mod commute;
 mod depth;
 mod equal;
+mod keeping;
 mod leftover;
 mod liveness;
 mod path;
@@ -24,6 +25,7 @@ mod visited;
 pub use crate::schedules::Schedules;
 pub use breadth::graph::{Picture, Step, To};
 pub use breadth::{Helpers, News, Part, Round, Soundness, Source};
+pub use keeping::{Keeper, Keeping, help};
 pub use leftover::{Leftover, leftover};
 
 use std::collections::BTreeMap;
@@ -329,30 +331,6 @@ pub type GoesOn<'a> = &'a (dyn Fn(&Progress) -> Option<Limit> + Sync);
 /// Is handed each path that ended, where all are wanted, and else each that failed as none before it of its worker.
 pub type Told<'a> = &'a mut (dyn FnMut(&Trace, &End) + Send);
 
-/// Keeps what a breadth-first check comes to.
-pub trait Keeper: Sync {
-    /// Whether it is time to keep something, which ends once it is kept.
-    fn is_due(&self) -> bool;
-
-    /// Keeps what came to be known since the last time.
-    fn keep(&self, news: &News);
-
-    /// Whether another process goes on with the check, so that this one ends.
-    fn is_lost(&self) -> bool {
-        false
-    }
-}
-
-/// What was kept of a check, and what keeps what it comes to from here on.
-pub struct Keeping<'a> {
-    /// All that was kept, in order.
-    pub before: Vec<News>,
-    /// What keeps the rest.
-    pub keeper: &'a dyn Keeper,
-    /// Other processes that help.
-    pub helpers: Option<&'a dyn Helpers>,
-}
-
 /// Checks a target on as many workers as there are copies of it. Each path that ended is handed to `told`, in the
 /// order of the check, where `options.lists` says so, and else those with new failures, when they are found.
 ///
@@ -416,32 +394,6 @@ where
         }
         checked
     })
-}
-
-/// Helps with a check that another process leads, with as many workers as there are copies of its target, until there is nothing to
-/// help with any more, or `goes_on` says why not.
-///
-/// # Errors
-/// As those of [`check`].
-pub fn help<T>(
-    targets: &mut [T],
-    options: &Options,
-    goes_on: GoesOn<'_>,
-    source: &dyn Source,
-) -> Result<Option<Limit>, Box<Trouble>>
-where
-    T: Target + Send,
-    T::Snapshot: Send + Sync,
-{
-    let others = threads::available(targets.len() - 1, targets[0].stack_bytes());
-    let targets = &mut targets[..=others];
-    targets.iter_mut().for_each(|target| target.set_counts(true));
-    let helped = breadth::help(targets, options, goes_on, source);
-    for target in targets {
-        target.set_counts(false);
-        target.take_counts();
-    }
-    helped
 }
 
 /// Different failures in the order of the check.

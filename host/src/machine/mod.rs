@@ -12,6 +12,7 @@ mod calls;
 mod compile;
 mod component;
 mod data;
+mod elsewhere;
 mod emscripten;
 mod enabled;
 mod exports;
@@ -89,6 +90,7 @@ pub(crate) use against::leaves_of;
 pub use cache::{Cache, data_of_user, ensure_own_folder, identity, key_of_user};
 pub use compile::{engine, instrument};
 pub(crate) use component::is_component;
+pub use elsewhere::{Elsewhere, saved_bytes};
 pub(crate) use emscripten::names::is_allocator;
 pub use host::Told;
 pub use keyed::{adopt_seed, seed};
@@ -129,23 +131,7 @@ pub struct Machine {
     elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
-/// Where states are kept that other processes saved.
-pub trait Elsewhere: Send + Sync {
-    /// The state with this hash, if it is to be had now.
-    fn state(&self, state: u128) -> Option<Snapshot>;
-}
-
-/// Bytes that all saved states in this process hold, about.
-pub fn saved_bytes() -> usize {
-    pages::saved_bytes()
-}
-
 impl Machine {
-    /// Sets where states are to be had that other processes saved.
-    pub fn set_elsewhere(&mut self, elsewhere: Arc<dyn Elsewhere>) {
-        self.elsewhere = Some(elsewhere);
-    }
-
     /// Instantiates the program.
     ///
     /// # Errors

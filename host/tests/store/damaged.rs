@@ -28,7 +28,7 @@ fn campaign(name: &str, program: &Arc<Program>, wasm: &[u8]) -> (PathBuf, Model)
 
 /// Opens a damaged file: it is told that it is damaged, or has lost nothing.
 fn check_damaged(folder: &Path, model: &Model, program: &Program, wasm: &[u8]) -> bool {
-    let opened = match Embedded::open(folder) {
+    let mut opened = match Embedded::open(folder) {
         Ok(opened) => opened,
         Err(error) => {
             let text = format!("{error:#}");

@@ -38,7 +38,7 @@ fn what_is_saved_is_loaded() {
                 }
                 1 => {
                     let collected = store.collect_garbage().unwrap();
-                    assert_eq!(collected.after, store.file_bytes().unwrap());
+                    assert_eq!(collected.after, store.bytes().unwrap());
                     model.histories.retain(|id, _| store.has_history(*id));
                 }
                 // What is refused changes nothing.
@@ -54,7 +54,7 @@ fn what_is_saved_is_loaded() {
             assert!(model.is(&store.load(&program).unwrap()));
         }
         assert_eq!(store.module().unwrap(), wasm);
-        for (record, trace) in store.load_traces(&machine).unwrap() {
+        for (record, trace) in store.load_traces(machine.program()).unwrap() {
             let trace = trace.unwrap();
             let mut expected = Trace::default();
             let mut chain = vec![record.history];
@@ -100,7 +100,7 @@ fn traces_that_do_not_fit_are_told_apart() {
         model.checkpoints.insert(id, (record, None));
     }
     model.save(&mut store, &program_two, &[]).unwrap();
-    let traces = store.load_traces(&Machine::new(program_one.clone()).unwrap()).unwrap();
+    let traces = store.load_traces(&program_one).unwrap();
     let shown = traces.iter().map(|(_, trace)| match trace {
         Ok(trace) => format!("{:?}", trace.steps()[0].action),
         Err(error) => format!("{error:#}"),
@@ -124,7 +124,7 @@ fn a_small_campaign_is_a_small_file() {
         let edges = model.advance(&mut machine, &mut rng);
         model.save(&mut store, &program, &edges).unwrap();
     }
-    let open = store.file_bytes().unwrap();
+    let open = store.bytes().unwrap();
     drop(store);
     let closed = std::fs::metadata(folder.join(FILE)).unwrap().len();
     println!("{} checkpoints: {open} bytes, {closed} when closed", model.checkpoints.len());
@@ -165,10 +165,10 @@ fn large_states_cost_what_they_changed() {
             model.save(&mut store, &program, &[]).unwrap();
         }
     }
-    let open = store.file_bytes().unwrap();
+    let open = store.bytes().unwrap();
     drop(store);
     let start = std::time::Instant::now();
-    let store = Embedded::open(&folder).unwrap().store;
+    let mut store = Embedded::open(&folder).unwrap().store;
     let opened = start.elapsed();
     let loaded = store.load(&program).unwrap();
     println!(

@@ -154,12 +154,8 @@ impl Part {
         }
     }
 
-    /// As a worker of this process would have found it; nothing where it is none of the round.
-    pub(super) fn grown<S>(
-        self,
-        round: &Round,
-        (rules, faults): (usize, usize),
-    ) -> Option<(Grown<S>, Option<Counts>)> {
+    /// The index of its first state in the round, of which it has to be a part.
+    fn fits(&self, round: &Round, (rules, faults): (usize, usize)) -> Option<u32> {
         let first = self.number.checked_mul(PART as u32)?;
         let len = (round.end - round.first).checked_sub(first).filter(|len| *len > 0)?.min(PART as u32);
         let sum =
@@ -184,9 +180,16 @@ impl Part {
         let are_known = self.children.iter().all(|child| is_known(child.action))
             && self.rules.iter().all(|(rule, _)| usize::from(*rule) < rules)
             && self.runs.iter().flat_map(|run| &run.step).all(|(action, _)| is_known(*action));
-        if !(is_whole && are_known) {
-            return None;
-        }
+        (is_whole && are_known).then_some(first)
+    }
+
+    /// As a worker of this process would have found it; nothing where it is none of the round.
+    pub(super) fn grown<S>(
+        self,
+        round: &Round,
+        (rules, faults): (usize, usize),
+    ) -> Option<(Grown<S>, Option<Counts>)> {
+        let first = self.fits(round, (rules, faults))?;
         let runs = self.runs.into_iter().map(|run| {
             let end = match (run.end, run.failure) {
                 (0, None) => End::Leaf,

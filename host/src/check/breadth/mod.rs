@@ -6,36 +6,37 @@
 
 mod apart;
 pub(super) mod graph;
+mod grow;
 mod grown;
+pub(super) mod help;
 mod kept;
 mod nodes;
+mod shared;
+mod start;
 mod trials;
 mod worker;
-
-use std::collections::BTreeSet;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
 use super::equal::Equals;
 use super::path;
-use super::sleep::{self, Independence};
+use super::sleep;
 use super::{
-    Census, Checked, End, Findings, First, GoesOn, Keeper, Keeping, Limit, Met, Options, Progress, RuleCover,
-    Stop, Told, Trouble, TroubleKind, in_parallel, lock,
+    Census, Checked, End, Findings, First, GoesOn, Keeper, Keeping, Limit, Options, RuleCover, Told, Trouble,
+    TroubleKind, lock,
 };
 use crate::choice::Scripted;
 use crate::property::{Counts, Room};
 use crate::target::Target;
 use crate::trace::{Action, Trace};
-use apart::PART;
 pub use apart::{Helpers, Part, Round, Source};
 use graph::{END, FAILURE, Picture, States};
+use grow::grow;
 use grown::{Child, Grown, GrownNode, Run};
 use kept::Unkept;
 pub use kept::{News, Soundness};
-use nodes::{Asleep, Claims, NONE, Nodes};
+use nodes::{Asleep, NONE, Nodes};
+use shared::{Shared, has_liveness};
 use worker::{Job, Worker};
 
 /// Visits between two looks at the clock.
@@ -82,207 +83,6 @@ where
         check.judge(workers[0].visitor.target);
     }
     Ok(check.finished(picture))
-}
-
-/// Has the workers look at the states of a round; the results in order. Once it is time to keep something no more are begun.
-/// Where others help, theirs are among the results, and what they counted is put into `counted`.
-fn grow<T>(
-    workers: &mut [Worker<'_, '_, T>],
-    shared: &Shared<'_>,
-    job: &Job<'_, T::Snapshot>,
-    (apart, counted): (Option<(&dyn Helpers, &Round)>, &mut Vec<Counts>),
-) -> Vec<Grown<T::Snapshot>>
-where
-    T: Target + Send,
-    T::Snapshot: Send + Sync,
-{
-    let chunk = if apart.is_some() { PART } else { CHUNK };
-    let count = workers.len().min(job.round.len().div_ceil(chunk));
-    let sizes = (workers[0].visitor.target.rules().len(), workers[0].visitor.target.faults().len());
-    let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let theirs = Mutex::new((BTreeSet::new(), Vec::new()));
-    in_parallel(&mut workers[..count], shared.stack_bytes, |worker| {
-        loop {
-            if let Some((helpers, round)) = apart {
-                for part in helpers.parts() {
-                    let Some((grown, counts)) = part.grown(round, sizes) else { continue };
-                    let mut theirs = lock(&theirs);
-                    if theirs.0.insert(grown.first) {
-                        theirs.1.extend(counts);
-                        lock(&results).push((grown, true));
-                    }
-                }
-            }
-            let first = next.fetch_add(chunk, Ordering::Relaxed);
-            if first >= job.round.len() {
-                break;
-            }
-            if lock(&theirs).0.contains(&first) {
-                continue;
-            }
-            let grown = worker.chunk(job, (first, chunk));
-            lock(&results).push((grown, false));
-            if apart.is_none() && shared.is_due() {
-                break;
-            }
-        }
-    });
-    *counted = theirs.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).1;
-    let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // Of a part that was looked at twice, what was found here.
-    results.sort_by_key(|(grown, is_theirs)| (grown.first, *is_theirs));
-    results.dedup_by_key(|(grown, _)| grown.first);
-    if !shared.options.reduces {
-        for (grown, _) in results.iter().filter(|(_, is_theirs)| *is_theirs) {
-            shared.claim_for(grown, job.round.start as u32);
-        }
-    }
-    results.into_iter().map(|(grown, _)| grown).collect()
-}
-
-/// Looks at parts of the rounds of a check that another process leads, until there is nothing to help with any more.
-pub(super) fn help<T>(
-    targets: &mut [T],
-    options: &Options,
-    goes_on: GoesOn<'_>,
-    source: &dyn Source,
-) -> Result<Option<Limit>, Box<Trouble>>
-where
-    T: Target + Send,
-    T::Snapshot: Send + Sync,
-{
-    targets[0].reset();
-    let root = targets[0].snapshot();
-    let shared = Shared::new(&mut targets[0], options, goes_on, None);
-    let equals = Equals::new();
-    let mut workers: Vec<Worker<'_, '_, T>> =
-        targets.iter_mut().map(|target| Worker::new(target, &shared, &equals, root.clone())).collect();
-    let (mut nobody, mut counts) = (|_: &Trace, _: &End| {}, Counts::default());
-    let mut check = Check::new(&shared, &mut nobody, &mut counts, workers[0].visitor.target);
-    check.start(&mut workers[0], root)?;
-    workers.iter_mut().for_each(|worker| worker.passed = Some(Vec::new()));
-    // The states that were passed, with how many steps they are from the start.
-    let mut passed: Vec<(u32, u32)> = Vec::new();
-    // The first nodes of parts that were looked at. Whoever looks at one again, since the round was begun anew, knows the states that it
-    // leads to, and would take none of them for new.
-    let looked_at = Mutex::new(BTreeSet::new());
-    while !shared.stop.is_set()
-        && let Some((news, round)) = source.next()
-    {
-        for news in news {
-            check.take_one(news);
-        }
-        shared.met.set(check.bytes());
-        check.report();
-        let Some(round) = round.filter(|round| round.is_of(check.nodes.list.len())) else { continue };
-        passed.retain(|(depth, node)| {
-            let is_near = depth + 1 >= round.depth;
-            if !is_near {
-                check.nodes.saved[*node as usize] = None;
-            }
-            is_near
-        });
-        lock(&looked_at).retain(|node| *node >= round.first);
-        let job = round.job(&check.nodes);
-        let trouble = Mutex::new(None);
-        in_parallel(&mut workers, shared.stack_bytes, |worker| {
-            while !shared.stop.is_set()
-                && let Some(number) = source.take(&round)
-            {
-                if number >= round.parts() || !lock(&looked_at).insert(round.first + number * PART as u32) {
-                    continue;
-                }
-                let mut grown = worker.chunk(&job, (number as usize * PART, PART));
-                if let Some(found) = grown.trouble.take() {
-                    lock(&trouble).get_or_insert(found);
-                    break;
-                }
-                let counts = worker.visitor.target.take_counts().map(|counts| *counts);
-                if !shared.stop.is_set() {
-                    source.give(&Part::of(&round, number, grown, counts));
-                }
-            }
-        });
-        for (node, state) in
-            workers.iter_mut().filter_map(|worker| worker.passed.as_mut()).flat_map(|list| list.drain(..))
-        {
-            check.nodes.saved[node as usize] = Some(state);
-            passed.push((round.depth, node));
-        }
-        if let Some(trouble) = trouble.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-            return Err(trouble);
-        }
-    }
-    let limit = *lock(&shared.limit);
-    Ok(limit)
-}
-
-/// What is the same for all workers.
-struct Shared<'a> {
-    options: &'a Options,
-    goes_on: GoesOn<'a>,
-    /// Keeps what the check comes to, where something does.
-    keeper: Option<&'a dyn Keeper>,
-    /// Of the thread of each worker but the first, where the usual do not do.
-    stack_bytes: Option<usize>,
-    independence: Independence,
-    claims: Claims,
-    met: Met,
-    stop: Stop,
-    limit: Mutex<Option<Limit>>,
-    progress: Mutex<Progress>,
-    /// Every step to a known state is kept too.
-    keeps_steps: bool,
-}
-
-/// Whether something is claimed of runs without end.
-fn has_liveness<T: Target>(target: &T, options: &Options) -> bool {
-    options.judges() && !target.liveness().is_empty()
-}
-
-impl<'a> Shared<'a> {
-    fn new<T: Target>(
-        target: &mut T,
-        options: &'a Options,
-        goes_on: GoesOn<'a>,
-        keeper: Option<&'a dyn Keeper>,
-    ) -> Shared<'a> {
-        Shared {
-            options,
-            keeps_steps: has_liveness(target, options) || options.draws,
-            goes_on,
-            keeper,
-            stack_bytes: target.stack_bytes(),
-            independence: Independence::of(target, options.reduces),
-            claims: Claims::new(),
-            met: Met::default(),
-            stop: Stop::default(),
-            limit: Mutex::new(None),
-            progress: Mutex::new(Progress::default()),
-        }
-    }
-
-    /// Claims the states that others found for the nodes that lead there, from which those of a round begin.
-    fn claim_for<S>(&self, grown: &Grown<S>, start: u32) {
-        let mut children = grown.children.iter();
-        for (node, grown_node) in (start + grown.first as u32..).zip(&grown.nodes) {
-            for state in children.by_ref().take(grown_node.children).filter_map(|child| child.state) {
-                self.claims.claim(state, node);
-            }
-        }
-    }
-
-    /// Whether it is time to keep what the check has come to.
-    fn is_due(&self) -> bool {
-        self.keeper.is_some_and(Keeper::is_due)
-    }
-
-    /// The host stopped a guest: the check is over, for the reason that it has by now.
-    fn stopped(&self) {
-        let limit = (self.goes_on)(&lock(&self.progress)).unwrap_or(Limit::Interrupt);
-        lock(&self.limit).get_or_insert(limit);
-        self.stop.set();
-    }
 }
 
 /// The check, as far as it was merged.

@@ -1,6 +1,7 @@
 //! Whether rules that are declared independent are, in some of the states that are looked at.
 
-use super::worker::{Job, Start, Worker};
+use super::start::Start;
+use super::worker::{Job, Worker};
 use crate::check::commute::{self, Trial, Trials};
 use crate::check::{Trouble, TroubleKind};
 use crate::target::Target;

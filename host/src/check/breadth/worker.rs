@@ -2,10 +2,11 @@
 
 use super::grown::{Child, Grown, GrownNode, Led};
 use super::nodes::{NONE, Nodes, index_of};
+use super::start::{Prefix, Start};
 use super::{POLL, Shared};
 use crate::check::equal::{Bounds, Equals};
 use crate::check::path::{self, is_step};
-use crate::check::sleep::{self, Rules};
+use crate::check::sleep;
 use crate::check::visit::{Here, Visit, Visitor};
 use crate::check::{Census, End, Trouble, TroubleKind, lock};
 use crate::choice::{Kind, Past, Scripted, mix};
@@ -21,14 +22,6 @@ pub(super) struct Job<'a, S> {
     pub(super) is_start: bool,
     /// Runs before this round.
     pub(super) runs: u64,
-}
-
-/// A prefix of answers of one step. They are visited in the order in which they are added.
-struct Prefix {
-    pub(super) parent: u32,
-    pub(super) number: u32,
-    /// The index of what is asked after it.
-    pub(super) asks: u32,
 }
 
 pub(super) struct Worker<'t, 's, T: Target> {
@@ -499,16 +492,4 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             self.shared.stop.set();
         }
     }
-}
-
-/// The state that steps start from.
-pub(super) struct Start<S> {
-    pub(super) node: u32,
-    pub(super) before: Option<S>,
-    /// The target keeps the state after the preconditions were evaluated.
-    pub(super) is_marked: bool,
-    /// The target is there, with the preconditions evaluated.
-    pub(super) is_in_place: bool,
-    /// The rules that sleep, those that were explored here included.
-    pub(super) sleep: Rules,
 }

@@ -12,6 +12,9 @@
 //!
 //! What is seen is written last: whoever reads that something was seen can read how to get there.
 
+mod store;
+mod values;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -33,6 +36,12 @@ use crate::search::energy::News;
 use crate::store::pack::{packed, packed_json, unpacked};
 use crate::store::{Claim, Collected, Header, Loaded, Record, Saved, Steps, Store};
 use crate::trace::Trace;
+
+use values::{
+    CheckpointLine, Told, checkpoint_bytes, checkpoint_of, finding_key, module_name, stored, tally_of, way_of,
+};
+pub(super) use values::{FindingValue, split};
+pub use values::{WorkerLine, is_alive, whole, worker_name, wrapped};
 
 /// Bytes of what others found that are read at a time; the rest the next time.
 const READ_MAX: u64 = 1 << 20;
@@ -59,44 +68,6 @@ struct Head {
 }
 
 const FORMAT: u32 = 1;
-
-/// A checkpoint on its way.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CheckpointLine {
-    state: Option<Hex>,
-    faults: Vec<bool>,
-    new_edges: u32,
-    step: u32,
-    news: News,
-    work: u64,
-    /// What its run saw first, as far as its worker knew.
-    features: Vec<Item>,
-    steps: Vec<StepLine>,
-}
-
-/// A finding on its way.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct FindingValue {
-    /// As the store has it.
-    pub(super) finding: serde_json::Value,
-    /// The worker that shrinks it.
-    #[serde(default)]
-    pub(super) shrinks: Option<String>,
-    /// The file of its trace, once it is shrunk.
-    #[serde(default)]
-    pub(super) trace: Option<String>,
-}
-
-/// What must stand in a finding.
-#[derive(Deserialize)]
-struct Told {
-    failure: Failure,
-    #[allow(dead_code)]
-    run: u64,
-    steps: Vec<StepLine>,
-}
 
 /// What is known to be on the hub.
 #[derive(Default)]
@@ -132,40 +103,6 @@ pub struct Shared {
     unreadable: u64,
     /// The states of checkpoints are had as soon as these are read.
     fetches: bool,
-}
-
-/// How far a worker is, as it says itself.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)]
-pub struct WorkerLine {
-    /// The name of the machine.
-    pub host: String,
-    pub process: u32,
-    pub version: String,
-    pub runs: u64,
-    pub steps: u64,
-    pub edges: u64,
-    pub runs_a_second: f64,
-    pub steps_a_second: f64,
-    /// Values of others that it has not read.
-    pub lag: u64,
-    pub sent: u64,
-    pub received: u64,
-    /// Seconds since it joined.
-    pub seconds: u64,
-}
-
-impl WorkerLine {
-    /// Of this process, which has done nothing yet.
-    pub fn now() -> WorkerLine {
-        WorkerLine {
-            host: host(),
-            process: std::process::id(),
-            version: env!("CARGO_PKG_VERSION").to_string(),
-            ..WorkerLine::default()
-        }
-    }
 }
 
 impl Shared {
@@ -498,293 +435,6 @@ impl Shared {
             _ => {}
         }
         Ok(())
-    }
-}
-
-impl CheckpointLine {
-    fn record(self, id: u64) -> Record {
-        Record {
-            id,
-            parent: None,
-            state: self.state.map(|state| state.0),
-            faults: self.faults,
-            energy: 1.0,
-            new_edges: self.new_edges,
-            step: self.step,
-            run: 0,
-            selected: 0,
-            history: id,
-            news: self.news,
-            work: self.work,
-        }
-    }
-}
-
-/// Whether a worker of this name has said something lately; `own` is the name of who asks.
-///
-/// # Errors
-/// The hub cannot be reached.
-pub fn is_alive(hub: &dyn Hub, (own, worker): (&str, &str)) -> Result<bool> {
-    // That one was written lately, and so says what time it is at the server.
-    hub.get(&format!("w.{own}"))?;
-    Ok(hub.get(&format!("w.{worker}"))?.is_some_and(|value| value.age < ALIVE))
-}
-
-/// What a worker with this number is called.
-pub fn worker_name(worker: u64) -> String {
-    format!("{worker:016x}")
-}
-
-/// The bytes of a value, which may lie among the objects.
-///
-/// # Errors
-/// The hub cannot be reached; it is no value.
-pub fn whole(hub: &dyn Hub, key: &str, bytes: &[u8]) -> Result<Vec<u8>> {
-    match bytes.split_first() {
-        Some((0, rest)) => unpacked(rest),
-        Some((1, name)) => {
-            let object = hub.object(std::str::from_utf8(name)?)?;
-            unpacked(&object.with_context(|| format!("the object of {key} is missing"))?)
-        }
-        _ => bail!("`{key}` is no value"),
-    }
-}
-
-/// A value as it is kept: a long one among the objects, by what it holds.
-///
-/// # Errors
-/// The hub cannot be reached, or has no room.
-pub fn wrapped(hub: &dyn Hub, key: &str, content: &[u8]) -> Result<Vec<u8>> {
-    let content = packed(content);
-    if content.len() <= VALUE_MAX {
-        return Ok([&[0][..], &content].concat());
-    }
-    let name = format!("{key}-{}", &blake3::hash(&content).to_hex()[..16]);
-    hub.put_object(&name, &content)?;
-    Ok([&[1][..], name.as_bytes()].concat())
-}
-
-/// A checkpoint as bytes: the length of the line, the line, and the record of its state.
-fn checkpoint_bytes(line: &CheckpointLine, snapshot: &[u8]) -> Result<Vec<u8>> {
-    let line = serde_json::to_vec(line)?;
-    Ok([&(line.len() as u64).to_le_bytes()[..], &line, snapshot].concat())
-}
-
-/// The line of a checkpoint, and whether its state is there.
-fn checkpoint_of(bytes: &[u8]) -> Result<(CheckpointLine, bool)> {
-    let (line, snapshot) = split(bytes)?;
-    Ok((serde_json::from_slice(line)?, !snapshot.is_empty()))
-}
-
-/// The line and the record of the state.
-pub(super) fn split(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
-    let (len, rest) = bytes.split_first_chunk().context("a checkpoint is cut off")?;
-    let len = usize::try_from(u64::from_le_bytes(*len))?;
-    rest.split_at_checked(len).context("a checkpoint is cut off")
-}
-
-/// The object with a module.
-fn module_name(hash: u128) -> String {
-    format!("module-{hash:032x}")
-}
-
-fn finding_key(id: &str) -> String {
-    format!("f.{id}")
-}
-
-/// What names the way to an input.
-fn way_of(steps: &[StepLine]) -> Result<u128> {
-    let hash = blake3::hash(&serde_json::to_vec(steps)?);
-    Ok(u128::from_le_bytes(*hash.as_bytes().first_chunk().context("a hash has 32 bytes")?))
-}
-
-/// What a worker counted, of what it saves.
-fn tally_of(counters: &serde_json::Value, lists: &serde_json::Value) -> Result<Tally> {
-    let mut tally = counters.clone();
-    let fields = tally.as_object_mut().context("counters have names")?;
-    fields.remove("checkpoints");
-    fields.insert("counts".to_string(), lists["counts"].clone());
-    Ok(serde_json::from_value(tally)?)
-}
-
-/// A feature as a campaign stores it, seen by no run of this worker.
-fn stored(item: Item, program: &Program) -> Result<(u64, u64)> {
-    let (slot, bucket) = (item.slot(), item.bucket());
-    if slot >= SHOWN {
-        ensure!(bucket == 0, "what is shown has no bucket");
-        return Ok((u64::from(slot) << 32, 0));
-    }
-    let edge =
-        program.edges().edges.get(slot as usize).with_context(|| format!("there is no edge {slot}"))?;
-    Ok((u64::from(slot) << 32 | u64::from(edge.hash), u64::from(bucket) << RUN_BITS))
-}
-
-/// The name of this machine.
-fn host() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    let name = name.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_default();
-    name.trim().to_string()
-}
-
-impl Store for Shared {
-    fn begin(&mut self, header: &Header, wasm: &[u8]) -> Result<()> {
-        // The module comes first: where a header is, it is.
-        let name = module_name(header.module.0);
-        if self.hub.object(&name)?.is_none() {
-            self.hub.put_object(&name, &packed(wasm))?;
-        }
-        let version = env!("CARGO_PKG_VERSION").to_string();
-        let head = Head { format: FORMAT, version, header: header.clone() };
-        if self.hub.replace("header", &serde_json::to_vec(&head)?, 0)?.is_none() {
-            let found = self.header()?;
-            ensure!(
-                found.as_ref() == Some(header),
-                "another campaign has just begun as {}: use another --campaign",
-                self.hub.name()
-            );
-        }
-        Ok(())
-    }
-
-    fn module(&self) -> Result<Vec<u8>> {
-        let name = self.hub.name();
-        let header = self.header()?.with_context(|| format!("the campaign {name} has not begun"))?;
-        let module = self
-            .hub
-            .object(&module_name(header.module.0))?
-            .with_context(|| format!("{name} has no module"))?;
-        let wasm = unpacked(&module)?;
-        let is_same = xxhash_rust::xxh3::xxh3_128(&wasm) == header.module.0;
-        ensure!(is_same, "the module of {name} is not the one that the campaign was begun with");
-        Ok(wasm)
-    }
-
-    fn has_history(&self, id: u64) -> bool {
-        self.histories.contains_key(&id)
-    }
-
-    /// Hands over what is new to all. What fails is handed over the next time.
-    fn save(&mut self, state: &Saved<'_>) -> Result<()> {
-        for (id, parent, steps) in &state.histories {
-            let lines = file::lines_of(state.program, steps);
-            self.histories.entry(*id).or_insert((*parent, lines));
-        }
-        let seen = state.edges.iter().map(|(name, run)| {
-            let slot = (name >> 32) as u32;
-            match slot >= SHOWN {
-                true => (Item::new(slot, 0), *run),
-                false => (Item::new(slot, (run >> RUN_BITS) as u32), run & ((1 << RUN_BITS) - 1)),
-            }
-        });
-        // What closer looks show has no end, and would drown all else.
-        let is_shared =
-            |item: Item| item.slot() < SHOWN || FeatureKind::of(item.slot()) == FeatureKind::Observed;
-        let is_new = |item: Item| is_shared(item) && !self.there.coverage.has(item);
-        let new: Vec<(Item, u64)> = seen.filter(|(item, _)| is_new(*item)).collect();
-        (self.counters, self.lists) = (state.counters.clone(), state.lists.clone());
-        let mut runs: BTreeMap<u64, Vec<Item>> = BTreeMap::new();
-        new.iter().for_each(|(item, run)| runs.entry(*run).or_default().push(*item));
-        self.send_checkpoints(state, &runs)?;
-        self.send_findings(state)?;
-        self.send_coverage(&new.iter().map(|(item, _)| *item).collect())?;
-        self.send_tally(false)
-    }
-
-    fn load(&mut self, program: &Program) -> Result<Loaded> {
-        let (mut values, mut read) = (Vec::new(), self.read);
-        loop {
-            let changes = self.hub.changes(&PREFIXES, read, u64::MAX)?;
-            let Some((_, last)) = changes.values.last() else { break };
-            read = last.revision;
-            values.extend(changes.values);
-            if changes.left == 0 {
-                break;
-            }
-        }
-        Ok(self.loaded(values, program))
-    }
-
-    fn load_steps(&self, program: &Program) -> Result<Steps> {
-        let mut shared = Shared::new(self.hub.clone(), self.worker);
-        let Loaded { checkpoints, histories, findings, .. } = shared.load(program)?;
-        Ok((checkpoints.into_iter().map(|(record, _)| record).collect(), histories, findings))
-    }
-
-    fn load_traces(&self, program: &Program) -> Result<Vec<(Record, Result<Trace>)>> {
-        let (records, histories, _) = self.load_steps(program)?;
-        let steps: BTreeMap<u64, Trace> = histories.into_iter().map(|(id, _, steps)| (id, steps)).collect();
-        let trace = |record: &Record| steps.get(&record.history).cloned().context("a history is missing");
-        Ok(records.into_iter().map(|record| (record.clone(), trace(&record))).collect())
-    }
-
-    fn collect_garbage(&mut self) -> Result<Collected> {
-        let before = self.bytes()?;
-        let blobs = super::states::collect(&*self.hub)?;
-        Ok(Collected { before, after: self.bytes()?, blobs, histories: 0 })
-    }
-
-    fn bytes(&self) -> Result<u64> {
-        let held = self.hub.held()?;
-        Ok(held.values + held.parts + held.objects)
-    }
-
-    fn news(&mut self, program: &Program) -> Result<Option<Loaded>> {
-        let changes = self.hub.changes(&PREFIXES, self.read, READ_MAX)?;
-        self.left = changes.left;
-        let loaded = self.loaded(changes.values, program);
-        let is_empty = loaded.edges.is_empty() && loaded.checkpoints.is_empty() && loaded.findings.is_empty();
-        Ok((!is_empty).then_some(loaded))
-    }
-
-    fn claim(&mut self, id: &str, finding: &serde_json::Value) -> Result<Claim> {
-        let (key, name) = (finding_key(id), self.name());
-        for _ in 0..TRIES {
-            let (value, revision) = match self.finding(id)? {
-                Some((FindingValue { trace: Some(trace), .. }, _)) => return Ok(Claim::Done(trace)),
-                Some((FindingValue { shrinks: Some(other), .. }, _))
-                    if other != name && is_alive(&*self.hub, (&name, &other))? =>
-                {
-                    return Ok(Claim::Theirs);
-                }
-                Some((value, revision)) => (value, revision),
-                None => (FindingValue { finding: finding.clone(), shrinks: None, trace: None }, 0),
-            };
-            let value = FindingValue { shrinks: Some(name.clone()), ..value };
-            let bytes = wrapped(&*self.hub, &key, &serde_json::to_vec(&value)?)?;
-            if self.hub.replace(&key, &bytes, revision)?.is_some() {
-                self.there.findings.insert(id.to_string());
-                return Ok(Claim::Ours);
-            }
-        }
-        Err(self.busy())
-    }
-
-    fn is_of_others(&self, id: &str) -> bool {
-        self.there.theirs.contains(id)
-    }
-
-    fn settle(&mut self, id: &str, trace: String) {
-        self.shrunk.insert(id.to_string(), trace);
-    }
-
-    fn trace_of(&self, id: &str) -> Result<Option<String>> {
-        Ok(self.finding(id)?.and_then(|(value, _)| value.trace))
-    }
-
-    fn others(&self) -> Result<Vec<(u128, Tally)>> {
-        let own = format!("t.{}", self.name());
-        let changes = self.hub.changes(&["t"], 0, u64::MAX)?;
-        let others = changes.values.iter().filter(|(key, _)| *key != own);
-        let tally = |(key, value): &(String, Value)| {
-            let name = u128::from_str_radix(key.strip_prefix("t.")?, 16).ok()?;
-            Some((name, serde_json::from_slice(&unpacked(&value.bytes).ok()?).ok()?))
-        };
-        Ok(others.filter_map(tally).collect())
-    }
-
-    fn leave(&mut self) -> Result<()> {
-        self.send_tally(true)?;
-        self.hub.remove(&format!("w.{}", self.name()))
     }
 }
 

@@ -1,0 +1,55 @@
+//! A check that is kept, and one that other processes help with.
+
+use super::{GoesOn, Helpers, Limit, News, Options, Source, Trouble, breadth};
+use crate::target::Target;
+use crate::threads;
+
+/// Keeps what a breadth-first check comes to.
+pub trait Keeper: Sync {
+    /// Whether it is time to keep something, which ends once it is kept.
+    fn is_due(&self) -> bool;
+
+    /// Keeps what came to be known since the last time.
+    fn keep(&self, news: &News);
+
+    /// Whether another process goes on with the check, so that this one ends.
+    fn is_lost(&self) -> bool {
+        false
+    }
+}
+
+/// What was kept of a check, and what keeps what it comes to from here on.
+pub struct Keeping<'a> {
+    /// All that was kept, in order.
+    pub before: Vec<News>,
+    /// What keeps the rest.
+    pub keeper: &'a dyn Keeper,
+    /// Other processes that help.
+    pub helpers: Option<&'a dyn Helpers>,
+}
+
+/// Helps with a check that another process leads, with as many workers as there are copies of its target, until there is nothing to
+/// help with any more, or `goes_on` says why not.
+///
+/// # Errors
+/// As those of [`check`].
+pub fn help<T>(
+    targets: &mut [T],
+    options: &Options,
+    goes_on: GoesOn<'_>,
+    source: &dyn Source,
+) -> Result<Option<Limit>, Box<Trouble>>
+where
+    T: Target + Send,
+    T::Snapshot: Send + Sync,
+{
+    let others = threads::available(targets.len() - 1, targets[0].stack_bytes());
+    let targets = &mut targets[..=others];
+    targets.iter_mut().for_each(|target| target.set_counts(true));
+    let helped = breadth::help::help(targets, options, goes_on, source);
+    for target in targets {
+        target.set_counts(false);
+        target.take_counts();
+    }
+    helped
+}
