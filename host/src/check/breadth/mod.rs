@@ -22,7 +22,7 @@ use super::equal::Equals;
 use super::path;
 use super::sleep;
 use super::{
-    Census, Checked, End, Findings, First, GoesOn, Keeper, Keeping, Limit, Options, RuleCover, Told, Trouble,
+    Census, Checked, End, Findings, First, GoesOn, Keeping, Limit, Options, RuleCover, Told, Trouble,
     TroubleKind, lock,
 };
 use crate::choice::Scripted;
