@@ -174,7 +174,7 @@ impl Parts {
             parts.clear();
         }
         drop(parts);
-        let keeping = (Some(Keeping { before, keeper: self }), &mut Counts::default());
+        let keeping = (Some(Keeping { before, keeper: self, helpers: None }), &mut Counts::default());
         check::check_keeping(machines, options, (&|_| None, &mut |_, _| ()), keeping)
     }
 }
