@@ -73,7 +73,7 @@ impl Fleet<'_> {
             machine.set_elsewhere(states);
             machines.push(machine);
             let to = (Path::new("nowhere"), "simulated");
-            campaigns.push(Campaign::join(shared, worker, to, self.wasm, settings.clone())?);
+            campaigns.push(Campaign::join(shared, to, self.wasm, settings.clone())?);
             hubs.push(hub);
         }
         // To join is not what is counted.

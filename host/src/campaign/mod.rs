@@ -44,8 +44,8 @@ pub struct Campaign {
     bytes_max: u64,
     /// The most states that are saved, since more did not fit.
     states_max: usize,
-    /// The name among the workers that save to it, where there are several.
-    worker: Option<u128>,
+    /// Others save to it too.
+    is_shared: bool,
 }
 
 /// What is counted, as it is stored.
@@ -118,7 +118,7 @@ impl Campaign {
             edges: 0,
             bytes_max: u64::MAX,
             states_max: usize::MAX,
-            worker: None,
+            is_shared: false,
         }))
     }
 
@@ -145,7 +145,7 @@ impl Campaign {
             edges: 0,
             bytes_max: u64::MAX,
             states_max: usize::MAX,
-            worker: None,
+            is_shared: false,
         })
     }
 
@@ -292,7 +292,7 @@ impl Campaign {
         kept: &BTreeSet<u64>,
     ) -> Result<()> {
         // Where several save, each says what it counted itself.
-        let tally = if self.is_shared() { known.own_tally() } else { known.tally.clone() };
+        let tally = if self.is_shared { known.own_tally() } else { known.tally.clone() };
         let Tally { runs, rejected, steps, rules, ways, called, counts } = tally;
         let checkpoints = known.checkpoints.saved();
         let counters = Counters { runs, rejected, steps, rules, checkpoints, ways, called };
@@ -372,7 +372,7 @@ fn tally(counters: Counters, counts: Counts) -> Tally {
 }
 
 /// Bits of the number of a run in the store; those above say how often an edge was gone through.
-const RUN_BITS: u32 = 59;
+pub(crate) const RUN_BITS: u32 = 59;
 
 /// A feature as it is stored: the name of its edge, its bucket, and the run that showed it first.
 fn stored(feature: u32, run: u64, program: &Program) -> (u64, u64) {
@@ -385,7 +385,7 @@ fn stored(feature: u32, run: u64, program: &Program) -> (u64, u64) {
 }
 
 /// The name of an edge in the store: its slot, and its stable hash.
-fn name_of(slot: u32, program: &Program) -> u64 {
+pub(crate) fn name_of(slot: u32, program: &Program) -> u64 {
     let hash = program.edges().edges.get(slot as usize).map_or(0, |edge| edge.hash);
     u64::from(slot) << 32 | u64::from(hash)
 }

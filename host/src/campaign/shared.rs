@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 
 use super::{Campaign, Settings, finding_value, knowledge};
-use crate::file::Hex;
+use crate::file::{Hex, TraceFile};
 use crate::fleet::Shared;
 use crate::machine::{Program, Snapshot};
 use crate::outcome::{Failure, Found};
@@ -19,7 +19,6 @@ impl Campaign {
     /// The server cannot be reached, or its campaign explores something else, or in another way.
     pub fn join(
         mut shared: Shared,
-        worker: u64,
         (folder, target): (&Path, &str),
         wasm: &[u8],
         settings: Settings,
@@ -54,13 +53,13 @@ impl Campaign {
             edges: 0,
             bytes_max: u64::MAX,
             states_max: usize::MAX,
-            worker: Some(worker.into()),
+            is_shared: true,
         })
     }
 
     /// Whether others save to it too.
     pub fn is_shared(&self) -> bool {
-        self.worker.is_some()
+        self.is_shared
     }
 
     /// What others found since the last time, as an exploration knows it; `None` where there is nothing.
@@ -72,12 +71,12 @@ impl Campaign {
         Ok(Some(knowledge(loaded, &self.settings, program)?.0))
     }
 
-    /// What others counted, and the name of this one among them.
+    /// What others counted, by their names.
     ///
     /// # Errors
     /// As above.
-    pub fn others(&self) -> Result<(Vec<(u128, Tally)>, u128)> {
-        Ok((self.store.others()?, self.worker.unwrap_or_else(|| self.name())))
+    pub fn others(&self) -> Result<Vec<(u128, Tally)>> {
+        self.store.others()
     }
 
     /// Asks whose it is to shrink a finding.
@@ -95,8 +94,8 @@ impl Campaign {
     }
 
     /// Hands over the trace of a finding that was shrunk, with what is saved next.
-    pub fn settle(&mut self, failure: &Failure, trace: String) {
-        self.store.settle(&failure.id(), trace);
+    pub fn settle(&mut self, failure: &Failure, trace: &TraceFile) {
+        self.store.settle(&failure.id(), trace.text());
     }
 
     /// Reads all that others saved, so that only what they do not have is saved.

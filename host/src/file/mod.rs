@@ -154,6 +154,11 @@ impl TraceFile {
         Ok(file)
     }
 
+    /// Whether it was shrunk, as far as that went.
+    pub fn is_shrunk(&self) -> bool {
+        self.shrinking != Some(Shrinking::Pending)
+    }
+
     /// The text of the file: one line a step.
     pub fn text(&self) -> String {
         let mut text = String::from("{\n");

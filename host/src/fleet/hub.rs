@@ -66,59 +66,45 @@ pub struct Held {
 
 /// Where workers of a campaign meet. Every method may fail since the server cannot be reached, refuses, or has no room; the error
 /// names it and says what to do. What returned was acknowledged, and stays.
+#[allow(clippy::missing_errors_doc)]
 pub trait Hub: Send + Sync {
     /// Names it and the campaign for a reader.
     fn name(&self) -> String;
 
     /// The value of a key.
-    ///
-    /// # Errors
-    /// See [`Hub`], as those of all below.
-    #[allow(clippy::missing_errors_doc)]
     fn get(&self, key: &str) -> Result<Option<Value>>;
 
     /// Writes a value in place of the one with this revision, or of none with 0; its revision, or `None` where another stands there.
-    #[allow(clippy::missing_errors_doc)]
     fn replace(&self, key: &str, bytes: &[u8], revision: u64) -> Result<Option<u64>>;
 
     /// Writes a value in place of any.
-    #[allow(clippy::missing_errors_doc)]
     fn put(&self, key: &str, bytes: &[u8]) -> Result<u64>;
 
     /// Removes a value.
-    #[allow(clippy::missing_errors_doc)]
     fn remove(&self, key: &str) -> Result<()>;
 
     /// The values whose keys begin with one of these and a dot that were written after a revision, up to about so many bytes.
-    #[allow(clippy::missing_errors_doc)]
     fn changes(&self, prefixes: &[&str], after: u64, bytes_max: u64) -> Result<Changes>;
 
     /// How many keys begin with this and a dot.
-    #[allow(clippy::missing_errors_doc)]
     fn count(&self, prefix: &str) -> Result<u64>;
 
     /// Keeps parts of states by their hashes, all of them or an error.
-    #[allow(clippy::missing_errors_doc)]
     fn put_parts(&self, parts: &[(u128, Vec<u8>)]) -> Result<()>;
 
     /// Parts by their hashes, in order; `None` of those that are not there any more.
-    #[allow(clippy::missing_errors_doc)]
     fn parts(&self, hashes: &[u128]) -> Result<Vec<Option<Vec<u8>>>>;
 
     /// Drops the parts for which this does not hold; how many.
-    #[allow(clippy::missing_errors_doc)]
     fn retain_parts(&self, is_kept: &dyn Fn(u128) -> bool) -> Result<u64>;
 
     /// Keeps an object.
-    #[allow(clippy::missing_errors_doc)]
     fn put_object(&self, name: &str, bytes: &[u8]) -> Result<()>;
 
     /// An object.
-    #[allow(clippy::missing_errors_doc)]
     fn object(&self, name: &str) -> Result<Option<Vec<u8>>>;
 
     /// How much is held.
-    #[allow(clippy::missing_errors_doc)]
     fn held(&self) -> Result<Held>;
 
     /// What went to and fro through this.

@@ -362,7 +362,7 @@ impl Search<'_, '_, '_> {
     }
 
     fn has_enough(&self) -> bool {
-        self.next - self.link.waiting() >= self.work.guest.config.findings()
+        self.next - self.link.uncounted() >= self.work.guest.config.findings()
             || self.found_bytes >= FOUND_BYTES_MAX
     }
 
@@ -399,7 +399,7 @@ impl Search<'_, '_, '_> {
         let verdict = match end {
             End::Nondeterminism => Verdict::Nondeterministic,
             End::Interrupt => Verdict::Interrupted,
-            _ if self.told.is_empty() && progress.findings == 0 => Verdict::Passed,
+            _ if self.told.is_empty() && progress.findings == self.link.uncounted() => Verdict::Passed,
             _ => Verdict::Found,
         };
         let last_new = self.explorer.knowledge().last_new_edge();

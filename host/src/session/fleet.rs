@@ -25,14 +25,16 @@ const AGAIN: Duration = Duration::from_secs(2);
 pub(super) struct Link {
     /// It could not be reached, and is asked again then.
     away_until: Option<Instant>,
-    /// Findings that others shrink, or that could not be asked about, with the time to ask again.
+    /// Findings that others shrink.
     waiting: Vec<Found>,
+    /// How many findings of others do not fail here.
+    refused: usize,
 }
 
 impl Link {
-    /// How many findings others shrink.
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting.len()
+    /// How many of the findings that are known do not count: others shrink them, or they do not fail here.
+    pub(super) fn uncounted(&self) -> usize {
+        self.waiting.len() + self.refused
     }
 }
 
@@ -47,10 +49,7 @@ impl Work<'_> {
     ) -> Result<Campaign> {
         let nats = Nats::connect(&fleet.server, self.budget)?;
         let name = fleet.campaign.clone().unwrap_or_else(|| name_of(&self.guest.place.name()));
-        let hub = match nats.open(&name)? {
-            Some(hub) => hub,
-            None => nats.make(&name, &fleet.server)?,
-        };
+        let hub = nats.open_or_make(&name, &fleet.server)?;
         let worker = getrandom::u64().context("this machine has no random numbers")?;
         options.seed = mix(options.seed, worker);
         let shared = Shared::new(Arc::new(hub), worker);
@@ -60,8 +59,7 @@ impl Work<'_> {
             machine.set_elsewhere(states.clone() as Arc<dyn Elsewhere>);
         }
         let place = &self.guest.place;
-        let campaign =
-            Campaign::join(shared, worker, (place.folder(), &place.name()), self.wasm, settings.clone())?;
+        let campaign = Campaign::join(shared, (place.folder(), &place.name()), self.wasm, settings.clone())?;
         self.observer.status("Joined", &format!("the campaign {name} at {}", nats.addresses()));
         Ok(campaign)
     }
@@ -135,19 +133,21 @@ impl Search<'_, '_, '_> {
     /// Hands over the trace of a finding, where it was shrunk.
     pub(super) fn hand_over(&mut self, failure: &Failure) {
         let path = self.work.guest.place.trace(failure);
-        let is_shrunk = |file: &TraceFile| file.shrinking != Some(crate::file::Shrinking::Pending);
-        let text = std::fs::read_to_string(&path).ok();
-        let text = text.filter(|text| TraceFile::parse(text.as_bytes()).is_ok_and(|file| is_shrunk(&file)));
-        if let (Some(campaign), Some(text)) = (&mut self.campaign, text) {
-            campaign.settle(failure, text);
+        let file = TraceFile::read(&path).ok().filter(TraceFile::is_shrunk);
+        if let (Some(campaign), Some(file)) = (&mut self.campaign, file) {
+            campaign.settle(failure, &file);
         }
     }
 
-    /// Keeps the trace of a finding that another worker shrank, and reports it. One that does not fail here is not taken for it.
+    /// Keeps the trace of a finding that another worker shrank, unless there is one of it here, and reports it. One that does not fail here
+    /// is not taken for it.
     fn take_trace(&mut self, found: &Found, trace: &str) -> Result<()> {
         let path = self.work.guest.place.trace(&found.failure);
         self.work.guest.place.make()?;
-        let written = TraceFile::parse(trace.as_bytes()).and_then(|file| file.write(&path));
+        let written = match path.exists() {
+            true => Ok(()),
+            false => TraceFile::parse(trace.as_bytes()).and_then(|file| file.write(&path)),
+        };
         let saved = written.map(|()| Saved::at(self.explorer.target(), path));
         match saved {
             Ok(saved) if saved.fails_with(&found.failure) => {
@@ -166,8 +166,12 @@ impl Search<'_, '_, '_> {
     /// not have told the truth.
     fn tell_of_others(&mut self, found: &Found) -> Result<()> {
         let finding = self.work.tell(self.explorer.target(), found, None, false)?;
+        if finding.is_some() {
+            self.hand_over(&found.failure);
+        } else {
+            self.link.refused += 1;
+        }
         self.keep_told(finding);
-        self.hand_over(&found.failure);
         Ok(())
     }
 
@@ -201,7 +205,7 @@ impl Search<'_, '_, '_> {
         let left = campaign.leave().and_then(|()| campaign.others());
         match left {
             // What others counted of runs is for `status` to say.
-            Ok((others, _)) => others.iter().for_each(|(_, tally)| self.explorer.see_others(&tally.counts)),
+            Ok(others) => others.iter().for_each(|(_, tally)| self.explorer.see_others(&tally.counts)),
             Err(error) => self.work.observer.warning(format!("{error:#}")),
         }
         Ok(())

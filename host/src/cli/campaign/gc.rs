@@ -22,7 +22,7 @@ pub(in crate::cli) struct Gc {
     #[command(flatten)]
     fleet: FleetArgs,
     /// Remove the campaign from the server, with all that belongs to it.
-    #[arg(long, help_heading = "Fleet")]
+    #[arg(long, conflicts_with = "campaign", help_heading = "Fleet")]
     remove: bool,
     /// Remove earlier campaigns that were backed up beside it.
     #[arg(long)]

@@ -46,22 +46,18 @@ impl Push {
         let name = self.fleet.campaign().map_or_else(|| name_of(campaign.target()), str::to_string);
         ensure_name(&name)?;
         let nats = Nats::connect(&server, budget)?;
-        let hub = match nats.open(&name)? {
-            Some(hub) => hub,
-            None => nats.make(&name, &server)?,
-        };
+        let hub = nats.open_or_make(&name, &server)?;
         // The same for each time that it is pushed, so that nothing is counted twice.
         let worker = campaign.name() as u64;
         let to = (campaign.folder(), campaign.target());
         let settings = campaign.settings().clone();
         let shared = Shared::new(Arc::new(hub), worker);
-        let mut fleet = Campaign::join(shared, worker, to, &campaign.module()?, settings)?;
+        let mut fleet = Campaign::join(shared, to, &campaign.module()?, settings)?;
         fleet.news_all(program)?;
         for finding in &opened.known.findings {
             let path = Place::at(campaign.folder()).trace(&finding.failure);
-            let file = TraceFile::read(&path).ok().filter(|file| file.shrinking != Some(Shrinking::Pending));
-            if let Some(text) = file.and_then(|_| std::fs::read_to_string(&path).ok()) {
-                fleet.settle(&finding.failure, text);
+            if let Some(file) = TraceFile::read(&path).ok().filter(TraceFile::is_shrunk) {
+                fleet.settle(&finding.failure, &file);
             }
         }
         fleet.save(&opened.known, program)?;
@@ -107,10 +103,12 @@ impl Pull {
         let mut known = campaign.load(&program)?;
         shared.fetch_states();
         shared.states().are_of(&program, Config::explore().memory);
-        let mut fleet = Campaign::join(shared, 0, (&self.folder, &header.target), &wasm, settings)?;
+        let mut fleet = Campaign::join(shared, (&self.folder, &header.target), &wasm, settings)?;
         let theirs = fleet.load(&program)?;
-        known.take_news(&theirs);
-        let (others, _) = fleet.others()?;
+        // What they counted is counted by who counted it, below.
+        let name_here = campaign.name();
+        known.merge(&theirs, (name_here, name_here));
+        let others = fleet.others()?;
         // What this one pushed is its own, unless it was begun by this and counted nothing itself.
         let own = if known.own_tally().runs > 0 { u128::from(campaign.name() as u64) } else { 0 };
         known.count_others(others.into_iter(), own);

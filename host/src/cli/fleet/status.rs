@@ -108,6 +108,9 @@ fn status_text(status: &FleetStatus) -> String {
             size(line.sent),
             size(line.received)
         );
+        if line.unreadable > 0 {
+            text += &format!(", {} that cannot be read", counted(line.unreadable, "value"));
+        }
     }
     for finding in &status.findings {
         text += &format!("\n{}: {}", finding.state, text::line(&finding.failure));

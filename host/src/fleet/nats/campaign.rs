@@ -1,6 +1,11 @@
 //! What a campaign has on a server.
 
+use tokio::io::AsyncReadExt as _;
+
 use super::*;
+
+/// Bytes of an object that are read: somebody else may have written it.
+const OBJECT_MAX: u64 = 1 << 30;
 
 /// A campaign on a server.
 pub struct Campaign {
@@ -296,7 +301,7 @@ impl Hub for Campaign {
                 Err(error) => return Err(error.to_string()),
             };
             let mut bytes = Vec::new();
-            let read = tokio::io::AsyncReadExt::read_to_end(&mut object, &mut bytes).await;
+            let read = tokio::io::AsyncReadExt::take(&mut object, OBJECT_MAX).read_to_end(&mut bytes).await;
             read.map(|_| Some(bytes)).map_err(|error| error.to_string())
         })?;
         self.received(name, got.as_deref().unwrap_or_default());

@@ -175,8 +175,19 @@ impl Nats {
     /// The campaign with this name, which is made where there is none.
     ///
     /// # Errors
+    /// As those of [`Nats::open`]; or there is no room.
+    pub fn open_or_make(self: &Arc<Nats>, name: &str, server: &Server) -> Result<Campaign> {
+        match self.open(name)? {
+            Some(campaign) => Ok(campaign),
+            None => self.make(name, server),
+        }
+    }
+
+    /// Makes the campaign with this name.
+    ///
+    /// # Errors
     /// As above; or there is no room.
-    pub fn make(self: &Arc<Nats>, name: &str, server: &Server) -> Result<Campaign> {
+    fn make(self: &Arc<Nats>, name: &str, server: &Server) -> Result<Campaign> {
         let what = "make the campaign";
         let num_replicas = server.replicas.max(1);
         let values = kv::Config {

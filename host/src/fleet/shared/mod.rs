@@ -27,6 +27,7 @@ use super::coverage::{self, Coverage, Item, Shard, bytes_of, items_of, key_of};
 use super::hub::{Hub, Value};
 use super::nats::NotReached;
 use super::states::{States, write_state};
+use crate::campaign::{RUN_BITS, name_of};
 use crate::coverage::{FeatureKind, SHOWN};
 use crate::file::{self, Hex, Names as _, StepLine};
 use crate::machine::{Elsewhere as _, Program};
@@ -38,7 +39,8 @@ use crate::store::{Claim, Collected, Header, Loaded, Record, Saved, Steps, Store
 use crate::trace::Trace;
 
 use values::{
-    CheckpointLine, Told, checkpoint_bytes, checkpoint_of, finding_key, module_name, stored, tally_of, way_of,
+    CheckpointLine, Told, checkpoint_bytes, checkpoint_of, finding_key, module_name, steps_to, stored,
+    tally_of, way_of,
 };
 pub(super) use values::{FindingValue, split};
 pub use values::{WorkerLine, is_alive, whole, worker_name, wrapped};
@@ -53,8 +55,6 @@ pub(super) const ALIVE: u64 = 20;
 const VALUE_MAX: usize = 256 << 10;
 /// Others may be faster so many times.
 const TRIES: usize = 16;
-/// Bits of the number of a run in the store; see `campaign`.
-const RUN_BITS: u32 = 59;
 
 /// What [`Header`] holds, and what must be the same for all that share it.
 #[derive(Serialize, Deserialize)]
@@ -88,8 +88,6 @@ pub struct Shared {
     /// The revision up to which all was read, and how much was left.
     read: u64,
     left: u64,
-    /// The histories of this worker.
-    histories: BTreeMap<u64, (Option<u64>, Vec<StepLine>)>,
     /// The checkpoints of this worker that were looked at.
     handled: HashSet<u64>,
     began: Instant,
@@ -115,7 +113,6 @@ impl Shared {
             there: There::default(),
             read: 0,
             left: 0,
-            histories: BTreeMap::new(),
             handled: HashSet::new(),
             began: Instant::now(),
             tally_at: None,
@@ -184,26 +181,16 @@ impl Shared {
         worker_name(self.worker)
     }
 
-    /// All steps to the history with this number.
-    fn steps_to(&self, history: u64) -> Result<Vec<StepLine>> {
-        let (mut chain, mut next) = (Vec::new(), Some(history).filter(|id| *id > 0));
-        while let Some(id) = next {
-            let (parent, lines) =
-                self.histories.get(&id).with_context(|| format!("history {id} is missing"))?;
-            chain.push(lines);
-            next = parent.filter(|id| *id > 0);
-        }
-        Ok(chain.into_iter().rev().flatten().cloned().collect())
-    }
-
     /// Hands over the checkpoints that lead to what is new to all.
     fn send_checkpoints(&mut self, state: &Saved<'_>, runs: &BTreeMap<u64, Vec<Item>>) -> Result<()> {
+        let histories: BTreeMap<u64, (Option<u64>, &Trace)> =
+            state.histories.iter().map(|(id, parent, steps)| (*id, (*parent, *steps))).collect();
         for (record, snapshot) in &state.checkpoints {
             if self.handled.contains(&record.id) {
                 continue;
             }
             if let Some(features) = runs.get(&record.run) {
-                let steps = self.steps_to(record.history)?;
+                let steps = steps_to(record.history, &histories, state.program)?;
                 let key = match record.state {
                     Some(state) => state,
                     None => way_of(&steps)?,
@@ -334,6 +321,7 @@ impl Shared {
             runs_a_second: a_second(tally.runs, runs),
             steps_a_second: a_second(tally.steps, steps),
             lag: self.left,
+            unreadable: self.unreadable,
             sent: traffic.sent,
             received: traffic.received,
             seconds: self.began.elapsed().as_secs(),
@@ -424,7 +412,7 @@ impl Shared {
             }
             "f" => {
                 let found: FindingValue = serde_json::from_slice(&whole(&*self.hub, key, &value.bytes)?)?;
-                let Told { failure, run: _, steps } = serde_json::from_value(found.finding.clone())?;
+                let Told { failure, steps } = serde_json::from_value(found.finding.clone())?;
                 file::trace_of(program, &steps)?;
                 ensure!(failure.id() == rest, "it is not what it is called");
                 if self.there.findings.insert(rest.to_string()) {

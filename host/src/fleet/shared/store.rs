@@ -36,15 +36,13 @@ impl Store for Shared {
     }
 
     fn has_history(&self, id: u64) -> bool {
-        self.histories.contains_key(&id)
+        // Which lead to what is handed over is known then.
+        let _ = id;
+        false
     }
 
     /// Hands over what is new to all. What fails is handed over the next time.
     fn save(&mut self, state: &Saved<'_>) -> Result<()> {
-        for (id, parent, steps) in &state.histories {
-            let lines = file::lines_of(state.program, steps);
-            self.histories.entry(*id).or_insert((*parent, lines));
-        }
         let seen = state.edges.iter().map(|(name, run)| {
             let slot = (name >> 32) as u32;
             match slot >= SHOWN {

@@ -35,8 +35,6 @@ pub(in crate::fleet) struct FindingValue {
 #[derive(Deserialize)]
 pub(super) struct Told {
     pub(super) failure: Failure,
-    #[allow(dead_code)]
-    pub(super) run: u64,
     pub(super) steps: Vec<StepLine>,
 }
 
@@ -56,6 +54,8 @@ pub struct WorkerLine {
     pub steps_a_second: f64,
     /// Values of others that it has not read.
     pub lag: u64,
+    /// Values of others that it could not read.
+    pub unreadable: u64,
     pub sent: u64,
     pub received: u64,
     /// Seconds since it joined.
@@ -187,9 +187,23 @@ pub(super) fn stored(item: Item, program: &Program) -> Result<(u64, u64)> {
         ensure!(bucket == 0, "what is shown has no bucket");
         return Ok((u64::from(slot) << 32, 0));
     }
-    let edge =
-        program.edges().edges.get(slot as usize).with_context(|| format!("there is no edge {slot}"))?;
-    Ok((u64::from(slot) << 32 | u64::from(edge.hash), u64::from(bucket) << RUN_BITS))
+    ensure!((slot as usize) < program.edges().edges.len(), "there is no edge {slot}");
+    Ok((name_of(slot, program), u64::from(bucket) << RUN_BITS))
+}
+
+/// All steps to the history with this number, by the history that each continues and the steps since.
+pub(super) fn steps_to(
+    history: u64,
+    histories: &BTreeMap<u64, (Option<u64>, &Trace)>,
+    program: &Program,
+) -> Result<Vec<StepLine>> {
+    let (mut chain, mut next) = (Vec::new(), Some(history).filter(|id| *id > 0));
+    while let Some(id) = next {
+        let (parent, steps) = histories.get(&id).with_context(|| format!("history {id} is missing"))?;
+        chain.push(*steps);
+        next = parent.filter(|id| *id > 0);
+    }
+    Ok(chain.into_iter().rev().flat_map(|steps| file::lines_of(program, steps)).collect())
 }
 
 /// The name of this machine.

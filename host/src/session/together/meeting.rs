@@ -14,6 +14,8 @@ pub(in crate::session) struct Meeting<'b> {
     pub(super) state: Mutex<State>,
     /// What is wrong with the server, where that was told already.
     pub(super) trouble: Mutex<Option<String>>,
+    /// What at the server cannot be read, where this process came upon that as it helped.
+    pub(super) damaged: Mutex<Option<Damaged>>,
     pub(super) tell: &'b (dyn Fn(String) + Sync),
     /// How many rules and faults there are.
     pub(super) sizes: (usize, usize),
@@ -56,6 +58,17 @@ impl Meeting<'_> {
 
     fn soundness(&self) -> Soundness {
         Soundness::new(self.sizes.0, self.sizes.1)
+    }
+
+    /// What at the server cannot be read, if this process came upon that.
+    pub(super) fn damaged(&self) -> Option<Damaged> {
+        self.damaged.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// There is nothing to help with any more, since this cannot be read.
+    fn end_with<T>(&self, damaged: Damaged) -> Option<T> {
+        *self.damaged.lock().unwrap_or_else(PoisonError::into_inner) = Some(damaged);
+        None
     }
 
     /// What was read is read again: it belongs to another walk.
@@ -142,7 +155,7 @@ impl Meeting<'_> {
             return Err(Damaged::trouble());
         }
         let found = |line: FoundLine| {
-            let trace = file::trace_of(program, &line.steps)?;
+            let trace = file::trace_of(program, &line.steps).map_err(|_| Damaged("v.erdict".to_string()))?;
             Ok(Found { failure: line.failure, run: line.run, trace })
         };
         let limit = match line.limit.as_deref() {
@@ -150,11 +163,11 @@ impl Meeting<'_> {
             Some("steps") => Some(Limit::Steps),
             Some("reduction") => Some(Limit::Reduction),
             Some("liveness") => Some(Limit::Liveness),
-            Some(other) => return Err(anyhow!("the verdict is bounded by `{other}`, which is no bound")),
+            Some(_) => return Err(Damaged("v.erdict".to_string()).into()),
         };
         let first: First =
             line.first.into_iter().map(|(kind, name, met, held)| ((kind, name), (met, held))).collect();
-        let findings = line.findings.into_iter().map(found).collect::<Result<_>>()?;
+        let findings = line.findings.into_iter().map(found).collect::<Result<_, Damaged>>()?;
         let checked =
             Checked { census: line.census, findings, limit, rules: line.rules, first, picture: None };
         Ok(Some((checked, line.counts)))
@@ -221,12 +234,11 @@ impl Meeting<'_> {
 
     /// What is known of a check that is not complete.
     pub(super) fn unfinished(&self, limit: Limit) -> Checked {
-        let rules = Vec::new();
         Checked {
             census: Census::default(),
             findings: Vec::new(),
             limit: Some(limit),
-            rules,
+            rules: Vec::new(),
             first: First::new(),
             picture: None,
         }
@@ -296,9 +308,8 @@ impl Source for Meeting<'_> {
                 return None;
             }
             if let Err(error) = self.read() {
-                // What is damaged is told by whoever leads then.
-                if error.is::<Damaged>() {
-                    return None;
+                if let Some(damaged) = error.downcast_ref::<Damaged>() {
+                    return self.end_with(damaged.clone());
                 }
                 self.tell_once(&error);
                 self.pause();
@@ -312,7 +323,7 @@ impl Source for Meeting<'_> {
             while let Some(next) = state.next_news() {
                 let sound = state.sound.get_or_insert_with(|| self.soundness());
                 if !sound.takes(&next) {
-                    return None;
+                    return self.end_with(Damaged(format!("n.{}", state.kept - 1)));
                 }
                 news.push(next);
             }

@@ -82,7 +82,7 @@ struct FoundLine {
 }
 
 /// What stands at the server and cannot be read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Damaged(String);
 
 impl Damaged {
@@ -149,7 +149,11 @@ impl Work<'_> {
             self.observer.status("Following", "another process leads");
             meeting.forget();
             let (_, helpers) = machines.split_last_mut().expect("there is one to tell paths");
-            match self.help(helpers, options, &meeting)? {
+            let helped = self.help(helpers, options, &meeting)?;
+            if let Some(damaged) = meeting.damaged() {
+                return Err(damaged.into());
+            }
+            match helped {
                 Ok(Some(Limit::Memory)) => {
                     return Ok(Ok(meeting.unfinished(Limit::Memory)));
                 }
@@ -244,11 +248,7 @@ impl Work<'_> {
         let nats = Nats::connect(&fleet.server, self.budget)?;
         let name = fleet.campaign.clone();
         let name = name.unwrap_or_else(|| format!("{}-check", name_of(&self.guest.place.name())));
-        let hub = match nats.open(&name)? {
-            Some(hub) => hub,
-            None => nats.make(&name, &fleet.server)?,
-        };
-        let hub = Arc::new(hub);
+        let hub = Arc::new(nats.open_or_make(&name, &fleet.server)?);
         let config = self.guest.config;
         // What no result depends on may differ.
         let settings = Settings {
@@ -285,6 +285,7 @@ impl Work<'_> {
             is_deposed: AtomicBool::new(false),
             state: Mutex::default(),
             trouble: Mutex::default(),
+            damaged: Mutex::default(),
             tell,
             sizes: (program.rules().len(), program.faults().len()),
         })
