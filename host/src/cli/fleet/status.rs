@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use serde_json::json;
 use spelunk::budget::Budget;
-use spelunk::fleet::{FleetStatus, Nats, Shared};
+use spelunk::fleet::{FleetStatus, FleetWorker, Nats, Shared};
 use spelunk::report::counted;
 use spelunk::store::Store as _;
 use spelunk::text;
@@ -92,26 +92,7 @@ fn status_text(status: &FleetStatus) -> String {
         size(held.objects),
     );
     text += &format!("\n{} alive, {} lost", counted(alive as u64, "worker"), status.workers.len() - alive);
-    for worker in &status.workers {
-        let line = &worker.line;
-        let state = match worker.is_alive {
-            true => format!("{:.0} runs a second", line.runs_a_second),
-            false => format!("lost {} ago", humantime::format_duration(Duration::from_secs(worker.silent))),
-        };
-        text += &format!(
-            "\n  {} on {}, process {}: {state}, {}, {} behind, {} sent, {} received",
-            text::line(&worker.name),
-            text::line(&line.host),
-            line.process,
-            counted(line.edges, "edge"),
-            counted(line.lag, "value"),
-            size(line.sent),
-            size(line.received)
-        );
-        if line.unreadable > 0 {
-            text += &format!(", {} that cannot be read", counted(line.unreadable, "value"));
-        }
-    }
+    status.workers.iter().for_each(|worker| text += &worker_text(worker));
     for finding in &status.findings {
         text += &format!("\n{}: {}", finding.state, text::line(&finding.failure));
     }
@@ -150,4 +131,26 @@ pub(in crate::cli) fn collect(
         counted(lost, "lost worker"),
     ))?;
     Ok(PASSED)
+}
+
+fn worker_text(worker: &FleetWorker) -> String {
+    let line = &worker.line;
+    let state = match worker.is_alive {
+        true => format!("{:.0} runs a second", line.runs_a_second),
+        false => format!("lost {} ago", humantime::format_duration(Duration::from_secs(worker.silent))),
+    };
+    let mut text = format!(
+        "\n  {} on {}, process {}: {state}, {}, {} behind, {} sent, {} received",
+        text::line(&worker.name),
+        text::line(&line.host),
+        line.process,
+        counted(line.edges, "edge"),
+        counted(line.lag, "value"),
+        size(line.sent),
+        size(line.received)
+    );
+    if line.unreadable > 0 {
+        text += &format!(", {} that cannot be read", counted(line.unreadable, "value"));
+    }
+    text
 }
