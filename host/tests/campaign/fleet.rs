@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::guests::{COUNTED, deep, kv};
+use super::guests::{COUNTED, deep, example, kv};
 use super::place::{Place, Ran, events, ids, number};
 use super::server::Server;
 
@@ -329,14 +329,24 @@ fn a_server_that_refuses_is_named() {
     explore(&format!("--nats {}", plain.url())).fails_with("start it with JetStream");
 }
 
-/// Of a check that four processes share, all of which may be killed, the verdict and the counts are those of one.
+/// Of a check that four processes share, all of which may be killed, the verdict and the counts are those of one: of two-phase commit
+/// by 7 managers, and of a guest that fails.
 #[test]
 fn a_check_that_is_shared_comes_to_what_one_process_does() {
     let Some(mut server) = Server::start("checked") else { return };
     for fails in [false, true] {
-        let place = super::checked::place(&format!("fleet-checked-{fails}"), fails);
-        let expected = super::checked::result(&place.run("check guest.wat --json --in-memory"));
-        let words = format!("check guest.wat --json --nats {} --campaign c{fails} --workers 1", server.url());
+        let place = match fails {
+            false => Place::new("fleet-checked"),
+            true => super::checked::place("fleet-checked-failing", true),
+        };
+        let guest = if fails { "guest.wat" } else { "commit.wasm" };
+        if !fails {
+            let module = example("two-phase-commit", "--guest-features=n7");
+            std::fs::write(place.path(guest), module).unwrap();
+        }
+        let expected = super::checked::result(&place.run(&format!("check {guest} --json --in-memory")));
+        assert!(fails || (&expected["states"], &expected["verdict"]) == (&296_448.into(), &"holds".into()));
+        let words = format!("check {guest} --json --nats {} --campaign c{fails} --workers 1", server.url());
         let mut workers = Workers::start(&place, 4, &words);
         let mut draws = Draws(3);
         for kill in 0..6 {

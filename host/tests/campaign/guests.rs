@@ -91,14 +91,16 @@ fn arms(wat: &mut String, count: u32, number: &str, body: &str) {
 /// The module of the kv example, or of its variant with a bug.
 pub(crate) fn kv(features: &str) -> &'static [u8] {
     static BUILT: [OnceLock<Vec<u8>>; 2] = [OnceLock::new(), OnceLock::new()];
-    BUILT[usize::from(features.is_empty())].get_or_init(|| {
-        // Tests run as processes of one time, each of which builds it.
-        let place = Place::new(&format!("built{features}-{}", std::process::id()));
-        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/kv");
-        place.run(&format!("explore {} --runs 0 {features}", example.display())).passed();
-        let module =
-            place.exported(&example.display().to_string(), "exported").remove("module.wasm").unwrap();
-        std::fs::remove_dir_all(place.path("")).unwrap();
-        module
-    })
+    BUILT[usize::from(features.is_empty())].get_or_init(|| example("kv", features))
+}
+
+/// The module of an example, built as users build it.
+pub(crate) fn example(name: &str, features: &str) -> Vec<u8> {
+    // Tests run as processes of one time, each of which builds it.
+    let place = Place::new(&format!("built-{name}{features}-{}", std::process::id()));
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name);
+    place.run(&format!("explore {} --runs 0 {features}", example.display())).passed();
+    let module = place.exported(&example.display().to_string(), "exported").remove("module.wasm").unwrap();
+    std::fs::remove_dir_all(place.path("")).unwrap();
+    module
 }
