@@ -13,6 +13,8 @@
 //! What is seen is written last: whoever reads that something was seen can read how to get there.
 
 mod store;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use std::borrow::Cow;
