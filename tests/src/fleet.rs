@@ -83,7 +83,9 @@ impl Fleet<'_> {
             let mut options = settings.options(self.program)?;
             options.seed = mix(options.seed, number);
             let known = campaign.load(self.program)?;
-            explorers.push(Explorer::resume(std::slice::from_mut(machine), options, known));
+            let mut explorer = Explorer::resume(std::slice::from_mut(machine), options, known);
+            explorer.set_sharers(self.workers as u32);
+            explorers.push(explorer);
         }
         let (mut steps, mut edges) = (0, 0);
         for _ in 0..self.meetings {

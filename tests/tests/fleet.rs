@@ -47,7 +47,7 @@ fn what_a_worker_sends_and_receives_does_not_grow_with_the_fleet() {
 #[test]
 fn more_workers_take_less_time() {
     on_guest_stack(|| {
-        let kv = steps_until("kv", &[], 50, &[1, 2, 4, 8, 16, 32]);
+        let kv = steps_until("kv", &[], 10, &[1, 2, 4, 8, 16, 32]);
         let lock = steps_until("lock", &["n32"], 10, &[1, 2, 4, 8, 16, 32]);
         println!("kv {kv:?}, lock {lock:?}");
         for steps in [kv, lock] {

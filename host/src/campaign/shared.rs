@@ -71,6 +71,14 @@ impl Campaign {
         Ok(Some(knowledge(loaded, &self.settings, program)?.0))
     }
 
+    /// How many save here now.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn sharers(&self) -> Result<u32> {
+        self.store.sharers()
+    }
+
     /// What others counted, by their names.
     ///
     /// # Errors

@@ -22,6 +22,8 @@ const INPUTS_MAX: usize = 1 << 20;
 /// Of those that showed something else than edges, states and inputs that are kept.
 const SHOWN_STATES_MAX: usize = 256;
 const SHOWN_INPUTS_MAX: usize = 4096;
+/// More explorations do not make a difference.
+const SHARERS_MAX: u32 = 1024;
 
 /// What made a checkpoint worth keeping. Those of each kind have room of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -57,7 +59,7 @@ pub enum Strategy {
 }
 
 /// How energy is given and taken.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Energies {
     /// Energy of a new checkpoint.
     pub start: f64,
@@ -125,6 +127,8 @@ pub struct Checkpoints<S> {
     /// Bytes that their histories hold, at most.
     bytes: u64,
     energies: Energies,
+    /// So many explorations that share what they find start from these.
+    sharers: u32,
     /// How many were saved in all, the evicted ones too.
     saved: u64,
     /// Steps to the deepest.
@@ -153,7 +157,8 @@ impl<S> Checkpoints<S> {
             max: [max, shown.min(max)],
             bytes_max: options.history_bytes_max,
             bytes: 0,
-            energies: options.energies.clone(),
+            energies: options.energies,
+            sharers: 1,
             saved: 0,
             deepest: 0,
             is_function,
@@ -288,9 +293,20 @@ impl<S> Checkpoints<S> {
         self.turn = None;
     }
 
+    /// So many explorations that share what they find start from these: each takes it that when a run of its own finds nothing, one
+    /// of each other did not either. Else all of them would try in vain what one had tried.
+    pub fn set_sharers(&mut self, sharers: u32) {
+        self.sharers = sharers.clamp(1, SHARERS_MAX);
+    }
+
+    /// What energy is multiplied with after a run that found nothing.
+    fn decay(&self) -> f64 {
+        self.energies.decay.powi(self.sharers as i32)
+    }
+
     /// Rewards or tires a checkpoint after a run that started from it.
     pub fn ran(&mut self, index: usize, new_edges: u32) {
-        let Energies { reward, decay, floor, .. } = self.energies;
+        let (Energies { reward, floor, .. }, decay) = (self.energies, self.decay());
         let energy = &mut self.list[index].energy;
         *energy = if new_edges > 0 {
             *energy + f64::from(new_edges) * reward
@@ -335,7 +351,7 @@ impl<S> Checkpoints<S> {
         let (energy, turn) = (self.list[index].energy, self.turn);
         let runs = self.begin_turn(index);
         self.list[index].selected += u64::from(runs);
-        let Energies { decay, floor, .. } = self.energies;
+        let (floor, decay) = (self.energies.floor, self.decay());
         self.list[index].energy = (0..runs).fold(energy, |energy, _| (energy * decay).max(floor));
         self.weigh(index);
         Selected { index, energy, runs, turn }

@@ -273,6 +273,11 @@ where
         self.shed();
     }
 
+    /// So many explorations share what they find; see [`Checkpoints::set_sharers`].
+    pub fn set_sharers(&mut self, sharers: u32) {
+        self.known.checkpoints.set_sharers(sharers);
+    }
+
     /// Adds what others saw of properties and events.
     pub fn see_others(&mut self, counts: &Counts) {
         self.known.tally.counts.add(counts);

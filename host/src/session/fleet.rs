@@ -20,11 +20,16 @@ use crate::store::Claim;
 /// A server that could not be reached is asked again after so long.
 const AGAIN: Duration = Duration::from_secs(2);
 
+/// How many others there are is asked so often.
+const COUNTED: Duration = Duration::from_secs(60);
+
 /// Where an exploration is with the server.
 #[derive(Default)]
 pub(super) struct Link {
     /// It could not be reached, and is asked again then.
     away_until: Option<Instant>,
+    /// When the others were counted.
+    counted: Option<Instant>,
     /// Findings that others shrink.
     waiting: Vec<Found>,
     /// How many findings of others do not fail here.
@@ -94,7 +99,12 @@ impl Search<'_, '_, '_> {
         if let Some(news) = news {
             self.explorer.take_news(&news);
         }
-        campaign.save(self.explorer.knowledge(), &program)
+        campaign.save(self.explorer.knowledge(), &program)?;
+        if self.link.counted.is_none_or(|at| at.elapsed() >= COUNTED) {
+            self.explorer.set_sharers(campaign.sharers()?);
+            self.link.counted = Some(Instant::now());
+        }
+        Ok(())
     }
 
     /// Shrinks and reports a finding, where no other does so; else waits for that one.

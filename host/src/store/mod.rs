@@ -114,6 +114,14 @@ pub trait Store: Send {
         Ok(None)
     }
 
+    /// How many save here.
+    ///
+    /// # Errors
+    /// As above.
+    fn sharers(&self) -> Result<u32> {
+        Ok(1)
+    }
+
     /// What others who save here counted, by their names.
     ///
     /// # Errors

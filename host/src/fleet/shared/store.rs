@@ -145,6 +145,10 @@ impl Store for Shared {
         Ok(self.finding(id)?.and_then(|(value, _)| value.trace))
     }
 
+    fn sharers(&self) -> Result<u32> {
+        Ok(self.alive()?.try_into().unwrap_or(u32::MAX))
+    }
+
     fn others(&self) -> Result<Vec<(u128, Tally)>> {
         let own = format!("t.{}", self.name());
         let changes = self.hub.changes(&["t"], 0, u64::MAX)?;
