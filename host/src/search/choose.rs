@@ -111,7 +111,7 @@ impl<T: Target> Runner<'_, T> {
         let other = self.rng.place(checkpoints.len());
         let given = &*checkpoints.get(index).given;
         if let Some(moved) = known.plan.moved.filter(|moved| *moved != Move::Vary) {
-            let closer = Closer::of(self.target, checkpoints.get(index), &[]);
+            let closer = Closer::of(self.target, (checkpoints, index), &[]);
             if let [Probe { hints, .. }] = closer.probes() {
                 let history = &*checkpoints.get(index).history;
                 self.recorded.extend(given.iter().cloned().map(Some));
@@ -143,8 +143,7 @@ impl<T: Target> Runner<'_, T> {
         if !self.is_looked_into(known) {
             return None;
         }
-        let checkpoint = known.get().checkpoints.get(index);
-        let closer = Closer::of(self.target, checkpoint, &self.enabled);
+        let closer = Closer::of(self.target, (&known.get().checkpoints, index), &self.enabled);
         // What was tried often serves seldom.
         let selected = known.plan.selected;
         let often = (4 * closer.hints() as u64).max(selected / 8).min(selected);

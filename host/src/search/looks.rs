@@ -2,9 +2,11 @@
 //! checkpoint too.
 
 use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::energy::{Checkpoint, News};
+use super::energy::{Checkpoints, News};
+use super::history::History;
 use super::operands::{Hints, Probe};
 use super::run::{Known, Runner};
 use crate::choice::{Choice, Chooser, Value, mix, small_seed};
@@ -61,11 +63,16 @@ impl<S> Deref for Look<'_, S> {
 }
 
 impl<S> Closer<S> {
-    /// Of a checkpoint, in whose state these rules may be called. It is looked at once, while there is room.
-    pub(super) fn of<'c, T>(target: &mut T, checkpoint: &'c Checkpoint<S>, enabled: &[u16]) -> Look<'c, S>
+    /// Of the checkpoint with this index, in whose state these rules may be called. It is looked at once, while there is room.
+    pub(super) fn of<'c, T>(
+        target: &mut T,
+        (checkpoints, index): (&'c Checkpoints<S>, usize),
+        enabled: &[u16],
+    ) -> Look<'c, S>
     where
         T: Target<Snapshot = S>,
     {
+        let checkpoint = checkpoints.get(index);
         if let Some(kept) = checkpoint.closer.get() {
             return Look::Kept(kept);
         }
@@ -74,7 +81,12 @@ impl<S> Closer<S> {
         let mut closer = Closer { snapshot: None, probes: Vec::new(), equal: Vec::new(), counted: 0 };
         match target.is_function() {
             true => closer.look_at(&compared_last(target, &trace), &trace),
-            false => closer.probe_state(target, checkpoint.id, &trace, enabled),
+            false => closer.probe_state(
+                target,
+                checkpoint.id,
+                (&trace, near(checkpoints, &checkpoint.history)),
+                enabled,
+            ),
         }
         let bytes = closer.bytes();
         if HELD.fetch_add(bytes, Ordering::Relaxed) + bytes > HELD_MAX {
@@ -105,12 +117,12 @@ impl<S> Closer<S> {
         &mut self,
         target: &mut T,
         id: u64,
-        trace: &Trace,
+        (trace, near): (&Trace, Option<(&S, usize)>),
         enabled: &[u16],
     ) {
         let Some(lens) = target.lens() else { return };
         let mut follower = Follower::default();
-        if !follower.reach(lens, trace, trace.len()) {
+        if !follower.reach(lens, trace, trace.len(), near) {
             return;
         }
         let Some(reached) = lens.snapshot() else { return };
@@ -153,12 +165,27 @@ impl<S> Closer<S> {
     }
 }
 
+/// The last of the checkpoints on the way to another whose state in the second build is kept, and how many steps follow.
+fn near<'c, S>(checkpoints: &'c Checkpoints<S>, history: &History) -> Option<(&'c S, usize)> {
+    let (mut steps, mut next) = (history.steps.len(), history.parent.as_ref());
+    while let Some(history) = next {
+        let kept = checkpoints.index_of(history.id).map(|index| checkpoints.get(index));
+        let kept = kept.filter(|checkpoint| Arc::ptr_eq(&checkpoint.history, history));
+        if let Some(snapshot) = kept.and_then(|kept| kept.closer.get()?.snapshot.as_ref()) {
+            return Some((snapshot, steps));
+        }
+        steps += history.steps.len();
+        next = history.parent.as_ref();
+    }
+    None
+}
+
 /// What the last step of a run compares.
 pub(super) fn compared_last<T: Target>(target: &mut T, trace: &Trace) -> Vec<(Place, Compare)> {
     let Some((last, before)) = trace.steps().split_last() else { return Vec::new() };
     let Some(lens) = target.lens() else { return Vec::new() };
     let mut follower = Follower::default();
-    if !follower.reach(lens, trace, before.len()) {
+    if !follower.reach(lens, trace, before.len(), None) {
         return Vec::new();
     }
     follower.perform(lens, (last.action, last.seed), trace.recorded(last));
@@ -174,14 +201,31 @@ struct Follower {
 }
 
 impl Follower {
-    /// Performs the first `count` steps of a run; whether all of them passed.
-    fn reach<T: Target>(&mut self, target: &mut T, trace: &Trace, count: usize) -> bool {
-        target.reset();
-        let mut steps = trace.steps()[..count].iter();
-        count <= STEPS_MAX
-            && steps.all(|step| {
-                self.perform(target, (step.action, step.seed), trace.recorded(step)) == Outcome::Pass
-            })
+    /// Performs the first `count` steps of a run; whether all of them passed. Where there is a state near, which so many of them follow,
+    /// it is gone to.
+    fn reach<T: Target>(
+        &mut self,
+        target: &mut T,
+        trace: &Trace,
+        count: usize,
+        near: Option<(&T::Snapshot, usize)>,
+    ) -> bool {
+        if count > STEPS_MAX {
+            return false;
+        }
+        let first = match near {
+            Some((snapshot, steps)) => {
+                target.restore(snapshot);
+                count - steps
+            }
+            None => {
+                target.reset();
+                0
+            }
+        };
+        trace.steps()[first..count]
+            .iter()
+            .all(|step| self.perform(target, (step.action, step.seed), trace.recorded(step)) == Outcome::Pass)
     }
 
     fn perform<T: Target>(
@@ -241,7 +285,7 @@ impl<T: Target> Runner<'_, T> {
                 lens.restore(snapshot);
                 true
             }
-            None => follower.reach(lens, trace, from),
+            None => follower.reach(lens, trace, from, None),
         };
         for step in trace.steps()[from..].iter().take_while(|_| is_there) {
             let outcome = follower.perform(lens, (step.action, step.seed), trace.recorded(step));
