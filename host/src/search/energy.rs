@@ -22,8 +22,6 @@ const INPUTS_MAX: usize = 1 << 20;
 /// Of those that showed something else than edges, states and inputs that are kept.
 const SHOWN_STATES_MAX: usize = 256;
 const SHOWN_INPUTS_MAX: usize = 4096;
-/// More explorations do not make a difference.
-const SHARERS_MAX: u32 = 1024;
 
 /// What made a checkpoint worth keeping. Those of each kind have room of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -293,10 +291,9 @@ impl<S> Checkpoints<S> {
         self.turn = None;
     }
 
-    /// So many explorations that share what they find start from these: each takes it that when a run of its own finds nothing, one
-    /// of each other did not either. Else all of them would try in vain what one had tried.
+    /// So many explorations share these. Each takes it that where a run of its own finds nothing, one of each other did not either.
     pub fn set_sharers(&mut self, sharers: u32) {
-        self.sharers = sharers.clamp(1, SHARERS_MAX);
+        self.sharers = sharers.clamp(1, 1024);
     }
 
     /// What energy is multiplied with after a run that found nothing.
@@ -308,10 +305,9 @@ impl<S> Checkpoints<S> {
     pub fn ran(&mut self, index: usize, new_edges: u32) {
         let (Energies { reward, floor, .. }, decay) = (self.energies, self.decay());
         let energy = &mut self.list[index].energy;
-        *energy = if new_edges > 0 {
-            *energy + f64::from(new_edges) * reward
-        } else {
-            (*energy * decay).max(floor)
+        *energy = match new_edges {
+            0 => (*energy * decay).max(floor),
+            _ => *energy + f64::from(new_edges) * reward,
         };
         self.weigh(index);
     }
@@ -351,8 +347,9 @@ impl<S> Checkpoints<S> {
         let (energy, turn) = (self.list[index].energy, self.turn);
         let runs = self.begin_turn(index);
         self.list[index].selected += u64::from(runs);
-        let (floor, decay) = (self.energies.floor, self.decay());
-        self.list[index].energy = (0..runs).fold(energy, |energy, _| (energy * decay).max(floor));
+        let decay = self.decay();
+        self.list[index].energy =
+            (0..runs).fold(energy, |energy, _| (energy * decay).max(self.energies.floor));
         self.weigh(index);
         Selected { index, energy, runs, turn }
     }

@@ -4,7 +4,7 @@
 //! (input-to-state correspondence: REDQUEEN, Aschermann et al., 2019). What stands nowhere, because it was computed, is changed
 //! by the difference of both sides at a place that is guessed.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use rand::{Rng, RngExt};
 use smallvec::SmallVec;
@@ -123,7 +123,7 @@ impl Hints {
             _ => None,
         }));
         let drawn = Drawn::of(choices);
-        let mut met = HashSet::new();
+        let mut met = BTreeSet::new();
         let compares = compares.into_iter().filter(|(_, compare)| met.insert(compare));
         for (place, compare) in compares.take(COMPARES_MAX) {
             match compare {
