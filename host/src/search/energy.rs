@@ -125,8 +125,8 @@ pub struct Checkpoints<S> {
     /// Bytes that their histories hold, at most.
     bytes: u64,
     energies: Energies,
-    /// So many explorations that share what they find start from these.
-    sharers: u32,
+    /// What energy is multiplied with after a run that found nothing.
+    decay: f64,
     /// How many were saved in all, the evicted ones too.
     saved: u64,
     /// Steps to the deepest.
@@ -156,7 +156,7 @@ impl<S> Checkpoints<S> {
             bytes_max: options.history_bytes_max,
             bytes: 0,
             energies: options.energies,
-            sharers: 1,
+            decay: options.energies.decay,
             saved: 0,
             deepest: 0,
             is_function,
@@ -293,17 +293,12 @@ impl<S> Checkpoints<S> {
 
     /// So many explorations share these. Each takes it that where a run of its own finds nothing, one of each other did not either.
     pub fn set_sharers(&mut self, sharers: u32) {
-        self.sharers = sharers.clamp(1, 1024);
-    }
-
-    /// What energy is multiplied with after a run that found nothing.
-    fn decay(&self) -> f64 {
-        self.energies.decay.powi(self.sharers as i32)
+        self.decay = self.energies.decay.powi(sharers.clamp(1, 1024) as i32);
     }
 
     /// Rewards or tires a checkpoint after a run that started from it.
     pub fn ran(&mut self, index: usize, new_edges: u32) {
-        let (Energies { reward, floor, .. }, decay) = (self.energies, self.decay());
+        let (Energies { reward, floor, .. }, decay) = (self.energies, self.decay);
         let energy = &mut self.list[index].energy;
         *energy = match new_edges {
             0 => (*energy * decay).max(floor),
@@ -347,9 +342,8 @@ impl<S> Checkpoints<S> {
         let (energy, turn) = (self.list[index].energy, self.turn);
         let runs = self.begin_turn(index);
         self.list[index].selected += u64::from(runs);
-        let decay = self.decay();
-        self.list[index].energy =
-            (0..runs).fold(energy, |energy, _| (energy * decay).max(self.energies.floor));
+        let (floor, decay) = (self.energies.floor, self.decay);
+        self.list[index].energy = (0..runs).fold(energy, |energy, _| (energy * decay).max(floor));
         self.weigh(index);
         Selected { index, energy, runs, turn }
     }

@@ -101,8 +101,11 @@ impl Search<'_, '_, '_> {
         }
         campaign.save(self.explorer.knowledge(), &program)?;
         if self.link.counted.is_none_or(|at| at.elapsed() >= COUNTED) {
-            self.explorer.set_sharers(campaign.sharers()?);
             self.link.counted = Some(Instant::now());
+            // Without it the exploration goes on as well.
+            if let Ok(sharers) = campaign.sharers() {
+                self.explorer.set_sharers(sharers);
+            }
         }
         Ok(())
     }

@@ -154,12 +154,12 @@ impl Shared {
         Ok(Some(head.header))
     }
 
-    /// How many workers are there.
+    /// How many workers are there; of thousands, not all are counted.
     ///
     /// # Errors
     /// The hub cannot be reached.
     pub fn alive(&self) -> Result<usize> {
-        let values = self.hub.changes(&["w"], 0, u64::MAX)?.values;
+        let values = self.hub.changes(&["w"], 0, READ_MAX)?.values;
         Ok(values.iter().filter(|(_, value)| value.age < ALIVE).count())
     }
 
