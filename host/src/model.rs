@@ -3,7 +3,7 @@
 use crate::choice::Chooser;
 use crate::coverage::FeatureSet;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
-use crate::target::{Rule, Target};
+use crate::target::{Holds, Liveness, Rule, Target};
 use crate::trace::Action;
 
 /// A target whose whole state is a value.
@@ -24,6 +24,8 @@ pub(crate) struct Model<S> {
     step: fn(&mut S, Action, &mut Chooser, &mut dyn FnMut(u32)) -> Outcome,
     /// What it says that its state is.
     pub(crate) says: Option<fn(&S) -> Vec<u32>>,
+    /// What it claims of runs without end, and what its state says of that.
+    pub(crate) liveness: (Vec<Liveness>, fn(&S) -> Holds),
     /// See [`Target::stack_bytes`].
     pub(crate) stack_bytes: Option<usize>,
     /// Steps performed, replayed ones too.
@@ -56,6 +58,7 @@ impl<S: Clone + std::fmt::Debug> Model<S> {
             guard: |_, _| true,
             step,
             says: None,
+            liveness: (Vec::new(), |_| Holds::default()),
             stack_bytes: None,
             steps: 0,
             drift: None,
@@ -110,6 +113,14 @@ impl<S: Clone + std::fmt::Debug> Target for Model<S> {
         self.steps += 1;
         let counters = &mut self.counters;
         (self.step)(&mut self.state, action, chooser, &mut |edge| counters[edge as usize] = 1)
+    }
+
+    fn liveness(&self) -> &[Liveness] {
+        &self.liveness.0
+    }
+
+    fn holds(&self) -> Holds {
+        self.liveness.1(&self.state)
     }
 
     fn stack_bytes(&self) -> Option<usize> {

@@ -13,7 +13,7 @@ use crate::target::{Fairness, Holds};
 
 impl Options {
     /// Whether what must come at last is judged: that takes all steps between all states.
-    pub(super) fn judges(&self) -> bool {
+    pub fn judges(&self) -> bool {
         self.order == Order::Breadth && self.prunes && !self.reduces && self.schedules.is_none()
     }
 }

@@ -31,13 +31,20 @@ struct Workers<'p> {
     place: &'p Place,
     /// What follows `spelunk`.
     words: String,
+    /// What is loaded into each, in turn.
+    clocks: Vec<PathBuf>,
     running: Vec<(Child, PathBuf)>,
     started: usize,
 }
 
 impl<'p> Workers<'p> {
     fn start(place: &'p Place, count: usize, words: &str) -> Workers<'p> {
-        let mut workers = Workers { place, words: words.to_string(), running: Vec::new(), started: 0 };
+        Workers::with_clocks(place, count, words, Vec::new())
+    }
+
+    fn with_clocks(place: &'p Place, count: usize, words: &str, clocks: Vec<PathBuf>) -> Workers<'p> {
+        let words = words.to_string();
+        let mut workers = Workers { place, words, clocks, running: Vec::new(), started: 0 };
         (0..count).for_each(|_| workers.add());
         workers
     }
@@ -47,7 +54,9 @@ impl<'p> Workers<'p> {
         self.started += 1;
         let out = self.place.path(&format!("out-{number}"));
         let words = format!("{} --out kept-{number}", self.words);
-        self.running.push((self.place.start(&words, &out), out));
+        let clock = self.clocks.get(number % self.clocks.len().max(1));
+        let clock = clock.map(|clock| ("LD_PRELOAD", &**clock));
+        self.running.push((self.place.start_with(clock, &words, &out), out));
     }
 
     /// Kills one as `kill -9` does, and starts another.
@@ -362,6 +371,61 @@ fn a_check_that_is_shared_comes_to_what_one_process_does() {
         }
         // Whoever comes later is told the same.
         assert_eq!(super::checked::result(&place.run(&words)), expected);
+    }
+}
+
+/// A library that puts the clock of a process forward by so many seconds.
+#[cfg(target_os = "linux")]
+fn clock(place: &Place, seconds: i64) -> PathBuf {
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <time.h>
+        int clock_gettime(clockid_t clock, struct timespec *time) {
+            int (*real)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, "clock_gettime");
+            int result = real(clock, time);
+            if (clock == CLOCK_REALTIME) time->tv_sec += SECONDS;
+            return result;
+        }"#;
+    let [from, to] = ["c", "so"].map(|end| place.path(&format!("clock-{seconds}.{end}")));
+    std::fs::write(&from, source).unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", &format!("-DSECONDS=({seconds}L)"), "-o"]).arg(&to).arg(from);
+    assert!(compiler.arg("-ldl").status().unwrap().success());
+    to
+}
+
+/// Machines whose clocks are a day apart know who is there, and check as one does.
+#[cfg(target_os = "linux")]
+#[test]
+fn clocks_that_differ_change_nothing() {
+    let Some(server) = Server::start("clocks") else { return };
+    let place = super::checked::place("fleet-clocks", true);
+    std::fs::write(place.path("deep.wat"), deep(64, 4, 1024)).unwrap();
+    let nats = server.url();
+    let clocks = [0, 86_400, -86_400].map(|seconds| clock(&place, seconds));
+    let words = format!("explore deep.wat --json --nats {nats} --workers 1 --max-findings 0 --time 6s");
+    let workers = Workers::with_clocks(&place, 3, &words, clocks.to_vec());
+    std::thread::sleep(Duration::from_secs(3));
+    let words = format!("status --json --nats {nats} --campaign deep_wat");
+    for clock in &clocks {
+        let status = place.run_with(("LD_PRELOAD", clock), &words).passed().event("fleet");
+        let workers = status["workers"].as_array().unwrap();
+        assert_eq!(workers.len(), 3, "{status}");
+        assert!(workers.iter().all(|worker| worker["is_alive"] == true), "{status}");
+    }
+    let ended = workers.ended(60);
+    let edges = number(&status(&place, &server, "deep_wat")["edges"]);
+    ended.iter().for_each(|ran| check_knows(ran, edges));
+    let expected = super::checked::result(&place.run("check guest.wat --json --in-memory"));
+    let words = format!("check guest.wat --json --nats {nats} --workers 1");
+    let mut checks = Workers::with_clocks(&place, 3, &words, clocks.to_vec());
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(300));
+        checks.replace(0);
+    }
+    for ran in checks.ended(120) {
+        assert_eq!(super::checked::result(&ran), expected, "{}", ran.err);
     }
 }
 

@@ -6,6 +6,7 @@
 mod checked;
 mod disk;
 mod fleet;
+mod forged;
 mod guests;
 mod moved;
 mod older;

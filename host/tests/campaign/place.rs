@@ -100,7 +100,13 @@ impl Place {
 
     /// Starts a command whose stdout goes to `out`.
     pub(crate) fn start(&self, words: &str, out: &Path) -> Child {
+        self.start_with(None, words, out)
+    }
+
+    /// Starts one with a variable set to a path.
+    pub(crate) fn start_with(&self, variable: Option<(&str, &Path)>, words: &str, out: &Path) -> Child {
         let mut command = self.command(words);
+        command.envs(variable);
         let err = std::fs::File::create(out.with_extension("err")).unwrap();
         command.stdout(std::fs::File::create(out).unwrap()).stderr(err);
         command.spawn().unwrap()

@@ -95,6 +95,54 @@ pub(super) struct Drawn {
     failing: Vec<u32>,
 }
 
+/// How much of a graph is known that somebody else kept.
+pub(super) struct GraphSizes {
+    holds: usize,
+    starts: usize,
+    arrows: usize,
+    scripts: usize,
+    /// Where the arrows of the last state begin, and the answers of the last arrow.
+    last: (u32, u32),
+}
+
+impl GraphSizes {
+    pub(super) fn new() -> GraphSizes {
+        GraphSizes { holds: 1, starts: 0, arrows: 0, scripts: 0, last: (0, 0) }
+    }
+}
+
+impl Drawn {
+    /// Whether it can follow on what is known of a graph, with which it counts then. There are so many nodes and questions.
+    pub(super) fn fits(
+        &self,
+        sizes: &mut GraphSizes,
+        (nodes, kinds): (usize, usize),
+        is_known: impl Fn(Action) -> bool,
+    ) -> bool {
+        sizes.holds += self.holds.len();
+        sizes.starts += self.starts.len();
+        sizes.arrows += self.arrows.len();
+        sizes.scripts += self.scripts.len();
+        // In order, and not beyond the end.
+        let goes_on = |last: &mut u32, next: u32, end: usize| {
+            let is_next = (*last..).contains(&next) && next as usize <= end;
+            *last = next;
+            is_next
+        };
+        let is_node = |node: u32| (node as usize) < nodes;
+        sizes.holds == nodes
+            && sizes.starts <= nodes
+            && self.is_whole.len() == self.starts.len()
+            && self.starts.iter().all(|start| goes_on(&mut sizes.last.0, *start, sizes.arrows))
+            && self.arrows.iter().all(|arrow| {
+                let leads_on = arrow.to == END || arrow.to == FAILURE || is_node(arrow.to);
+                leads_on && is_known(arrow.action) && goes_on(&mut sizes.last.1, arrow.script, sizes.scripts)
+            })
+            && self.scripts.iter().all(|(kind, _)| (*kind as usize) < kinds)
+            && self.failing.iter().all(|node| is_node(*node))
+    }
+}
+
 impl States {
     /// Of a target that has a state before setup, which meets all properties: no run stays there.
     pub(super) fn new(has_setup: bool) -> States {

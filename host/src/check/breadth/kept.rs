@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::graph::{Drawn, States};
+use super::graph::{Drawn, GraphSizes, States};
 use super::grown::Run;
 use super::nodes::{Asleep, Node, Nodes};
 use super::{Check, Frontier};
@@ -65,21 +65,25 @@ pub struct Soundness {
     faults: usize,
     nodes: usize,
     kinds: usize,
+    /// Where steps are kept.
+    graph: Option<GraphSizes>,
 }
 
 impl Soundness {
-    /// Of a check of a target with so many rules and faults, of which nothing was kept.
-    pub fn new(rules: usize, faults: usize) -> Soundness {
-        Soundness { rules, faults, nodes: 1, kinds: 0 }
+    /// Of a check of a target with so many rules and faults, of which nothing was kept; whether something is claimed of its runs
+    /// without end.
+    pub fn new((rules, faults): (usize, usize), has_liveness: bool) -> Soundness {
+        Soundness { rules, faults, nodes: 1, kinds: 0, graph: has_liveness.then(GraphSizes::new) }
     }
 
     /// Whether the next part fits what came before it, which it counts with then.
     pub fn takes(&mut self, news: &News) -> bool {
         let first = self.nodes;
         let (nodes, kinds) = (first + news.nodes.len(), self.kinds + news.kinds.len());
+        let (rules, faults) = (self.rules, self.faults);
         let is_known = |action: Action| match action {
-            Action::Rule(rule) => usize::from(rule) < self.rules,
-            Action::Fault(fault, _) => usize::from(fault) < self.faults,
+            Action::Rule(rule) => usize::from(rule) < rules,
+            Action::Fault(fault, _) => usize::from(fault) < faults,
             _ => true,
         };
         let mut scripts = 0usize;
@@ -92,8 +96,14 @@ impl Soundness {
                 && failed.step.as_ref().is_none_or(|(action, _)| is_known(*action))
                 && serde_json::from_str::<Failure>(&failed.failure).is_ok()
         };
+        let fits = match (&mut self.graph, &news.graph) {
+            (Some(sizes), Some(drawn)) => drawn.fits(sizes, (nodes, kinds), is_known),
+            (None, None) => true,
+            _ => false,
+        };
         let Frontier { first: waiting, end, .. } = news.frontier;
         let is_sound = are_nodes
+            && fits
             && scripts == news.scripts.len()
             && news.states.len() == news.nodes.len()
             && news.scripts.iter().all(|(kind, _)| (*kind as usize) < kinds)

@@ -13,6 +13,8 @@ mod kept;
 mod nodes;
 mod shared;
 mod start;
+#[cfg(test)]
+mod tests;
 mod trials;
 mod worker;
 

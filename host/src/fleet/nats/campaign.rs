@@ -294,7 +294,7 @@ impl Hub for Campaign {
     }
 
     fn object(&self, name: &str) -> Result<Option<Vec<u8>>> {
-        let got = self.nats.wait("hand over the module", async {
+        let got = self.nats.wait("hand over a long value", async {
             let mut object = match self.objects.get(name).await {
                 Ok(object) => object,
                 Err(error) if error.kind() == object_store::GetErrorKind::NotFound => return Ok(None),

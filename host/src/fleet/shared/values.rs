@@ -103,6 +103,10 @@ pub fn is_alive(hub: &dyn Hub, (own, worker): (&str, &str)) -> Result<bool> {
     Ok(hub.get(&format!("w.{worker}"))?.is_some_and(|value| value.age < ALIVE))
 }
 
+fn is_in_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b".-_".contains(&byte)
+}
+
 /// What a worker with this number is called.
 pub fn worker_name(worker: u64) -> String {
     format!("{worker:016x}")
@@ -116,7 +120,8 @@ pub fn whole(hub: &dyn Hub, key: &str, bytes: &[u8]) -> Result<Vec<u8>> {
     match bytes.split_first() {
         Some((0, rest)) => unpacked(rest),
         Some((1, name)) => {
-            let object = hub.object(std::str::from_utf8(name)?)?;
+            let name = std::str::from_utf8(name).ok().filter(|name| name.bytes().all(is_in_name));
+            let object = hub.object(name.with_context(|| format!("`{key}` is no value"))?)?;
             unpacked(&object.with_context(|| format!("the object of {key} is missing"))?)
         }
         _ => bail!("`{key}` is no value"),

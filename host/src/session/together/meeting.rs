@@ -17,8 +17,8 @@ pub(in crate::session) struct Meeting<'b> {
     /// What at the server cannot be read, where this process came upon that as it helped.
     pub(super) damaged: Mutex<Option<Damaged>>,
     pub(super) tell: &'b (dyn Fn(String) + Sync),
-    /// How many rules and faults there are.
-    pub(super) sizes: (usize, usize),
+    /// How many rules and faults there are, and whether something is claimed of runs without end.
+    pub(super) sizes: ((usize, usize), bool),
 }
 
 /// See [`Taken::done`](crate::fleet::Taken::done).
@@ -124,22 +124,25 @@ impl Meeting<'_> {
         let after = self.state().read;
         let changes = self.hub.changes(&["n", "r", "v"], after, READ_MAX)?;
         for (key, value) in changes.values {
-            let bytes = whole(&*self.hub, &key, &value.bytes).map_err(|error| damaged(error, &key))?;
+            let bytes = whole(&*self.hub, &key, &value.bytes).map_err(|error| damaged(error, &key));
             let mut state = self.state();
-            state.read = state.read.max(value.revision);
             match key.split_once('.') {
                 Some(("n", number)) => {
                     let number = number.parse().map_err(|_| Damaged(key.clone()))?;
-                    let news = postcard::from_bytes(&bytes).map_err(|_| Damaged(key.clone()))?;
+                    let news = postcard::from_bytes(&bytes?).map_err(|_| Damaged(key.clone()))?;
                     state.news.insert(number, news);
                 }
                 Some(("r", _)) => {
-                    state.round = postcard::from_bytes(&bytes).ok();
+                    // Whoever leads says it anew.
+                    let bytes = bytes
+                        .or_else(|error| if error.is::<Damaged>() { Ok(Vec::new()) } else { Err(error) });
+                    state.round = postcard::from_bytes(&bytes?).ok();
                     state.is_done = false;
                 }
                 Some(("v", _)) => state.is_over = true,
                 _ => {}
             }
+            state.read = state.read.max(value.revision);
         }
         Ok(())
     }

@@ -273,6 +273,7 @@ impl Work<'_> {
         );
         ensure!(adopt_seed(key), "this process compares states under another key");
         let worker = getrandom::u64().context("this machine has no random numbers")?;
+        let has_liveness = options.judges() && !program.liveness().is_empty();
         let queue = hub.queue()?;
         let line = serde_json::to_vec(&WorkerLine::now())?;
         hub.keep_writing(&format!("w.{}", worker_name(worker)), line);
@@ -287,7 +288,7 @@ impl Work<'_> {
             trouble: Mutex::default(),
             damaged: Mutex::default(),
             tell,
-            sizes: (program.rules().len(), program.faults().len()),
+            sizes: ((program.rules().len(), program.faults().len()), has_liveness),
         })
     }
 }
