@@ -5,6 +5,7 @@
 
 mod checked;
 mod disk;
+mod documented;
 mod fleet;
 mod forged;
 mod guests;

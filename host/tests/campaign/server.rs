@@ -60,6 +60,7 @@ pub(crate) struct Server {
     pub(crate) port: u16,
     folder: PathBuf,
     config: String,
+    variables: Vec<(String, String)>,
     child: Child,
 }
 
@@ -84,12 +85,32 @@ impl Server {
         Server::of(name, None, "")
     }
 
+    /// Starts one as `docs/fleet` has it, with other text in place of some of that, which has to be there, and these variables. Its port
+    /// and its folder are its own.
+    pub(crate) fn documented(
+        (name, port): (&str, u16),
+        file: &str,
+        replaced: &[(&str, &str)],
+        variables: &[(&str, &str)],
+    ) -> Option<Server> {
+        let folder = folder(name);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/fleet").join(file);
+        let mut config = fs::read_to_string(path).unwrap();
+        let own = [
+            ("0.0.0.0:4222", format!("127.0.0.1:{port}")),
+            ("/var/lib/nats", folder.join("store").display().to_string()),
+        ];
+        let own = own.iter().map(|(from, to)| (*from, &**to));
+        for (from, to) in own.chain(replaced.iter().copied()) {
+            assert!(config.contains(from), "{from} in {file}");
+            config = config.replace(from, to);
+        }
+        let text = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+        Server::with((folder, port), config, variables.iter().map(text).collect())
+    }
+
     fn of(name: &str, room: Option<u64>, more: &str) -> Option<Server> {
-        let program = program()?;
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fleet-{name}"));
-        drop(fs::remove_dir_all(&folder));
-        fs::create_dir_all(&folder).unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let (folder, port) = (folder(name), free_port());
         let store = folder.join("store");
         let jetstream = room.map(|room| {
             format!(
@@ -98,9 +119,18 @@ impl Server {
             )
         });
         let config = format!("listen: \"127.0.0.1:{port}\"\n{}{more}", jetstream.unwrap_or_default());
+        Server::with((folder, port), config, Vec::new())
+    }
+
+    fn with(
+        (folder, port): (PathBuf, u16),
+        config: String,
+        variables: Vec<(String, String)>,
+    ) -> Option<Server> {
+        let program = program()?;
         fs::write(folder.join("server.conf"), &config).unwrap();
-        let child = spawn(program, &folder);
-        let server = Server { port, folder, config, child };
+        let child = spawn(program, &folder, &variables);
+        let server = Server { port, folder, config, variables, child };
         server.wait();
         Some(server)
     }
@@ -114,7 +144,7 @@ impl Server {
     pub(crate) fn restart(&mut self, pause: Duration) {
         self.kill();
         std::thread::sleep(pause);
-        self.child = spawn(program().unwrap(), &self.folder);
+        self.child = spawn(program().unwrap(), &self.folder, &self.variables);
         self.wait();
     }
 
@@ -138,11 +168,24 @@ impl Server {
     }
 }
 
-fn spawn(program: &Path, folder: &Path) -> Child {
+/// An empty folder for a server.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fleet-{name}"));
+    drop(fs::remove_dir_all(&folder));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A port of this machine that nobody listens at.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn spawn(program: &Path, folder: &Path, variables: &[(String, String)]) -> Child {
     let log = File::create(folder.join("log")).unwrap();
     let mut command = Command::new(program);
     command.arg("--config").arg(folder.join("server.conf")).stdin(Stdio::null()).stdout(Stdio::null());
-    command.stderr(log).spawn().unwrap()
+    command.envs(variables.iter().cloned()).stderr(log).spawn().unwrap()
 }
 
 impl Drop for Server {

@@ -40,6 +40,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 /// Once the user asked to stop, or the time is up, it may take so long to hand over what is known.
 const LAST_PATIENCE: Duration = Duration::from_secs(3);
+/// A campaign that is to be made is asked for again and again for so long.
+const MAKING: Duration = Duration::from_secs(40);
 /// The budget is looked at so often.
 const POLL: Duration = Duration::from_millis(50);
 /// What is written now and again, so often.
@@ -177,9 +179,23 @@ impl Nats {
     /// # Errors
     /// As those of [`Nats::open`]; or there is no room.
     pub fn open_or_make(self: &Arc<Nats>, name: &str, server: &Server) -> Result<Campaign> {
-        match self.open(name)? {
-            Some(campaign) => Ok(campaign),
-            None => self.make(name, server),
+        let since = Instant::now();
+        loop {
+            let made = match self.open(name) {
+                Ok(None) => self.make(name, server),
+                Ok(Some(campaign)) => Ok(campaign),
+                Err(error) => Err(error),
+            };
+            // Servers of a cluster agree first on who keeps it.
+            let is_over = since.elapsed() >= MAKING || self.budget.is_over();
+            let is_late = made.as_ref().is_err_and(|error| {
+                let text = error.to_string();
+                ["does not answer", "timed out", "unavailable"].iter().any(|why| text.contains(why))
+            });
+            if is_over || !is_late {
+                return made;
+            }
+            self.is_away.store(false, Ordering::Relaxed);
         }
     }
 
