@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
@@ -24,7 +24,7 @@ use crate::search::{Called, Knowledge, Luck, Tally, Turn, Values, Ways};
 use crate::store::{Collected, Embedded, Header, Loaded, Record, Saved, Store};
 use crate::trace::Trace;
 
-pub use settings::Settings;
+pub use settings::{Settings, ensure_alike};
 pub use steps::Steps;
 
 use steps::{FindingLine, findings, histories};
@@ -80,6 +80,9 @@ struct Lists {
     /// The checkpoint that is the best way to each edge.
     #[serde(default)]
     champions: Vec<u64>,
+    /// How many inputs get to each edge.
+    #[serde(default)]
+    holders: Vec<u32>,
     #[serde(default)]
     turn: Option<Turn>,
 }
@@ -296,6 +299,7 @@ impl Campaign {
         let Tally { runs, rejected, steps, rules, ways, called, counts } = tally;
         let checkpoints = known.checkpoints.saved();
         let counters = Counters { runs, rejected, steps, rules, checkpoints, ways, called };
+        let (champions, holders) = known.checkpoints.champions().unzip();
         let lists = Lists {
             productive: known
                 .productive
@@ -306,7 +310,8 @@ impl Campaign {
             counts,
             merged: known.merged.iter().map(|(name, tally)| (Hex(*name), tally.clone())).collect(),
             luck: known.luck.to_bits().to_vec(),
-            champions: known.checkpoints.champions().collect(),
+            champions,
+            holders,
             turn: known.checkpoints.turn(),
         };
         let checkpoints = known.checkpoints.iter().map(|checkpoint| {
@@ -436,9 +441,7 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     }
     let saved = list.last().map_or(0, |last: &Checkpoint<_>| last.id).max(counters.checkpoints);
     known.checkpoints = Checkpoints::of(&options, program.is_function(), list, saved);
-    for (edge, id) in (0..).zip(lists.champions) {
-        known.checkpoints.crown(id, [edge]);
-    }
+    known.checkpoints.crown_again(lists.champions, lists.holders);
     known.checkpoints.set_turn(lists.turn);
     if !lists.productive.is_empty() {
         ensure!(lists.productive.len() == rules, "there are other rules");
@@ -474,27 +477,8 @@ fn checkpoint(record: Record, snapshot: Option<Snapshot>, history: Arc<History>)
         news,
         work,
         champion_of: 0,
+        rareness: 0,
         given: Values::default(),
         closer: Arc::default(),
     }
-}
-
-/// Whether what two campaigns know can be put together: one module, and what counts its edges and bounds its steps.
-///
-/// # Errors
-/// What differs.
-pub fn ensure_alike(one: &Campaign, other: &Campaign) -> Result<()> {
-    let shown = |campaign: &Campaign| campaign.folder.display().to_string();
-    if one.module != other.module {
-        bail!("`{}` and `{}` are of two modules, or two builds of one", shown(one), shown(other));
-    }
-    for name in one.settings.differences(&other.settings) {
-        ensure!(
-            !["limits", "selection", "environment"].contains(&&*name),
-            "`{}` and `{}` were begun with other {name}, so their states and edges do not compare",
-            shown(one),
-            shown(other)
-        );
-    }
-    Ok(())
 }

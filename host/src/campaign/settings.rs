@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
+use super::Campaign;
 use crate::file::{Conditions, Dictionary, Environment, Limits, Names as _, Selection};
 use crate::machine::Program;
 use crate::search::energy::{Energies, Strategy};
@@ -143,3 +144,23 @@ impl Settings {
 
 /// The most energy for a new edge: sums of more would lose the small ones.
 const REWARD_MAX: f64 = 1e9;
+
+/// Whether what two campaigns know can be put together: one module, and what counts its edges and bounds its steps.
+///
+/// # Errors
+/// What differs.
+pub fn ensure_alike(one: &Campaign, other: &Campaign) -> Result<()> {
+    let shown = |campaign: &Campaign| campaign.folder.display().to_string();
+    if one.module != other.module {
+        bail!("`{}` and `{}` are of two modules, or two builds of one", shown(one), shown(other));
+    }
+    for name in one.settings.differences(&other.settings) {
+        ensure!(
+            !["limits", "selection", "environment"].contains(&&*name),
+            "`{}` and `{}` were begun with other {name}, so their states and edges do not compare",
+            shown(one),
+            shown(other)
+        );
+    }
+    Ok(())
+}

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Options;
 use super::history::{History, held_bytes};
+use super::inputs::Champion;
 use super::knowledge::{Values, values_of};
 use super::looks::Closer;
 use super::turns::{Selected, Turn};
@@ -87,6 +88,8 @@ pub struct Checkpoint<S> {
     pub work: u64,
     /// Edges to which it is the way that costs least, of an input.
     pub champion_of: u32,
+    /// How rare those edges are: each counts for as much less as more inputs get there, squared.
+    pub rareness: u64,
     /// What made it worth keeping.
     pub news: News,
     /// What the last step was given, of an input. It follows from the history.
@@ -133,8 +136,8 @@ pub struct Checkpoints<S> {
     deepest: u32,
     /// Whether they are inputs of a function.
     pub(super) is_function: bool,
-    /// By edge, the input that gets there for the least, by its number, and what it costs.
-    pub(super) champions: Vec<(u64, u64)>,
+    /// By edge.
+    pub(super) champions: Vec<Champion>,
     /// The weights of a selection by a strategy, once there was one of the kind; `None` again where the list changed.
     weights: [Option<(Strategy, Weights)>; NEWS],
     /// The turn that is not over.
@@ -330,7 +333,7 @@ impl<S> Checkpoints<S> {
             let checkpoints = self.list.iter().enumerate();
             let adapts = self.is_function && strategy == Strategy::Novel;
             let weight = |(index, checkpoint): (usize, &Checkpoint<S>)| match checkpoint.news == news {
-                true if adapts => checkpoint.input_weight(),
+                true if adapts => checkpoint.input_weight(self.saved),
                 true => strategy.weight(index, checkpoint),
                 false => 0.0,
             };
@@ -354,7 +357,8 @@ impl<S> Checkpoints<S> {
         if let Some((strategy, weights)) = &mut self.weights[news as usize] {
             let adapts = self.is_function && *strategy == Strategy::Novel;
             let checkpoint = &self.list[index];
-            let weight = if adapts { checkpoint.input_weight() } else { strategy.weight(index, checkpoint) };
+            let weight =
+                if adapts { checkpoint.input_weight(self.saved) } else { strategy.weight(index, checkpoint) };
             weights.set(index, weight);
         }
     }
@@ -409,6 +413,7 @@ mod tests {
             news: News::Edges,
             work: 0,
             champion_of: 0,
+            rareness: 0,
             given: Values::default(),
             closer: Arc::default(),
         }

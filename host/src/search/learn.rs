@@ -94,12 +94,13 @@ impl<T: Target> Runner<'_, T> {
             news,
             work: self.work,
             champion_of: 0,
+            rareness: 0,
             given: Values::default(),
             closer: Arc::default(),
         };
         known.checkpoints.save(checkpoint);
         if is_function && news == News::Edges {
-            known.checkpoints.crown(id, edges_in(self.shown.drain(..)));
+            known.checkpoints.crown(id, edges_in(self.shown.drain(..)).map(|edge| (edge, 1)));
         }
         while let Some(evicted) = known.checkpoints.evict() {
             self.checkpoint = match self.checkpoint {

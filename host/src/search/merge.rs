@@ -49,13 +49,15 @@ impl<S: Clone> Knowledge<S> {
             parent: checkpoint.parent.map(|id| ids + id),
             run: runs + checkpoint.run,
             champion_of: 0,
+            rareness: 0,
             history: renumbered(&checkpoint.history, ids, &mut histories),
             ..checkpoint.clone()
         });
         let renumbered: Vec<_> = renumbered.collect();
         self.checkpoints.adopt(renumbered.into_iter(), saved);
-        for (edge, id) in (0..).zip(other.checkpoints.champions()).filter(|(_, id)| *id > 0) {
-            self.checkpoints.crown(ids + id, [edge]);
+        for (edge, (id, holders)) in (0..).zip(other.checkpoints.champions()) {
+            let id = if id > 0 { ids + id } else { 0 };
+            self.checkpoints.crown(id, [(edge, holders)]);
         }
         for (known, found) in self.productive.iter_mut().zip(&other.productive) {
             let new: Vec<_> = found.iter().filter(|values| !known.contains(values)).cloned().collect();

@@ -133,12 +133,13 @@ impl<T: Target> Runner<'_, T> {
             news: News::Edges,
             work: if is_function { self.target.work() } else { 0 },
             champion_of: 0,
+            rareness: 0,
             given: Values::default(),
             closer: Arc::default(),
         };
         known.checkpoints.adopt(std::iter::once(checkpoint), 1);
         if is_function {
-            known.checkpoints.crown(id, edges_in(shown));
+            known.checkpoints.crown(id, edges_in(shown).map(|edge| (edge, 1)));
         }
     }
 
