@@ -1,4 +1,4 @@
-//! The Rust in the pages of the documentation, with what these leave out as `…`. `tests/tests/docs.rs` says that they show nothing else.
+//! The Rust in the pages of the documentation, with what these leave out as `…`. `tests/tests/project/docs.rs` says that they show nothing else.
 
 #![allow(dead_code)]
 

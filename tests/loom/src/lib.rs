@@ -1,4 +1,4 @@
-//! See `tests/tests/orderings.rs`.
+//! See `tests/tests/checking/orderings.rs`.
 
 #![cfg(test)]
 

@@ -1,20 +1,20 @@
 //! Shrinking shown on systems that the shrinker was not written against, and by exhaustive search what the minima are.
 
-#[path = "../guests/systems/src/accounts.rs"]
+#[path = "../../guests/systems/src/accounts.rs"]
 mod accounts;
-#[path = "../guests/systems/src/binding.rs"]
+#[path = "../../guests/systems/src/binding.rs"]
 mod binding;
-#[path = "../guests/systems/src/frames.rs"]
+#[path = "../../guests/systems/src/frames.rs"]
 mod frames;
-#[path = "../guests/systems/src/graph.rs"]
+#[path = "../../guests/systems/src/graph.rs"]
 mod graph;
-#[path = "../guests/systems/src/items.rs"]
+#[path = "../../guests/systems/src/items.rs"]
 mod items;
-#[path = "../guests/systems/src/ring.rs"]
+#[path = "../../guests/systems/src/ring.rs"]
 mod ring;
-#[path = "../guests/systems/src/timers.rs"]
+#[path = "../../guests/systems/src/timers.rs"]
 mod timers;
-#[path = "../guests/systems/src/tree.rs"]
+#[path = "../../guests/systems/src/tree.rs"]
 mod tree;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -116,7 +116,7 @@ const ERRORS: &[(&str, FailureKind, &str)] = {
 
 /// The exported function of `errors.c` that this line, from 1, is of.
 fn function_at(line: usize) -> &'static str {
-    let source = include_str!("../guests/heap/errors.c");
+    let source = include_str!("../../guests/heap/errors.c");
     let names = source.lines().take(line).filter_map(|line| line.strip_prefix("RULE(")?.split(')').next());
     names.last().expect("a function is before it")
 }

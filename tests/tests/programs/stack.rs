@@ -59,7 +59,7 @@ const ERRORS: &[(&str, &str, &str)] = &[
 
 /// The function of `errors.c` that this line, from 1, is of.
 fn function_at(line: usize) -> &'static str {
-    let source = include_str!("../guests/stack/errors.c");
+    let source = include_str!("../../guests/stack/errors.c");
     let name = |line: &'static str| {
         let rule = line.strip_prefix("RULE(").and_then(|rest| rest.split(')').next());
         let function = || line.strip_prefix("static ")?.split_once('(')?.0.rsplit([' ', '*']).next();

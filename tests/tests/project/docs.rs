@@ -169,7 +169,7 @@ fn is_in(block: &str, files: &[String]) -> bool {
 /// What Rust and C of the documentation may be taken from, without white space.
 fn compiled() -> Vec<String> {
     let mut paths = files("examples", &[".rs"]);
-    paths.extend(["guest-sdk/tests/documented.rs", "tests/tests/docs.rs"].map(str::to_string));
+    paths.extend(["guest-sdk/tests/documented.rs", "tests/tests/project/docs.rs"].map(str::to_string));
     paths.extend(files("host/src/start/files", &[".rs"]));
     paths.extend(files("tests/guests", &[".rs", ".c"]));
     paths.iter().map(|path| shown(&read(path)).concat()).collect()

@@ -116,7 +116,7 @@ fn guests_and_examples_know_the_sdk_alone() {
 fn tests_leave_the_process_alone() {
     check(
         &["host/tests", "instrumenter/tests", "tests/src", "tests/tests"],
-        &["tests/tests/tidy.rs", "tests/tests/allocations.rs"],
+        &["tests/tests/project/tidy.rs", "tests/tests/allocations.rs"],
         &["process::exit", "process::abort", "unsafe {", "unsafe impl", "set_var("],
     );
     check(&["instrumenter/tests"], &[], &["wasmtime::", "spelunk::", "spelunk_tests"]);
@@ -201,7 +201,7 @@ fn unsafe_lives_in_the_guest_abi_the_memory_file_and_the_cache() {
             "tests/guests/roadblocks",
             "tests/guests/wasi",
             "tests/tests/allocations.rs",
-            "tests/tests/tidy.rs",
+            "tests/tests/project/tidy.rs",
         ],
         &words,
     );

@@ -1,7 +1,7 @@
 //! Small systems with a bug each, which the shrinker was not written against. The rules of a system begin with its
 //! name; those of another change nothing in it.
 //!
-//! The systems themselves know nothing of Spelunk: `tests/tests/systems.rs` searches them exhaustively.
+//! The systems themselves know nothing of Spelunk: `tests/tests/exploring/systems.rs` searches them exhaustively.
 
 #![forbid(unsafe_code)]
 

@@ -1,0 +1,12 @@
+//! Exhaustive checks: verdicts and exact counts, whatever the way.
+
+mod check;
+mod check_examples;
+mod deadlock;
+mod leftover;
+mod liveness;
+mod orderings;
+mod protocols;
+mod stopping;
+mod symmetry;
+mod threads;
