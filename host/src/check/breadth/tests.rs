@@ -239,18 +239,6 @@ impl Helpers for Hostile<'_> {
     }
 }
 
-impl Source for Hostile<'_> {
-    fn next(&self) -> Option<(Vec<News>, Option<Round>)> {
-        None
-    }
-
-    fn take(&self, _: &Round) -> Option<u32> {
-        None
-    }
-
-    fn give(&self, _: &Part) {}
-}
-
 /// Of a check by one: what was kept of it, in order, and its parts.
 fn kept(claims: bool, options: &Options) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let meeting = Meeting::default();
