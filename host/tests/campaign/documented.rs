@@ -47,12 +47,11 @@ fn the_server_of_the_documentation_lets_in_who_it_says() {
     place.run(&format!("gc --campaign counted_wat --remove --nats {machine}")).passed();
 }
 
-/// Any one of three servers may fail.
-#[test]
-fn a_cluster_loses_a_server_and_nothing_else() {
-    let (ports, routes) = ([(); 3].map(|()| free_port()), [(); 3].map(|()| free_port()));
+/// Three servers at these ports that are a cluster.
+fn cluster(ports: [u16; 3]) -> [Option<Server>; 3] {
+    let routes = [(); 3].map(|()| free_port());
     let route = |at: usize| format!("nats://route:secret2@127.0.0.1:{}", routes[at]);
-    let started = [0, 1, 2].map(|at| {
+    [0, 1, 2].map(|at| {
         let (node, listen) = (format!("nats-{at}"), format!("127.0.0.1:{}", routes[at]));
         let [one, two, three] = [0, 1, 2].map(route);
         let variables = [
@@ -65,41 +64,48 @@ fn a_cluster_loses_a_server_and_nothing_else() {
         ];
         let name = format!("cluster-{at}");
         Server::documented((&name, ports[at]), "cluster.conf", &[("0.0.0.0:6222", &listen)], &variables)
-    });
-    let [Some(one), Some(mut two), Some(three)] = started else { return };
-    let place = Place::new("fleet-cluster");
-    std::fs::write(place.path("deep.wat"), deep(64, 4, 1024)).unwrap();
-    let [one_port, two_port, three_port] = ports;
-    let nats =
-        format!("nats://machine:secret1@127.0.0.1:{one_port},127.0.0.1:{two_port},127.0.0.1:{three_port}");
-    // They agree on who leads.
+    })
+}
+
+/// What comes to be within a minute.
+fn soon<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let since = Instant::now();
-    while place.run(&format!("status --nats {nats}")).exit != Some(0) {
-        assert!(since.elapsed() < Duration::from_secs(60), "they do not agree");
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(since.elapsed() < Duration::from_secs(60), "{what}");
         std::thread::sleep(Duration::from_millis(200));
     }
+}
+
+/// Any one of three servers may fail.
+#[test]
+fn a_cluster_loses_a_server_and_nothing_else() {
+    let ports = [(); 3].map(|()| free_port());
+    let [Some(one), Some(mut two), Some(three)] = cluster(ports) else { return };
+    let place = Place::new("fleet-cluster");
+    std::fs::write(place.path("deep.wat"), deep(64, 4, 1024)).unwrap();
+    let addresses = ports.map(|port| format!("127.0.0.1:{port}")).join(",");
+    let nats = format!("nats://machine:secret1@{addresses}");
+    soon("they do not agree", || {
+        let exit = place.run(&format!("status --nats {nats}")).exit;
+        (exit == Some(0)).then_some(())
+    });
     let words = format!(
         "explore deep.wat --json --nats {nats} --nats-replicas 3 --workers 1 --max-findings 0 --shrink-budget 100 --time 12s"
     );
-    let mut running: Vec<_> = (0..2)
-        .map(|number| {
-            let out = place.path(&format!("out-{number}"));
-            (place.start(&format!("{words} --out kept-{number}"), &out), out)
-        })
-        .collect();
-    let status =
-        || place.run(&format!("status --json --nats {nats} --campaign deep_wat")).events("fleet").pop();
-    let before = loop {
-        assert!(since.elapsed() < Duration::from_secs(60), "the campaign is not begun");
-        match status().filter(|status| number(&status["edges"]) > 10) {
-            Some(status) => break status,
-            None => std::thread::sleep(Duration::from_millis(200)),
-        }
+    let start = |number: u32| {
+        let out = place.path(&format!("out-{number}"));
+        (place.start(&format!("{words} --out kept-{number}"), &out), out)
     };
+    let running = [0, 1].map(start);
+    let ask = || place.run(&format!("status --json --nats {nats} --campaign deep_wat")).events("fleet").pop();
+    let before = soon("the campaign is not begun", || ask().filter(|status| number(&status["edges"]) > 10));
     two.kill();
     std::thread::sleep(Duration::from_secs(3));
     two.restart(Duration::ZERO);
-    for (child, out) in &mut running {
+    for (mut child, out) in running {
         let exit = child.wait().unwrap().code();
         assert!(
             matches!(exit, Some(0 | 1)),
@@ -109,13 +115,7 @@ fn a_cluster_loses_a_server_and_nothing_else() {
     }
     // Two of them are enough, once they agree.
     drop(one);
-    let since = Instant::now();
-    let after = loop {
-        assert!(since.elapsed() < Duration::from_secs(60), "two do not agree");
-        if let Some(status) = status() {
-            break status;
-        }
-    };
+    let after = soon("two do not agree", ask);
     assert!(number(&after["edges"]) >= number(&before["edges"]) && number(&after["edges"]) > 10);
     assert!(ids(&after).is_superset(&ids(&before)) && !ids(&after).is_empty());
     drop(three);
