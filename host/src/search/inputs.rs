@@ -151,8 +151,10 @@ mod tests {
             let mut champions: Vec<u64> = vec![0; 12];
             for id in 1..40 {
                 let draw = mix(seed, id);
-                let edges: BTreeSet<u32> =
-                    (0..12).filter(|edge| mix(draw, *edge) % 3 == 0).map(|edge| edge as u32).collect();
+                let edges: BTreeSet<u32> = (0..12)
+                    .filter(|edge| mix(draw, *edge).is_multiple_of(3))
+                    .map(|edge| edge as u32)
+                    .collect();
                 let work = draw % 5 * 1000;
                 inputs.save(input(id, work));
                 inputs.crown(id, edges.iter().map(|edge| (*edge, 1)));
