@@ -138,8 +138,8 @@ impl Counts {
         for property in &other.properties.0 {
             if let Some(at) = self.find(known, property) {
                 let known = &mut self.properties.0[at];
-                known.reached += property.reached;
-                known.held += property.held;
+                known.reached = known.reached.saturating_add(property.reached);
+                known.held = known.held.saturating_add(property.held);
             } else if room.takes(property.name.len()) {
                 self.properties.0.push(property.clone());
             }

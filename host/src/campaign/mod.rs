@@ -442,6 +442,9 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     let saved = list.last().map_or(0, |last: &Checkpoint<_>| last.id).max(counters.checkpoints);
     known.checkpoints = Checkpoints::of(&options, program.is_function(), list, saved);
     known.checkpoints.crown_again(lists.champions, lists.holders);
+    for (edge, id) in loaded.first.into_iter().filter(|_| program.is_function()) {
+        known.checkpoints.crown(id, [(edge, 1)]);
+    }
     known.checkpoints.set_turn(lists.turn);
     if !lists.productive.is_empty() {
         ensure!(lists.productive.len() == rules, "there are other rules");

@@ -65,13 +65,13 @@ impl<S> Checkpoints<S> {
             }
             let Champion { input: (known, least), holders } = self.champions[edge];
             let all = holders.saturating_add(more);
-            let input = if cost < least { (id, cost) } else { (known, least) };
-            self.champions[edge] = Champion { input, holders: all };
-            if let Some(known) = self.index_of(known) {
-                self.list[known].champion_of -= 1;
-                self.list[known].rareness -= rareness(holders);
+            let was = self.index_of(known);
+            if let Some(was) = was {
+                self.list[was].champion_of -= 1;
+                self.list[was].rareness -= rareness(holders);
             }
-            let champion = if cost < least { index } else { self.index_of(known) };
+            let (input, champion) = if cost < least { ((id, cost), index) } else { ((known, least), was) };
+            self.champions[edge] = Champion { input, holders: all };
             if let Some(champion) = champion {
                 self.list[champion].champion_of += 1;
                 self.list[champion].rareness += rareness(all);

@@ -103,10 +103,11 @@ pub struct Tally {
 impl Tally {
     /// Adds what was counted elsewhere.
     pub(super) fn add(&mut self, other: &Tally) {
-        self.runs += other.runs;
-        self.rejected += other.rejected;
-        self.steps += other.steps;
-        self.rules += other.rules;
+        // Whoever counted it may not tell the truth.
+        self.runs = self.runs.saturating_add(other.runs);
+        self.rejected = self.rejected.saturating_add(other.rejected);
+        self.steps = self.steps.saturating_add(other.steps);
+        self.rules = self.rules.saturating_add(other.rules);
         self.ways.add(&other.ways);
         self.called.add(&other.called);
         self.counts.add(&other.counts);

@@ -258,6 +258,7 @@ impl Store for Embedded {
                 edges: edges.collect::<Result<_>>()?,
                 findings: findings(&reading)?,
                 lists,
+                first: Vec::new(),
             })
         })())
     }

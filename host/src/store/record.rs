@@ -80,6 +80,8 @@ pub struct Loaded {
     pub findings: Vec<(String, serde_json::Value)>,
     /// Productive values, best scores, counts of properties and events.
     pub lists: serde_json::Value,
+    /// Edges that an input got to first, where the lists do not say which is the champion of each.
+    pub first: Vec<(u32, u64)>,
 }
 
 /// What collecting garbage did.

@@ -9,7 +9,7 @@ use super::guests::{COUNTED, deep};
 use super::place::{Place, ids, number};
 use super::server::{Server, free_port, program};
 
-/// The blocks of settings for what lies in `/etc/nats`.
+/// The settings for what lies in `/etc/nats`.
 const TLS: &str = "tls {
   cert_file: \"/etc/nats/server.pem\"
   key_file: \"/etc/nats/server-key.pem\"
@@ -147,8 +147,8 @@ fn the_job_of_slurm_explores_on_each_node() {
     let job = job.replace("4222", &free_port().to_string()).replace("--time 110m", "--time 4s");
     std::fs::write(place.path("slurm.sh"), job).unwrap();
     let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
-    let mut shell = Command::new("sh");
-    shell.args(["slurm.sh", "counted.wat"]).current_dir(place.path(""));
+    let mut shell = place.prepared(Command::new("sh"));
+    shell.args(["slurm.sh", "counted.wat"]);
     let output = shell.env("PATH", path).env("SLURM_CPUS_PER_TASK", "1").output().unwrap();
     for out in ["out-1", "out-2"] {
         let out = std::fs::read_to_string(place.path(out)).unwrap();

@@ -54,7 +54,8 @@ impl Place {
         self.prepared(command)
     }
 
-    fn prepared(&self, mut command: Command) -> Command {
+    /// A command that runs in the folder, and knows nothing of the user's settings.
+    pub(crate) fn prepared(&self, mut command: Command) -> Command {
         command.current_dir(&self.0).stdin(Stdio::null());
         for (name, _) in
             std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SPELUNK_"))

@@ -59,11 +59,15 @@ const READER_IDLE: Duration = Duration::from_secs(120);
 
 /// The server did not do what it was asked for; it may do so later.
 #[derive(Debug)]
-pub struct NotReached(String);
+pub struct NotReached {
+    text: String,
+    /// It may only be late: it said nothing of why.
+    is_late: bool,
+}
 
 impl Display for NotReached {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
@@ -188,11 +192,9 @@ impl Nats {
             };
             // Servers of a cluster agree first on who keeps it.
             let is_over = since.elapsed() >= MAKING || self.budget.is_over();
-            let is_late = made.as_ref().is_err_and(|error| {
-                let text = error.to_string();
-                ["does not answer", "timed out", "unavailable"].iter().any(|why| text.contains(why))
-            });
-            if is_over || !is_late {
+            let is_late =
+                |error: &anyhow::Error| error.downcast_ref().is_some_and(|error: &NotReached| error.is_late);
+            if is_over || !made.as_ref().is_err_and(is_late) {
                 return made;
             }
             self.is_away.store(false, Ordering::Relaxed);
@@ -306,8 +308,10 @@ impl Nats {
         } else {
             "see whether it runs, and can be reached"
         };
+        let is_late = said.is_empty() && says(&["does not answer", "timed out", "unavailable"]);
         let said = if said.is_empty() { said } else { format!("; it said: {said}") };
-        NotReached(format!("the server {} did not {what} ({why}{said}): {hint}", self.addresses)).into()
+        let text = format!("the server {} did not {what} ({why}{said}): {hint}", self.addresses);
+        NotReached { text, is_late }.into()
     }
 }
 

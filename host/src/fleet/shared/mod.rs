@@ -357,6 +357,7 @@ impl Shared {
             edges: Vec::new(),
             findings: Vec::new(),
             lists: serde_json::Value::Null,
+            first: Vec::new(),
         };
         for (key, value) in values {
             match self.take(&key, &value, program, &mut loaded) {
@@ -405,6 +406,8 @@ impl Shared {
                     self.states.are_there(state.0);
                 }
                 self.there.checkpoints.insert(hash);
+                let edges: BTreeSet<u32> = new.iter().map(|item| item.slot()).collect();
+                loaded.first.extend(edges.range(..SHOWN).map(|edge| (*edge, id)));
                 new.into_iter().for_each(|item| self.there.coverage.tell(item));
                 loaded.edges.extend(features);
                 loaded.histories.push((id, Some(0), steps));

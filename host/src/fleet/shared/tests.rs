@@ -1,7 +1,11 @@
+use std::path::Path;
+
 use super::*;
+use crate::campaign::{Campaign, Settings};
 use crate::choice::mix;
 use crate::fleet::hub::Local;
-use crate::machine::{Limits, Selection};
+use crate::machine::{Limits, Machine, Selection, Snapshot};
+use crate::search::{Explorer, Knowledge};
 
 /// Reads what others saw; what is new of it.
 fn read(worker: &mut Shared) -> Vec<Item> {
@@ -84,4 +88,39 @@ fn what_cannot_be_read_keeps_nobody_from_the_rest() {
     // It is not read again.
     assert!(shared.news(&program).unwrap().is_none());
     assert_eq!(shared.unreadable, values.len() as u64);
+}
+
+#[test]
+fn an_input_of_another_is_the_best_way_to_the_edges_that_it_found() {
+    let wasm = wat::parse_str(
+        r#"(module (memory (export "memory") 1)
+          (func (export "LLVMFuzzerTestOneInput") (param i32 i32) (result i32)
+            (if (i32.gt_u (local.get 1) (i32.const 3)) (then
+              (if (i32.eq (i32.load8_u (local.get 0)) (i32.const 7)) (then
+                (if (i32.eq (i32.load8_u offset=1 (local.get 0)) (i32.const 9)) (then nop))))))
+            (i32.const 0)))"#,
+    );
+    let wasm = wasm.unwrap();
+    let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap());
+    let hub = Local::default();
+    let join = |number| {
+        let shared = Shared::new(Arc::new(hub.clone()), number);
+        Campaign::join(shared, (Path::new("nowhere"), "fuzz"), &wasm, Settings::default()).unwrap()
+    };
+    let mut campaigns = [join(1), join(2)];
+    let mut machine = Machine::new(program.clone()).unwrap();
+    let options = campaigns[0].settings().options(&program).unwrap();
+    let mut explorer = Explorer::new(&mut machine, options);
+    explorer.explore(|progress| progress.runs < 20_000);
+    campaigns[0].save(explorer.knowledge(), &program).unwrap();
+    let news = campaigns[1].news(&program).unwrap().unwrap();
+    let of =
+        |known: &Knowledge<Snapshot>| known.checkpoints.iter().map(|input| input.champion_of).sum::<u32>();
+    assert!(of(explorer.knowledge()) > 3);
+    assert_eq!(of(&news), of(explorer.knowledge()));
+    let mut machine = Machine::new(program.clone()).unwrap();
+    let options = campaigns[1].settings().options(&program).unwrap();
+    let mut other = Explorer::new(&mut machine, options);
+    other.take_news(&news);
+    assert_eq!(of(other.knowledge()), of(explorer.knowledge()));
 }
