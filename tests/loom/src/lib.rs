@@ -27,6 +27,6 @@ fn another_explorer_reads_the_same() {
     }
     let is_run =
         |line: &&str| beside.lines().any(|other| line.split(": ").next() == other.split(": ").next());
-    let ours = include_str!("../../tests/orderings.txt").lines().filter(is_run);
+    let ours = include_str!("../../tests/checking/orderings.txt").lines().filter(is_run);
     assert_eq!(beside, ours.map(|line| format!("{line}\n")).collect::<String>());
 }
