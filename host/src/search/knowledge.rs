@@ -76,6 +76,8 @@ pub struct Knowledge<S> {
     pub(super) start: Arc<History>,
     /// Of a target that is one function.
     pub(super) is_function: bool,
+    /// Others explore too, so a run of states ends where it found an edge: they may start from there the sooner.
+    pub(super) is_shared: bool,
 }
 
 /// What runs did so far.
@@ -168,6 +170,7 @@ impl<S> Knowledge<S> {
             base_state: None,
             start: Arc::new(History::start()),
             is_function,
+            is_shared: false,
         }
     }
 

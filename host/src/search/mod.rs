@@ -276,6 +276,7 @@ where
     /// So many explorations share what they find; see [`Checkpoints::set_sharers`].
     pub fn set_sharers(&mut self, sharers: u32) {
         self.known.checkpoints.set_sharers(sharers);
+        self.known.is_shared = sharers > 1;
     }
 
     /// Adds what others saw of properties and events.

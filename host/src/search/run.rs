@@ -282,7 +282,9 @@ impl<'t, T: Target> Runner<'t, T> {
             if flow == Flow::End {
                 return;
             }
-            if self.is_trial || self.trace.is_full() || self.chooser.drawn_bytes > DRAWN_BYTES_MAX {
+            let is_told = known.get().is_shared && self.new_edges > 0;
+            let is_full = self.trace.is_full() || self.chooser.drawn_bytes > DRAWN_BYTES_MAX;
+            if self.is_trial || is_told || is_full {
                 break;
             }
         }

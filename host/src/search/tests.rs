@@ -57,6 +57,26 @@ fn locks_open_within_their_budgets() {
     assert_eq!(medians, [(192, 1_587), (1_026, 8_664)]);
 }
 
+#[test]
+fn where_others_explore_too_a_run_ends_at_an_edge() {
+    let most = |sharers| {
+        let mut model = Model::new(0, &["go"], &[], |at, _, _, edge| {
+            *at += 1;
+            edge(*at);
+            Outcome::Pass
+        });
+        let mut explorer = Explorer::new(&mut model, Options { seed: 1, ..Options::default() });
+        explorer.set_sharers(sharers);
+        let run = |runs| {
+            let before = explorer.progress().edges;
+            explorer.explore(|progress| progress.runs < runs);
+            explorer.progress().edges - before
+        };
+        (1..=10).map(run).max()
+    };
+    assert_eq!((most(1), most(2)), (Some(9), Some(1)));
+}
+
 /// A function that reads eight keys; each right one takes a new branch, and the first wrong one ends it.
 fn keys() -> Model<bool> {
     let mut model = Model::new(false, &["keys"], &[], |has_run, action, chooser, edge| {
