@@ -158,13 +158,14 @@ impl Build<'_> {
     }
 
     fn command(&self, manifest: &Path, target_dir: &Path, target: &str) -> Command {
-        // Apart from the user's own builds, since the profile differs, and from builds with other features, which
-        // would end in the same file.
+        // Apart from the user's own builds, since the profile differs.
         let mut target_dir = target_dir.join("spelunk");
+        let mut command = Command::new(cargo());
         if !self.features.is_empty() {
+            // What is built with other features would end in the same file. What the package depends on is shared.
+            command.env("CARGO_BUILD_BUILD_DIR", target_dir.join("features"));
             target_dir = target_dir.join(format!("features-{}", self.features.join("-").replace('/', "_")));
         }
-        let mut command = Command::new(cargo());
         command
             .arg("build")
             .args(self.is_quiet.then_some("--quiet"))
