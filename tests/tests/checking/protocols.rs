@@ -76,7 +76,7 @@ fn a_writer_starves_unless_who_came_first_is_next() {
 #[test]
 fn a_message_gets_through_where_the_channel_is_strongly_fair() {
     holds(&["alternating-bit"], (228, 1_144));
-    let lost = [("a 1 that is sent is received", 5), ("a 0 that is sent is received", 9)];
+    let lost = [("a 0 that is sent is received", 9), ("a 1 that is sent is received", 5)];
     starves(&["alternating-bit", "mistake"], &lost, 228);
 }
 

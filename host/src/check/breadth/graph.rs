@@ -300,7 +300,10 @@ impl<S: Clone> Check<'_, S> {
             classes: &classes,
             initial: &initial,
         };
-        for (number, property) in (0_u16..).zip(target.liveness()) {
+        // Where a linker puts them depends on the build.
+        let mut claimed: Vec<(u16, &Liveness)> = (0..).zip(target.liveness()).collect();
+        claimed.sort_by(|(_, one), (_, other)| one.name.cmp(&other.name));
+        for (number, property) in claimed {
             if self.findings.is_full(self.shared.options) {
                 return;
             }
