@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::visit::{Visit, Visitor};
 use super::{TroubleKind, lock, path};
-use crate::choice::{Past, mix};
+use crate::choice::{Past, Scripted, mix};
 use crate::outcome::Halt;
 use crate::target::Target;
 use crate::trace::{Action, Trace};
@@ -93,10 +93,32 @@ enum How {
     Failed,
 }
 
-/// The first step that goes a way, and the states that it leads to, each with the hash of all of it.
+/// A state that need not be saved: it is had again from one that is, by a step, where there is one.
+#[derive(Clone)]
+struct Origin<S> {
+    saved: S,
+    step: Option<(Action, Vec<Scripted>)>,
+}
+
+impl<S> Origin<S> {
+    fn of(saved: S) -> Origin<S> {
+        Origin { saved, step: None }
+    }
+
+    /// Goes there.
+    fn reach<T: Target<Snapshot = S>>(&self, visitor: &mut Visitor<'_, T>) -> Result<(), TroubleKind> {
+        visitor.target.restore(&self.saved);
+        match &self.step {
+            Some((action, script)) => visitor.repeat(*action, &mut script.clone()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The first step that goes a way, and the states that such steps lead to, each with the hash of all of it.
 struct There<S> {
     step: Action,
-    states: Vec<(u128, S)>,
+    states: Vec<(u128, Origin<S>)>,
 }
 
 /// Where the steps from a state lead.
@@ -191,7 +213,7 @@ fn differ<T: Target>(
     effort: &mut Effort<'_>,
 ) -> Result<Option<Difference>, TroubleKind> {
     let mut seen = BTreeSet::new();
-    let mut queue = VecDeque::from([(pair, Vec::new())]);
+    let mut queue = VecDeque::from([(pair.map(Origin::of), Vec::new())]);
     while let Some((pair, steps)) = queue.pop_front() {
         let on = faults_after(visitor.target.faults().len(), before.iter().chain(&steps).copied());
         let one = onward(visitor, (&pair[0], &on), effort)?;
@@ -251,12 +273,13 @@ fn faults_after(count: usize, steps: impl IntoIterator<Item = Action>) -> Vec<bo
 /// Where each step from a state leads, with each way to answer its choices. What is rejected leads nowhere.
 fn onward<T: Target>(
     visitor: &mut Visitor<'_, T>,
-    (from, on): (&T::Snapshot, &[bool]),
+    (from, on): (&Origin<T::Snapshot>, &[bool]),
     effort: &mut Effort<'_>,
 ) -> Result<Onward<T::Snapshot>, TroubleKind> {
     let begun = effort.steps;
     let mut onward = Onward { ways: BTreeMap::new(), is_whole: true };
-    visitor.target.restore(from);
+    from.reach(visitor)?;
+    let before = if on.is_empty() { None } else { visitor.target.snapshot() };
     match visitor.target.enabled(&mut visitor.enabled) {
         Ok(()) => {}
         Err(Halt::Stopped) => return Err(TroubleKind::Stopped),
@@ -272,7 +295,10 @@ fn onward<T: Target>(
     let faults = (0..).zip(on).map(|(fault, on)| (1 + u8::from(!on), Action::Fault(fault, !on)));
     let teardown = has_teardown.then_some((3, Action::Teardown));
     for (kind, action) in rules.chain(faults).chain(teardown) {
-        let from = if matches!(action, Action::Fault(..)) { from } else { &ready };
+        let is_fault = matches!(action, Action::Fault(..));
+        let Some(from) = (if is_fault { before.as_ref() } else { Some(&ready) }) else {
+            return Ok(Onward { is_whole: false, ..onward });
+        };
         follow(visitor, (from, kind, action), &mut onward, (begun, effort))?;
     }
     Ok(onward)
@@ -314,9 +340,8 @@ fn follow<T: Target>(
                 && states.len() < STATES_MAX
                 && let Some(whole) = visitor.target.live_state()
                 && states.iter().all(|(known, _)| *known != whole)
-                && let Some(state) = visitor.target.snapshot()
             {
-                states.push((whole, state));
+                states.push((whole, Origin { saved: from.clone(), step: Some((action, script.clone())) }));
             }
         }
         if !path::advance(&mut script, 0) {
