@@ -117,7 +117,7 @@ fn explored(folder: &Path, seed: u64, runs: u64, strategy: Strategy) -> Result<f
 }
 
 /// Builds the target for this machine.
-fn native(feature: &str) -> Result<PathBuf> {
+pub(crate) fn native(feature: &str) -> Result<PathBuf> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let folder = tests.join("../target/native").join(feature);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use spelunk_tests::tools::compiled;
 use walrus::{ExportItem, Module};
 
 use super::build;
+use super::fuzz::native;
 use super::table::Table;
 
 /// What each target is given.
@@ -22,9 +24,13 @@ const TIME: Duration = Duration::from_secs(6);
 const SEEDS: u64 = 5;
 
 /// Roadblocks that are solved within 6 seconds by one worker, by the median of five seeds: those in Rust, and those in C without
-/// optimisation and with.
+/// optimisation and with. With `-- --full` those in Rust by libFuzzer too.
 pub(crate) fn power(table: &mut Table) -> Result<()> {
-    roadblocks(table, "roadblocks solved", &build("guests/roadblocks")?)?;
+    let wasm = build("guests/roadblocks")?;
+    roadblocks(table, "roadblocks solved", &wasm)?;
+    if table.is_full() {
+        beside(&names(&wasm)?)?;
+    }
     for level in ["-O0", "-O2"] {
         // Undefined behaviour is not looked for.
         let Some(wasm) = compiled("roadblocks/c/roadblocks.c", &[level, "-fno-sanitize=undefined"]) else {
@@ -80,6 +86,48 @@ fn roadblocks(table: &mut Table, what: &str, wasm: &[u8]) -> Result<()> {
         table.gain(what, &format!("{solved} of {count}"), "", f64::from(solved) / f64::from(count));
     }
     Ok(())
+}
+
+/// What libFuzzer solves of the roadblocks in as much time, by the median of as many seeds, with defaults and with its value profile.
+fn beside(names: &[String]) -> Result<()> {
+    let native = native("roadblocks")?;
+    let only = std::env::var("ROADBLOCK").ok();
+    let is_wanted = |name: &str| only.as_ref().is_none_or(|only| only.split(',').any(|only| only == name));
+    let wanted: Vec<&String> = names.iter().filter(|name| is_wanted(name)).collect();
+    for (how, flag) in [("libFuzzer", 0), ("libFuzzer with value profile", 1)] {
+        let mut missed = Vec::new();
+        for name in &wanted {
+            let mut solved = 0;
+            for seed in 1..=SEEDS {
+                solved += u64::from(is_solved(&native, name, &[("seed", seed), ("use_value_profile", flag)])?);
+            }
+            if solved * 2 < SEEDS {
+                missed.push(format!("{name} ({solved})"));
+            }
+        }
+        let count = wanted.len();
+        println!("| roadblocks solved by {how} | {} of {count} | | |", count - missed.len());
+        println!("  not by {how}: {}", missed.join(", "));
+    }
+    Ok(())
+}
+
+/// Whether libFuzzer solves a roadblock.
+fn is_solved(native: &Path, name: &str, flags: &[(&str, u64)]) -> Result<bool> {
+    let folder = tempfile::tempdir()?;
+    let status = Command::new(native)
+        .args(flags.iter().map(|(flag, value)| format!("-{flag}={value}")))
+        .arg(format!("-max_total_time={}", TIME.as_secs()))
+        .arg(format!("-artifact_prefix={}/", folder.path().display()))
+        // It counts the memory of the process that starts it.
+        .arg("-rss_limit_mb=0")
+        .env("ROADBLOCK", name)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .context("libFuzzer's target cannot be run")?;
+    // So it ends where the target aborts.
+    Ok(status.code() == Some(77))
 }
 
 /// States that no edge shows: the median of the steps that it takes to reach them, within as much time.
