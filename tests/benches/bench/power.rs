@@ -99,7 +99,8 @@ fn beside(names: &[String]) -> Result<()> {
         for name in &wanted {
             let mut solved = 0;
             for seed in 1..=SEEDS {
-                solved += u64::from(is_solved(&native, name, &[("seed", seed), ("use_value_profile", flag)])?);
+                solved +=
+                    u64::from(is_solved(&native, name, &[("seed", seed), ("use_value_profile", flag)])?);
             }
             if solved * 2 < SEEDS {
                 missed.push(format!("{name} ({solved})"));
