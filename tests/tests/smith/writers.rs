@@ -144,7 +144,7 @@ pub(crate) fn write(
         ValType::I64 => Val::I64(number()),
         ValType::F32 => Val::F32(number() as u32 | 1),
         ValType::F64 => Val::F64(number() as u64 | 1),
-        _ => Val::V128(((number() as u128 * 0x1_0001_0001_0001) | 1).into()),
+        _ => Val::V128(((number() as u128).wrapping_mul(0x1_0001_0001_0001) | 1).into()),
     });
     (name.clone(), args.collect())
 }
