@@ -112,7 +112,7 @@ fn known(status: &Value) -> (u64, BTreeSet<String>, BTreeSet<String>) {
     (number(&status["edges"]), ids(status), shrunk.map(id).collect())
 }
 
-fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     let id = child.id().to_string();
     assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
 }
@@ -209,6 +209,25 @@ fn who_falls_behind_catches_up() {
         assert!(ran.err.contains("what is found is handed over once that is well"), "{}", ran.err);
         assert!(ran.err.contains("Reached the server again"), "{}", ran.err);
         assert!(ran.err.contains(&server.url()), "{}", ran.err);
+    }
+}
+
+/// Connections stay open while nothing comes through.
+#[test]
+fn what_a_partition_kept_back_is_handed_over_when_it_heals() {
+    let Some(server) = Server::start("partition") else { return };
+    let place = Place::new("fleet-partition");
+    std::fs::write(place.path("kv.wasm"), kv("")).unwrap();
+    let words =
+        format!("explore kv.wasm --json --nats {} --workers 1 --max-findings 0 --time 24s", server.url());
+    let workers = Workers::start(&place, 2, &words);
+    std::thread::sleep(Duration::from_secs(2));
+    server.pause(Duration::from_secs(14));
+    let ended = workers.ended(60);
+    let edges = number(&status(&place, &server, "kv_wasm")["edges"]);
+    for ran in &ended {
+        check_knows(ran, edges);
+        assert!(ran.err.contains("Reached the server again"), "{}", ran.err);
     }
 }
 

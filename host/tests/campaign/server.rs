@@ -148,6 +148,13 @@ impl Server {
         self.wait();
     }
 
+    /// The network is cut, as its clients see it: what they send is taken, and nothing comes back.
+    pub(crate) fn pause(&self, pause: Duration) {
+        super::fleet::signal(&self.child, "-STOP");
+        std::thread::sleep(pause);
+        super::fleet::signal(&self.child, "-CONT");
+    }
+
     /// Kills it as `kill -9` does.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
