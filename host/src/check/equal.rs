@@ -28,6 +28,9 @@ const STEPS_MAX: usize = 12;
 const WIDE: u64 = 256;
 /// Ways to answer the choices of one step, at most: where one has more, what is missing is not told.
 const SCRIPTS_MAX: usize = 256;
+/// Choices of a step by which a state is had again, at most. A guest may make any number of them, so where there are more the state is
+/// saved, and counted.
+const SCRIPT_MAX: usize = 64;
 /// States that are told apart of those that steps lead to and that are taken for one.
 const STATES_MAX: usize = 8;
 /// Steps that comparing may take: so many, and one for so many steps of the check that led to a state. In random models a quarter of
@@ -341,7 +344,13 @@ fn follow<T: Target>(
                 && let Some(whole) = visitor.target.live_state()
                 && states.iter().all(|(known, _)| *known != whole)
             {
-                states.push((whole, Origin { saved: from.clone(), step: Some((action, script.clone())) }));
+                let origin = match script.len() {
+                    ..=SCRIPT_MAX => {
+                        Some(Origin { saved: from.clone(), step: Some((action, script.clone())) })
+                    }
+                    _ => visitor.target.snapshot().map(Origin::of),
+                };
+                states.extend(origin.map(|origin| (whole, origin)));
             }
         }
         if !path::advance(&mut script, 0) {
