@@ -56,15 +56,16 @@ pub(crate) fn left_out() -> Result<BTreeSet<Part>> {
     parts.collect::<Result<_, _>>().context("WITHOUT names parts of the search")
 }
 
+/// Whether it is to be measured: `ROADBLOCK` names some, with commas between them.
+fn is_wanted(name: &str) -> bool {
+    std::env::var("ROADBLOCK").ok().is_none_or(|only| only.split(',').any(|only| only == name))
+}
+
 /// Tries each roadblock of a module by itself.
 fn roadblocks(table: &mut Table, what: &str, wasm: &[u8]) -> Result<()> {
     let seeds = if table.is_full() { SEEDS } else { 1 };
-    let only = std::env::var("ROADBLOCK").ok();
     let (mut solved, mut count) = (0, 0);
-    for name in names(wasm)? {
-        if only.as_ref().is_some_and(|only| !only.split(',').any(|only| only == name)) {
-            continue;
-        }
+    for name in names(wasm)?.into_iter().filter(|name| is_wanted(name)) {
         let one = alone(wasm, &name)?;
         let mut found: Vec<Option<(Duration, u64)>> = Vec::new();
         for seed in 1..=seeds {
@@ -91,8 +92,6 @@ fn roadblocks(table: &mut Table, what: &str, wasm: &[u8]) -> Result<()> {
 /// What libFuzzer solves of the roadblocks in as much time, by the median of as many seeds, with defaults and with its value profile.
 fn beside(names: &[String]) -> Result<()> {
     let native = native("roadblocks")?;
-    let only = std::env::var("ROADBLOCK").ok();
-    let is_wanted = |name: &str| only.as_ref().is_none_or(|only| only.split(',').any(|only| only == name));
     let wanted: Vec<&String> = names.iter().filter(|name| is_wanted(name)).collect();
     for (how, flag) in [("libFuzzer", 0), ("libFuzzer with value profile", 1)] {
         let mut missed = Vec::new();
@@ -135,13 +134,9 @@ fn is_solved(native: &Path, name: &str, flags: &[(&str, u64)]) -> Result<bool> {
 pub(crate) fn hidden(table: &mut Table) -> Result<()> {
     let wasm = build("guests/hidden")?;
     let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default())?);
-    let only = std::env::var("ROADBLOCK").ok();
     let seeds = if table.is_full() { SEEDS } else { 1 };
     let (mut solved, mut count) = (0, 0);
-    for (game, rules) in games(&program) {
-        if only.as_ref().is_some_and(|only| !only.split(',').any(|only| only == game)) {
-            continue;
-        }
+    for (game, rules) in games(&program).into_iter().filter(|(game, _)| is_wanted(game)) {
         let mut found = Vec::new();
         for seed in 1..=seeds {
             let options = Options { rules: rules.clone(), ..options(seed)? };
@@ -200,8 +195,6 @@ const RANDOM_SEEDS: u64 = 3;
 
 /// Steps until a state machine fails: the medians over seeds, guided and at random.
 pub(crate) fn machines(table: &mut Table) -> Result<()> {
-    let only = std::env::var("ROADBLOCK").ok();
-    let is_wanted = |name: &str| only.as_ref().is_none_or(|only| only.split(',').any(|only| only == name));
     for (example, features) in EXAMPLES {
         let name = [&[example], features].concat().join(" ");
         if is_wanted(&name) {
