@@ -416,9 +416,6 @@ impl Findings {
 #[derive(Default)]
 struct Met(AtomicUsize);
 
-/// Bytes that a state takes in a table of those that were met: a slot, as sparse as such a table may be while it grows.
-const VISITED_BYTES: usize = 128;
-
 impl Met {
     fn add(&self, bytes: usize) {
         self.0.fetch_add(bytes, Ordering::Relaxed);

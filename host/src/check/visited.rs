@@ -1,61 +1,84 @@
 //! The states that were met: a hash table whose keys are hashes already.
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
 /// A map from states by their hash. Nothing ever iterates over it, so its order reaches no result.
-pub(super) struct Visited<V> {
-    /// Zero is an empty slot.
-    slots: Vec<(u128, V)>,
-    len: usize,
+pub(super) struct Visited<V>(HashTable<Slot<V>>);
+
+/// A state in words, which take no padding.
+#[derive(Clone, Copy)]
+struct Slot<V> {
+    state: [u32; 4],
+    value: V,
 }
 
-impl<V: Copy + Default> Visited<V> {
-    pub(super) fn new() -> Visited<V> {
-        Visited { slots: vec![(0, V::default()); 64], len: 0 }
+impl<V: Copy> Slot<V> {
+    fn new(state: u128, value: V) -> Slot<V> {
+        Slot { state: words(state), value }
     }
 
-    /// The index of the slot that holds `key`, or would.
-    fn slot(&self, key: u128) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = key as usize & mask;
-        while self.slots[at].0 != key && self.slots[at].0 != 0 {
-            at = (at + 1) & mask;
-        }
-        at
+    /// What the table is ordered by.
+    fn hash(&self) -> u64 {
+        u64::from(self.state[1]) << 32 | u64::from(self.state[0])
+    }
+}
+
+fn words(state: u128) -> [u32; 4] {
+    [0, 32, 64, 96].map(|shift| (state >> shift) as u32)
+}
+
+impl<V: Copy> Visited<V> {
+    /// Bytes that a state takes at most: a slot and what the table keeps of it, where 7 of 16 are in use, as they are once it has grown.
+    pub(super) const BYTES: usize = (size_of::<Slot<V>>() + 1) * 16 / 7;
+
+    pub(super) fn new() -> Visited<V> {
+        Visited(HashTable::new())
+    }
+
+    /// How many states it holds.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
     }
 
     pub(super) fn get(&self, state: u128) -> Option<V> {
-        let (key, value) = self.slots[self.slot(key(state))];
-        (key != 0).then_some(value)
+        let sought = words(state);
+        self.0.find(state as u64, |slot| slot.state == sought).map(|slot| slot.value)
     }
 
     /// Sets the value of a state; what it was before.
     pub(super) fn insert(&mut self, state: u128, value: V) -> Option<V> {
-        if self.len * 4 >= self.slots.len() * 3 {
-            self.grow();
-        }
-        let key = key(state);
-        let at = self.slot(key);
-        let (known, before) = std::mem::replace(&mut self.slots[at], (key, value));
-        if known != 0 {
-            return Some(before);
-        }
-        self.len += 1;
-        None
-    }
-
-    fn grow(&mut self) {
-        let bigger = vec![(0, V::default()); self.slots.len() * 2];
-        for (key, value) in std::mem::replace(&mut self.slots, bigger) {
-            if key != 0 {
-                let at = self.slot(key);
-                self.slots[at] = (key, value);
+        match self.entry(state) {
+            Entry::Occupied(mut known) => Some(std::mem::replace(&mut known.get_mut().value, value)),
+            Entry::Vacant(new) => {
+                new.insert(Slot::new(state, value));
+                None
             }
         }
     }
-}
 
-/// A hash of zero is taken for another, as any two are with a chance of 2^-128.
-fn key(state: u128) -> u128 {
-    state.max(1)
+    /// Sets the value of a state, where it has none or a greater one; whether it did.
+    pub(super) fn lower(&mut self, state: u128, value: V) -> bool
+    where
+        V: Ord,
+    {
+        match self.entry(state) {
+            Entry::Occupied(known) if known.get().value <= value => false,
+            Entry::Occupied(mut known) => {
+                known.get_mut().value = value;
+                true
+            }
+            Entry::Vacant(new) => {
+                new.insert(Slot::new(state, value));
+                true
+            }
+        }
+    }
+
+    fn entry(&mut self, state: u128) -> Entry<'_, Slot<V>> {
+        let sought = words(state);
+        self.0.entry(state as u64, |slot| slot.state == sought, Slot::hash)
+    }
 }
 
 #[cfg(test)]
@@ -71,7 +94,27 @@ mod tests {
         for i in 0..5000u64 {
             let key = u128::from(mix(i % 1700, 1) % 2000) * 0x1_0000_0001_0000_0000_0001;
             assert_eq!(visited.get(key), map.get(&key).copied());
-            assert_eq!(visited.insert(key, i), map.insert(key, i));
+            if i % 3 == 0 {
+                let is_lower = map.get(&key).is_none_or(|known| i / 2 < *known);
+                assert_eq!(visited.lower(key, i / 2), is_lower);
+                if is_lower {
+                    map.insert(key, i / 2);
+                }
+            } else {
+                assert_eq!(visited.insert(key, i), map.insert(key, i));
+            }
         }
+    }
+
+    /// What is said of a table's size is what it takes.
+    #[test]
+    fn a_state_takes_as_many_bytes_as_are_counted() {
+        let mut visited = Visited::<u32>::new();
+        for i in 0..200_000 {
+            visited.insert(u128::from(mix(i, 1)) << 64 | u128::from(mix(i, 2)), 0);
+            // Where there are few, the least size of a table counts.
+            assert!(i < 100 || visited.0.allocation_size() <= (i as usize + 2) * Visited::<u32>::BYTES + 64);
+        }
+        assert_eq!(Visited::<u32>::BYTES, 48);
     }
 }

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::nodes::Claims;
 use super::worker::Job;
 use crate::check::sleep::{self, Rules};
-use crate::check::{Census, End, Options, Trouble, VISITED_BYTES};
+use crate::check::{Census, End, Options, Trouble};
 use crate::choice::Scripted;
 use crate::outcome::Failure;
 use crate::target::Holds;
@@ -188,7 +189,7 @@ impl<S> Led<S> {
 
     /// A state that may be new, by these answers.
     pub(super) fn arrived(&mut self, child: Child<S>, script: &[Scripted]) {
-        self.bytes += size_of::<Child<S>>() + VISITED_BYTES + size_of_val(script);
+        self.bytes += size_of::<Child<S>>() + Claims::BYTES + size_of_val(script);
         self.scripts.extend_from_slice(script);
         self.children.push(child);
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Mutex;
 
-use crate::check::VISITED_BYTES;
 use crate::check::lock;
 use crate::check::path;
 use crate::check::sleep::{self, Rules};
@@ -58,6 +57,9 @@ pub(super) struct Claims(Vec<Mutex<Visited<u32>>>);
 pub(super) const SHARDS: usize = 64;
 
 impl Claims {
+    /// Bytes that a state takes: few of the tables grow at a time.
+    pub(super) const BYTES: usize = Visited::<u32>::BYTES;
+
     pub(super) fn new() -> Claims {
         Claims((0..SHARDS).map(|_| Mutex::new(Visited::new())).collect())
     }
@@ -68,12 +70,7 @@ impl Claims {
 
     /// Claims a state for a node; whether no node before it, nor this one, has claimed it.
     pub(super) fn claim(&self, state: u128, node: u32) -> bool {
-        let mut shard = lock(self.shard(state));
-        let is_first = shard.get(state).is_none_or(|first| node < first);
-        if is_first {
-            shard.insert(state, node);
-        }
-        is_first
+        lock(self.shard(state)).lower(state, node)
     }
 
     pub(super) fn belongs_to(&self, state: u128, node: u32) -> bool {
@@ -115,9 +112,13 @@ impl<S> Nodes<S> {
 
     /// Bytes that the states and the steps that lead to them hold, about, without what is saved.
     pub(super) fn bytes(&self) -> usize {
-        let state = size_of::<Node>() + size_of::<Option<S>>() + VISITED_BYTES;
-        let asleep = size_of::<Asleep>() + VISITED_BYTES;
-        self.list.len() * state + self.asleep.len() * asleep + size_of_val(&*self.scripts)
+        // The table of its own is there twice while it grows.
+        let tables = self.list.len() * Claims::BYTES + self.visited.len() * Visited::<u32>::BYTES * 3 / 2;
+        tables
+            + self.list.capacity() * size_of::<Node>()
+            + self.saved.capacity() * size_of::<Option<S>>()
+            + self.asleep.capacity() * size_of::<Asleep>()
+            + self.scripts.capacity() * size_of::<(u32, u32)>()
     }
 
     pub(super) fn script(&self, node: u32, script: &mut Vec<Scripted>) {

@@ -10,7 +10,7 @@ use crate::check::path::{self, is_step};
 use crate::check::sleep::{self, Rules};
 use crate::check::visit::{Here, Visit, Visitor};
 use crate::check::visited::Visited;
-use crate::check::{Census, End, Limit, Trouble, TroubleKind, VISITED_BYTES, lock};
+use crate::check::{Census, End, Limit, Trouble, TroubleKind, lock};
 use crate::choice::{Past, mix};
 use crate::target::{Target, follows_preconditions};
 use crate::trace::{Action, Trace};
@@ -345,7 +345,8 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
         }
         let Some(known) = self.visited.get(hash) else {
             self.task.census.states += 1;
-            self.shared.met.add(VISITED_BYTES);
+            // The table is there twice while it grows.
+            self.shared.met.add(Visited::<Known>::BYTES * 3 / 2);
             self.visited.insert(hash, Known { depth, is_bound: false, sleep });
             return Ok((state, Part::All(sleep)));
         };
