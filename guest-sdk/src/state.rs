@@ -18,8 +18,8 @@ use std::time::Duration;
 use crate::scalar::canonical;
 use crate::{Bag, Pool, abi, sync, task};
 
-/// Bytes that go to the host at once.
-const BUFFER: usize = 128;
+/// Bytes that go to the host at once: with their length, some of the blocks that it hashes.
+const BUFFER: usize = 504;
 /// A value that asks for the hash of what was written so far would be told apart by that, which only the host makes.
 const NO_HASH: &str = "`Hash` and `State` may write to this hasher, and not `finish` it: write the parts of the value, or hash them with a hasher of your own";
 
@@ -399,14 +399,12 @@ struct Stream {
 
 impl Stream {
     /// As `write`, of as many bytes as the compiler knows: they are stored in place, where others take a call.
+    #[inline(always)]
     fn put<const N: usize>(&mut self, bytes: [u8; N]) {
-        match self.bytes.get_mut(self.len..self.len + N) {
-            Some(room) if self.len + N < BUFFER => {
-                room.copy_from_slice(&bytes);
-                self.len += N;
-            }
-            _ => self.write(&bytes),
-        }
+        let end = self.len.wrapping_add(N);
+        let Some(room) = self.bytes.get_mut(self.len..end) else { return self.write(&bytes) };
+        room.copy_from_slice(&bytes);
+        self.len = end;
     }
 
     fn send(&mut self) {
@@ -420,12 +418,12 @@ impl Stream {
 impl Hasher for Stream {
     fn write(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            let (now, later) = bytes.split_at(bytes.len().min(BUFFER - self.len));
-            self.bytes[self.len..][..now.len()].copy_from_slice(now);
-            self.len += now.len();
             if self.len == BUFFER {
                 self.send();
             }
+            let (now, later) = bytes.split_at(bytes.len().min(BUFFER - self.len));
+            self.bytes[self.len..][..now.len()].copy_from_slice(now);
+            self.len += now.len();
             bytes = later;
         }
     }

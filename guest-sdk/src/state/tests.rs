@@ -70,9 +70,9 @@ fn a_type_is_told_by_state_or_else_by_hash_or_else_by_memory() {
 fn bytes_are_sent_in_order_and_many_at_once() {
     let ((), log) = play(&[], || state((1u8, [2u8; 2], false), true));
     assert_eq!(log, ["state [1, 2, 0, 0, 0, 0, 0, 0, 0, 2, 2, 0]"]);
-    let ((), log) = play(&[], || state([7u16; 100], true));
+    let ((), log) = play(&[], || state([7u16; 400], true));
     let lens: Vec<usize> = log.iter().map(|call| call.matches('7').count()).collect();
-    assert_eq!(lens, [60, 40], "eight bytes are its length");
+    assert_eq!(lens, [248, 152], "eight bytes are its length");
     assert_eq!(play(&[], || state((), true)).1, [""; 0]);
 }
 

@@ -11,6 +11,7 @@ mod cache;
 mod calls;
 mod compile;
 mod component;
+mod content;
 mod data;
 mod elsewhere;
 mod emscripten;
@@ -66,18 +67,18 @@ use wasmtime::Store;
 use crate::choice::{Choice, Chooser};
 use crate::compare::{Compare, Place};
 use crate::coverage::FeatureSet;
-use crate::outcome::{Failure, FailureKind, Halt, Outcome};
+use crate::outcome::{Halt, Outcome};
 use crate::property::Counts;
 use crate::target::{Contents, Fairness, Holds, Liveness, Rule, Scores, Target};
 use crate::trace::Action;
 use against::Second;
 use calls::Calls;
+use content::Content;
 use failure::Phase;
 use fresh::Fresh;
 use host::Host;
 use lens::Lens;
 use pages::Hashing;
-use sections::StateSays;
 use state::{Aside, State};
 use tally::Tally;
 use thread::{STACK_BYTES, STACK_MARGIN, THREAD_STACK_BYTES};
@@ -121,8 +122,8 @@ pub struct Machine {
     lost: Option<Halt>,
     /// Where [`Target::to_bookmark`] goes to.
     bookmark: Aside,
-    /// Where it goes back to from saying what its state is.
-    unsaid: Aside,
+    /// What the guest said its state is.
+    content: Content,
     /// The guest that this one is compared with.
     second: Option<Box<Second>>,
     /// The second build of the guest, once somebody asked for it, where there is one.
@@ -153,7 +154,7 @@ impl Machine {
             lost: None,
             elsewhere: None,
             bookmark: Aside::nothing(),
-            unsaid: Aside::nothing(),
+            content: Content::default(),
             second,
             lens: None,
         };
@@ -202,44 +203,6 @@ impl Machine {
     fn saved(&mut self) -> Snapshot {
         let snapshot = self.state.save(&mut self.store);
         self.with_second(snapshot)
-    }
-
-    /// The hash of what the guest says its state is, of the faults and of whether it ran; the state stays as it is. `None` where the
-    /// memory is to be compared after all.
-    fn guest_state(&mut self) -> Result<Option<u128>, Halt> {
-        self.state.set_aside(&mut self.store, &mut self.unsaid);
-        self.state.begin(&self.program.limits);
-        let step = &mut self.store.data_mut().step;
-        step.may_choose = false;
-        step.state = Some(keyed::Hasher::new());
-        let call = self.calls.state.as_mut().expect("the caller found it");
-        let called = call.call(&mut self.store).map_err(|error| self.failed(error, Phase::State));
-        let host = self.store.data_mut();
-        let mut hasher = host.step.state.take().expect("it was just put there");
-        hasher.update(&host.guest.faults.iter().map(|on| u8::from(*on)).collect::<Vec<_>>());
-        hasher.update(&[u8::from(host.guest.has_run)]);
-        let mut pools = Vec::new();
-        host.guest.pools.push_to(&mut pools);
-        host.guest.handles.push_to(&mut pools);
-        hasher.update(&pools);
-        if let (Some(system), StateSays::Content(_)) = (&host.system, &self.program.state_says) {
-            hasher.update(&system.hash(Hashing::Keyed).to_le_bytes());
-        }
-        self.state.put_back(&mut self.store, &self.unsaid);
-        self.unsaid.forget();
-        match called {
-            Ok(_) if self.program.budget.is_exhausted() => Err(Halt::Stopped),
-            Ok(Some(0)) => Ok(None),
-            Ok(_) => Ok(Some(hasher.finish())),
-            Err(Outcome::Fail(failure)) => Err(Halt::Fail(failure)),
-            Err(Outcome::Stopped) => Err(Halt::Stopped),
-            Err(_) => Err(Halt::Fail(Box::new(Failure {
-                kind: FailureKind::Abi,
-                subject: None,
-                message: "it rejects the run, which only a step may".to_string(),
-                place: None,
-            }))),
-        }
     }
 
     fn live_hash(&mut self, hashing: Hashing) -> Option<u128> {
@@ -448,9 +411,9 @@ impl Target for Machine {
     }
 
     fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
-        // What the guest does while it says what its state is must be undone.
-        let said = if self.says_state() { self.enter(Err, Machine::guest_state)? } else { None };
-        let hash = said.or_else(|| self.live_hash(Hashing::Keyed)).map(|hash| self.scheduled(hash));
+        let memory = self.live_hash(Hashing::Keyed);
+        let said = if self.says_state() { self.said_of(memory)? } else { None };
+        let hash = said.or(memory).map(|hash| self.scheduled(hash));
         self.hash_of_both(hash, Hashing::Keyed, Machine::compared_state)
     }
 

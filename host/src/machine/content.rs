@@ -1,0 +1,125 @@
+//! What the guest says its state is.
+//!
+//! That depends on all that can still matter of the state itself, and on nothing else. So the hash of what was said is kept beside the hash of
+//! that, and the guest is not asked again in a state that it was asked in lately.
+
+use super::Machine;
+use super::failure::Phase;
+use super::keyed;
+use super::pages::Hashing;
+use super::sections::StateSays;
+use super::state::Aside;
+use crate::outcome::{Failure, FailureKind, Halt, Outcome};
+
+/// States of which it is kept what was said, each in the place that its hash says.
+const KEPT: usize = 1 << 16;
+
+/// What the guest said in states that it was in lately.
+pub(super) struct Content {
+    /// Hashes of the state, and of what was said of it, or 0 where that was that the memory is to be compared. A state of 0 is none.
+    kept: Vec<(u128, u128)>,
+    /// Where the machine goes back to once the guest said it.
+    unsaid: Aside,
+}
+
+impl Default for Content {
+    fn default() -> Content {
+        Content { kept: Vec::new(), unsaid: Aside::nothing() }
+    }
+}
+
+impl Machine {
+    /// The hash of what the guest says of the state, whose own hash this is.
+    pub(super) fn said_of(&mut self, state: Option<u128>) -> Result<Option<u128>, Halt> {
+        let Some(state) = state.filter(|state| *state != 0) else {
+            return self.enter(Err, Machine::guest_state);
+        };
+        if self.content.kept.is_empty() {
+            self.content.kept = vec![(0, 0); KEPT];
+        }
+        let place = state as usize % KEPT;
+        let (known, said) = self.content.kept[place];
+        if known == state {
+            return Ok((said != 0).then_some(said));
+        }
+        let said = self.enter(Err, Machine::guest_state)?;
+        self.content.kept[place] = (state, said.unwrap_or(0));
+        Ok(said)
+    }
+
+    /// The hash of what the guest says its state is, of the faults and of whether it ran; the state stays as it is. `None` where the
+    /// memory is to be compared after all.
+    fn guest_state(&mut self) -> Result<Option<u128>, Halt> {
+        self.state.set_aside(&mut self.store, &mut self.content.unsaid);
+        self.state.begin(&self.program.limits);
+        let step = &mut self.store.data_mut().step;
+        step.may_choose = false;
+        step.state = Some(keyed::Hasher::new());
+        let call = self.calls.state.as_mut().expect("the caller found it");
+        let called = call.call(&mut self.store).map_err(|error| self.failed(error, Phase::State));
+        let host = self.store.data_mut();
+        let mut hasher = host.step.state.take().expect("it was just put there");
+        hasher.update(&host.guest.faults.iter().map(|on| u8::from(*on)).collect::<Vec<_>>());
+        hasher.update(&[u8::from(host.guest.has_run)]);
+        let mut pools = Vec::new();
+        host.guest.pools.push_to(&mut pools);
+        host.guest.handles.push_to(&mut pools);
+        hasher.update(&pools);
+        if let (Some(system), StateSays::Content(_)) = (&host.system, &self.program.state_says) {
+            hasher.update(&system.hash(Hashing::Keyed).to_le_bytes());
+        }
+        self.state.put_back(&mut self.store, &self.content.unsaid);
+        self.content.unsaid.forget();
+        match called {
+            Ok(_) if self.program.budget.is_exhausted() => Err(Halt::Stopped),
+            Ok(Some(0)) => Ok(None),
+            Ok(_) => Ok(Some(hasher.finish())),
+            Err(Outcome::Fail(failure)) => Err(Halt::Fail(failure)),
+            Err(Outcome::Stopped) => Err(Halt::Stopped),
+            Err(_) => Err(Halt::Fail(Box::new(Failure {
+                kind: FailureKind::Abi,
+                subject: None,
+                message: "it rejects the run, which only a step may".to_string(),
+                place: None,
+            }))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::machine::{Limits, Machine, Program, Selection};
+    use crate::target::Target;
+    use crate::trace::Action;
+
+    #[test]
+    fn a_guest_is_asked_once_in_a_state() {
+        let wat = r#"(module
+          (import "spelunk" "event" (func $event (param i32 i32)))
+          (import "spelunk" "state" (func $state (param i32 i32)))
+          (memory 1) (data (i32.const 100) "asked")
+          (func (export "state")
+            (i32.store (i32.const 200) (i32.const 1))
+            (call $event (i32.const 100) (i32.const 5))
+            (call $state (i32.const 0) (i32.const 4)))
+          (func (export "rule:turn") (i32.store (i32.const 0) (i32.xor (i32.load (i32.const 0)) (i32.const 1))))
+          (func (export "rule:leave") (i32.store (i32.const 8) (i32.const 7))))"#;
+        let program = Program::load(&wat::parse_str(wat).unwrap(), Limits::default(), Selection::default());
+        let mut machine = Machine::new(Arc::new(program.unwrap())).unwrap();
+        machine.set_counts(true);
+        let after = |machine: &mut Machine, rule: Option<u16>| {
+            rule.iter().for_each(|rule| drop(machine.step(Action::Rule(*rule), &mut Default::default())));
+            (machine.compared_state().unwrap().unwrap(), machine.live_state())
+        };
+        let steps = [None, None, Some(0), Some(0), Some(1), Some(0), Some(0), None];
+        let states = steps.map(|rule| after(&mut machine, rule));
+        // That something else lies in memory is another state, of which the same is said.
+        let [is, was] = [states[0].0, states[2].0];
+        assert_eq!(states.map(|(said, _)| said), [is, is, was, is, is, was, is, is]);
+        assert_ne!(is, was);
+        assert_ne!(states[3].1, states[4].1);
+        assert_eq!(machine.take_counts().unwrap().events["asked"], 4);
+    }
+}
