@@ -78,7 +78,7 @@ fn a_check_that_is_killed_at_any_moment_comes_to_what_it_does_at_once() {
         let verdict = if fails { "fails" } else { "holds" };
         assert_eq!(counts, (STATES, u64::from(fails), &verdict.into()));
         drop(std::fs::remove_dir_all(place.path(".spelunk")));
-        let whole = check_in_parts(&place, 8);
+        let whole = check_in_parts(&place, 4);
         let path = kept(&place).unwrap();
         let mut resumed = 0;
         for moment in 0..=50 {
@@ -89,7 +89,8 @@ fn a_check_that_is_killed_at_any_moment_comes_to_what_it_does_at_once() {
             assert_eq!(ran.exit, at_once.exit, "{moment}");
             assert!(kept(&place).is_none(), "it is complete");
         }
-        assert!(resumed > 40, "{resumed}");
+        // The first of the four parts is not whole before.
+        assert!(resumed > 35, "{resumed}");
     }
 }
 
