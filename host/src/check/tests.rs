@@ -379,7 +379,7 @@ fn a_check_of_endlessly_many_states_ends_where_they_hold_too_much() {
         });
         let checked = run(counter, &Options { order, met_bytes_max: 1 << 20, ..Options::default() });
         assert_eq!((checked.findings.len(), checked.limit), (0, Some(Limit::Memory)));
-        assert!((5_000..20_000).contains(&checked.census.states), "{order:?}: {:?}", checked.census);
+        assert!((1_000..20_000).contains(&checked.census.states), "{order:?}: {:?}", checked.census);
     }
 }
 

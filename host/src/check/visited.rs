@@ -7,7 +7,6 @@ use hashbrown::hash_table::Entry;
 pub(super) struct Visited<V>(HashTable<Slot<V>>);
 
 /// A state in words, which take no padding.
-#[derive(Clone, Copy)]
 struct Slot<V> {
     state: [u32; 4],
     value: V,

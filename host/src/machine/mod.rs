@@ -411,9 +411,8 @@ impl Target for Machine {
     }
 
     fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
-        let memory = self.live_hash(Hashing::Keyed);
-        let said = if self.says_state() { self.said_of(memory)? } else { None };
-        let hash = said.or(memory).map(|hash| self.scheduled(hash));
+        let said = if self.says_state() { self.said()? } else { None };
+        let hash = said.or_else(|| self.live_hash(Hashing::Keyed)).map(|hash| self.scheduled(hash));
         self.hash_of_both(hash, Hashing::Keyed, Machine::compared_state)
     }
 
