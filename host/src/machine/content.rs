@@ -14,7 +14,8 @@ use crate::outcome::{Failure, FailureKind, Halt, Outcome};
 
 /// States of which it is kept what was said, each in the place that its hash says.
 const KEPT: usize = 1 << 16;
-/// Times that the guest is asked before it is judged whether it pays to look at what is kept: once in so many it must have been known.
+/// Times that it is looked for before it is judged whether that pays: once in so many it must have been known. Where it was not, it is
+/// not looked for as many times as often.
 const TRIED: u64 = 4096;
 const PAYS: u64 = 8;
 
@@ -22,23 +23,30 @@ const PAYS: u64 = 8;
 pub(super) struct Content {
     /// Hashes of the state, and of what was said of it, or 0 where that was that the memory is to be compared. A state of 0 is none.
     kept: Vec<(u128, u128)>,
-    /// How often it was asked for, and known.
-    asked: u64,
+    /// How often it was looked for since it was last judged whether that pays, and known, and not looked for.
+    sought: u64,
     known: u64,
+    passed: u64,
     /// Where the machine goes back to once the guest said it.
     unsaid: Aside,
 }
 
 impl Default for Content {
     fn default() -> Content {
-        Content { kept: Vec::new(), asked: 0, known: 0, unsaid: Aside::nothing() }
+        Content { kept: Vec::new(), sought: 0, known: 0, passed: 0, unsaid: Aside::nothing() }
     }
 }
 
 impl Content {
     /// Whether to look: where memory is seldom as it was, to hash it costs more than to ask the guest.
-    fn pays(&self) -> bool {
-        self.asked < TRIED || self.known * PAYS >= self.asked
+    fn pays(&mut self) -> bool {
+        let is_judged = self.sought == TRIED;
+        let pays = !is_judged || self.known * PAYS >= TRIED;
+        self.passed += u64::from(!pays);
+        if is_judged && (pays || self.passed == TRIED * PAYS) {
+            (self.sought, self.known, self.passed) = (0, 0, 0);
+        }
+        pays
     }
 }
 
@@ -55,7 +63,7 @@ impl Machine {
         }
         let place = state as usize % KEPT;
         let (known, said) = self.content.kept[place];
-        self.content.asked += 1;
+        self.content.sought += 1;
         if known == state {
             self.content.known += 1;
             return Ok((said != 0).then_some(said));
