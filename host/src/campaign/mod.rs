@@ -85,6 +85,9 @@ struct Lists {
     holders: Vec<u32>,
     #[serde(default)]
     turn: Option<Turn>,
+    /// Of states too it is told apart how often steps go through edges.
+    #[serde(default)]
+    tells_hits: bool,
 }
 
 /// A trace that once led to a checkpoint, or why it does not fit this build.
@@ -313,6 +316,7 @@ impl Campaign {
             champions,
             holders,
             turn: known.checkpoints.turn(),
+            tells_hits: known.seen.tells_hits(),
         };
         let checkpoints = known.checkpoints.iter().map(|checkpoint| {
             let snapshot = checkpoint.snapshot.as_ref().filter(|_| kept.contains(&checkpoint.id));
@@ -423,6 +427,9 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     let lists: Lists = parsed(loaded.lists)?;
     let rules = program.rules().len();
     let mut known = Knowledge::new(&options, (rules, program.is_function()), program.declared());
+    if lists.tells_hits {
+        known.seen.tell_hits();
+    }
     for (name, run) in loaded.edges {
         let slot = (name >> 32) as u32;
         if slot >= SHOWN {

@@ -51,7 +51,7 @@ pub(super) struct Explore {
     /// What runs start from.
     #[arg(long, value_enum, default_value_t = Strategy::Novel, help_heading = "Search")]
     strategy: Strategy,
-    /// Steps in a run, at most. Where nothing new was found for long, some have up to four times as many.
+    /// Steps in a run, at most. Where much is found late in runs they have up to twice as many, and where nothing new was found for long, some have up to four times as many as that.
     #[arg(long, default_value_t = Settings::default().steps_per_run, help_heading = "Search")]
     steps_per_run: u32,
     /// How often a run starts from a checkpoint, where there is one. Where much is found, and for a function, fewer start fresh, and where nothing was found for long, more.

@@ -24,14 +24,17 @@ const INPUTS_MAX: usize = 1 << 20;
 const SHOWN_STATES_MAX: usize = 256;
 const SHOWN_INPUTS_MAX: usize = 4096;
 
+/// What a step of a run takes beside its guest steps, in guest steps.
+const STEP_WORK: f64 = 200.0;
+
 /// What made a checkpoint worth keeping. Those of each kind have room of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum News {
-    /// An edge, how often it was gone through, or a score.
+    /// An edge, a score, or, of a function, how often an edge was gone through.
     #[default]
     Edges,
-    /// What a closer look shows.
+    /// What a closer look shows, a number that was observed, or, of a state machine, how often an edge was gone through.
     Shown,
 }
 
@@ -51,7 +54,8 @@ pub enum Strategy {
     /// In proportion to `energy * sqrt(1 + index) / sqrt(1 + times selected)`, where the index counts
     /// checkpoints by age: new ones that were seldom tried come first.
     Frontier,
-    /// In proportion to `energy / (1 + times selected)^2`: what was seldom tried comes first, whatever its age.
+    /// In proportion to `energy / ((1 + times selected) * cost)^2`: what was seldom tried comes first, whatever its age, and what
+    /// costs less. The cost of a state is that of a step, of which its last one is taken for an example.
     Novel,
     /// No guidance: every run is fresh, nothing is saved. For comparison.
     Random,
@@ -84,7 +88,7 @@ pub struct Checkpoint<S> {
     pub energy: f64,
     /// How often a run started from it.
     pub selected: u64,
-    /// Guest steps that an input takes, about.
+    /// Guest steps that an input takes, or the step that led to the state, about.
     pub work: u64,
     /// Edges to which it is the way that costs least, of an input.
     pub champion_of: u32,
@@ -374,7 +378,7 @@ impl Strategy {
             Strategy::Uniform | Strategy::Random => 1.0,
             Strategy::Recent => age,
             Strategy::Frontier => energy * age.sqrt() / selected.sqrt(),
-            Strategy::Novel => energy / (selected * selected),
+            Strategy::Novel => energy / (selected * (STEP_WORK + checkpoint.work as f64)).powi(2),
         }
     }
 }

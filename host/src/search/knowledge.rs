@@ -22,6 +22,9 @@ use crate::outcome::{Failure, Found};
 use crate::property::Counts;
 use crate::target::Scores;
 
+/// A run has so many times as many steps, at most, where much is found late in runs.
+const LATER: u32 = 2;
+
 /// The choices that a rule was called with, in order.
 pub type Values = Arc<[Value]>;
 
@@ -144,6 +147,10 @@ pub(super) struct Plan {
     pub(super) moved: Option<Move>,
     /// How its steps are drawn, of a state machine.
     pub(super) manner: Option<Manner>,
+    /// Steps that it has, at most, of a state machine; see [`Options::steps_max`].
+    pub(super) steps_max: u32,
+    /// How often steps go through edges is news from here on.
+    pub(super) tells_hits: bool,
     /// Whether the run is looked at more closely.
     pub(super) is_looked_at: bool,
     /// Whether it only tries what a closer look of the state suggests, and is then looked at.
@@ -156,7 +163,7 @@ impl<S> Knowledge<S> {
     /// Nothing is known, of a target with so many rules, which may be one function.
     pub fn new(options: &Options, (rules, is_function): (usize, bool), declared: Counts) -> Knowledge<S> {
         Knowledge {
-            seen: FeatureSet::new(options.tells_hits.unwrap_or(is_function)),
+            seen: FeatureSet::new(options.tells_hits && is_function),
             features: Vec::new(),
             scores: Scores::new(),
             checkpoints: Checkpoints::new(options, is_function),
@@ -285,8 +292,21 @@ impl<S> Knowledge<S> {
         let adapts = options.adapts && !self.is_function && options.strategy != Strategy::Random;
         let manner = adapts.then(|| luck.draw_manner(&mut rng));
         self.luck.tried(Begun { start, moved, manner }, (is_looked_at, is_trial), self.is_function);
-        let selected = times;
-        Plan { number, rng, checkpoint, selected, start, moved, manner, is_looked_at, is_trial, luck }
+        let longer = if adapts && luck.is_late() { LATER } else { 1 };
+        Plan {
+            number,
+            rng,
+            checkpoint,
+            selected: times,
+            start,
+            moved,
+            manner,
+            steps_max: options.steps_max.saturating_mul(longer),
+            tells_hits: options.tells_hits && adapts && !luck.is_fruitful(),
+            is_looked_at,
+            is_trial,
+            luck,
+        }
     }
 
     /// How often a run starts from a checkpoint: of a state machine, for which nothing finds anything, more seldom than usual.

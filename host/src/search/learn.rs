@@ -8,7 +8,7 @@ use super::energy::{Checkpoint, News};
 use super::history::History;
 use super::knowledge::{PRODUCTIVE_BYTES_MAX, PRODUCTIVE_MAX, Values, bytes_of};
 use super::run::{Known, Runner};
-use crate::coverage::{SHOWN, edges_in};
+use crate::coverage::{SHOWN, edges_in, slot_of};
 use crate::outcome::{Failure, Found};
 use crate::target::Target;
 use crate::trace::{Action, Trace};
@@ -17,7 +17,8 @@ use crate::trace::{Action, Trace};
 const WAY_BYTES_MAX: u64 = 16 << 20;
 
 impl<T: Target> Runner<'_, T> {
-    /// Learns which features the last step showed first, and which scores rose; how many, and of how many numbers that it observed.
+    /// Learns which features the last step showed first, and which scores rose; how many, and of how many that are no edges: numbers
+    /// that it observed and, of a state machine, how often it went through an edge.
     pub(super) fn look(&mut self, known: &mut Known<'_, T::Snapshot>) -> (u32, u32) {
         let before = known.get();
         self.new.clear();
@@ -26,7 +27,10 @@ impl<T: Target> Runner<'_, T> {
         if self.new.is_empty() && self.risen.is_empty() {
             return (0, 0);
         }
-        let numbers = self.new.iter().filter(|feature| **feature >= SHOWN).count();
+        let is_function = before.is_function;
+        let is_known_edge = |feature: u32| !is_function && before.seen.contains(slot_of(feature));
+        let is_number = |feature: &&u32| **feature >= SHOWN || is_known_edge(**feature);
+        let numbers = self.new.iter().filter(is_number).count();
         let (edges, numbers) = ((self.new.len() - numbers + self.risen.len()) as u32, numbers as u32);
         let run = known.plan.number;
         let known = known.learn();
@@ -92,7 +96,7 @@ impl<T: Target> Runner<'_, T> {
             run,
             selected: 0,
             news,
-            work: self.work,
+            work: if is_function { self.work } else { self.target.work() },
             champion_of: 0,
             rareness: 0,
             given: Values::default(),

@@ -28,6 +28,11 @@ const LOWEST: f64 = 1e-12;
 const BARREN: f64 = 1e-4;
 /// Above, something was found often.
 const FRUITFUL: f64 = 1.0 / 128.0;
+/// A step that is further than this from the last state that was kept, or from the start, is late in its run.
+const NEAR: usize = 4;
+/// What an edge adds to how often they are found late, and above which runs are longer.
+const LATE_RATE: f64 = 1.0 / 16.0;
+const LATE: f64 = 0.2;
 /// Closer looks take so many times as long as a run, about: of states, and of functions.
 const LOOKS: [f64; 2] = [32.0, 64.0];
 /// Of inputs that a closer look showed so many are looked at as are worth it, divided by this.
@@ -55,7 +60,7 @@ const LOOK_STEP_WORK: f64 = 100.0;
 const LOOK_WORK: f64 = 6000.0;
 
 /// How many estimates there are.
-pub const LUCKS: usize = NEWS + 3 + 2 * MOVES + MANNERS;
+pub const LUCKS: usize = NEWS + 4 + 2 * MOVES + MANNERS;
 
 /// The estimates, each between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,6 +73,8 @@ pub struct Luck {
     looks: f64,
     /// So many closer looks may be taken now.
     credit: f64,
+    /// Of edges, how many are found late in runs from states.
+    late: f64,
     /// Of ways to change an input.
     moves: [f64; MOVES],
     /// The shares of these and of those before them, of the runs whose turn it is.
@@ -86,6 +93,7 @@ impl Default for Luck {
             fresh: 0.0,
             looks: 1.0,
             credit: CREDIT_MAX,
+            late: 0.0,
             moves: [1.0; MOVES],
             shares: [1.0; MOVES],
             manners,
@@ -159,7 +167,7 @@ impl Luck {
         let all = self
             .starts
             .iter()
-            .chain([&self.fresh, &self.looks, &self.credit])
+            .chain([&self.fresh, &self.looks, &self.credit, &self.late])
             .chain(&self.moves)
             .chain(&self.shares)
             .chain(&self.manners);
@@ -171,12 +179,12 @@ impl Luck {
 
     /// What [`Luck::to_bits`] gave; `None` where it cannot have given that.
     pub fn from_bits(bits: [u64; LUCKS]) -> Option<Luck> {
-        let [edges, shown, fresh, looks, credit, rest @ ..] = bits.map(f64::from_bits);
+        let [edges, shown, fresh, looks, credit, late, rest @ ..] = bits.map(f64::from_bits);
         let moves = std::array::from_fn(|at| rest[at]);
         let shares = std::array::from_fn(|at| rest[MOVES + at]);
         let manners = std::array::from_fn(|at| rest[2 * MOVES + at]);
-        let luck = Luck { starts: [edges, shown], fresh, looks, credit, moves, shares, manners };
-        let estimates = luck.starts.iter().chain([&fresh, &looks]).chain(&moves).chain(&manners);
+        let luck = Luck { starts: [edges, shown], fresh, looks, credit, late, moves, shares, manners };
+        let estimates = luck.starts.iter().chain([&fresh, &looks, &late]).chain(&moves).chain(&manners);
         let mut estimates = estimates.chain(&shares);
         let is_possible = estimates.all(|luck| (0.0..=1.0).contains(luck));
         (is_possible && (-1.0..=CREDIT_MAX).contains(&credit)).then_some(luck)
@@ -212,12 +220,21 @@ impl Luck {
         self.manners[Manner::Near as usize] < BARREN
     }
 
+    /// Whether short runs find something often.
+    pub(super) fn is_fruitful(&self) -> bool {
+        self.manners[Manner::Near as usize] > FRUITFUL
+    }
+
+    /// Whether much is found late in runs from states.
+    pub(super) fn is_late(&self) -> bool {
+        self.late > LATE
+    }
+
     /// The share of runs that start anew, which is this as long as short runs find something, and half of it as long as they find much:
     /// those that start anew are long, and seldom get as far.
     pub(super) fn share_of_fresh(&self, least: f64) -> f64 {
         if !self.is_barren() {
-            let is_fruitful = self.manners[Manner::Near as usize] > FRUITFUL;
-            return if is_fruitful { least / 2.0 } else { least };
+            return if self.is_fruitful() { least / 2.0 } else { least };
         }
         let fresh = self.fresh.max(SLOW_LEAST) / STEPS[Manner::Even as usize];
         let guided = self.manners[Manner::Near as usize].max(SLOW_LEAST) / STEPS[Manner::Near as usize];
@@ -293,6 +310,14 @@ impl Luck {
         }
     }
 
+    /// A run from a state found an edge so many steps after the last state that was kept.
+    pub(super) fn reached(&mut self, steps: usize) {
+        lower(&mut self.late, LATE_RATE);
+        if steps > NEAR {
+            add(&mut self.late, LATE_RATE);
+        }
+    }
+
     /// A closer look found something.
     pub(super) fn looked(&mut self) {
         add(&mut self.looks, RATE);
@@ -338,6 +363,7 @@ mod tests {
             luck.found(begun, News::Edges);
             luck.found(begun, News::Shown);
             luck.looked();
+            luck.reached(NEAR + 1);
             assert_eq!(Luck::from_bits(luck.to_bits()), Some(luck));
         }
         for at in 0..LUCKS {

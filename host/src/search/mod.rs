@@ -81,7 +81,7 @@ impl Options {
     /// Leaves out a part.
     pub fn leave_out(&mut self, part: Part) {
         match part {
-            Part::Hits => self.tells_hits = Some(false),
+            Part::Hits => self.tells_hits = false,
             Part::Looks => self.looks = false,
             Part::Operands => self.operand_rate = 0.0,
             Part::Texts => self.gathers = false,
@@ -101,7 +101,8 @@ pub struct Options {
     pub rules: Vec<u16>,
     /// What to start runs from.
     pub strategy: Strategy,
-    /// Steps in a run, at most.
+    /// Steps in a run, at most, but twice as many where much is found late in runs, and four times as many as that where nothing was
+    /// found for long.
     pub steps_max: u32,
     /// How often a run starts from a checkpoint, where there is one. Of those that start anew there are half as
     /// many while much is found, more where nothing was found for long, and for a function an eighth as many.
@@ -118,8 +119,8 @@ pub struct Options {
     pub checkpoints_max: Option<usize>,
     /// The arithmetic of energy.
     pub energies: Energies,
-    /// Whether going through an edge more often than before is news too; where it is not said, of a function it is.
-    pub tells_hits: Option<bool>,
+    /// Whether how often a step goes through an edge is news too: of states, once edges are found seldom.
+    pub tells_hits: bool,
     /// Whether some runs are looked at in a second build, which tells what they compare and store.
     pub looks: bool,
     /// How often what is compared with a part of an input, or with a choice, is put in its place.
@@ -152,7 +153,7 @@ impl Default for Options {
             continuation_rate: 0.1,
             swarm_rate: 0.25,
             checkpoints_max: None,
-            tells_hits: None,
+            tells_hits: true,
             looks: true,
             adapts: true,
             prioritizes: true,

@@ -131,7 +131,7 @@ impl<T: Target> Runner<'_, T> {
             run,
             selected: 0,
             news: News::Edges,
-            work: if is_function { self.target.work() } else { 0 },
+            work: self.target.work(),
             champion_of: 0,
             rareness: 0,
             given: Values::default(),

@@ -110,7 +110,7 @@ pub(super) struct Runner<'t, T: Target> {
     /// Steps from the start.
     pub(super) depth: u32,
     pub(super) new_edges: u32,
-    /// Numbers that the run observed first.
+    /// What else it showed first: numbers that it observed, and of states how often a step went through an edge.
     pub(super) new_numbers: u32,
     /// The index of the checkpoint that the run started from, while it is kept.
     pub(super) checkpoint: Option<usize>,
@@ -193,6 +193,9 @@ impl<'t, T: Target> Runner<'t, T> {
     pub(super) fn run(&mut self, mut known: Known<'_, T::Snapshot>) -> Ran<T::Snapshot> {
         (self.steps, self.rules, self.new_edges, self.new_numbers) = (0, 0, 0, 0);
         (self.is_rejected, self.is_stopped, self.is_trial) = (false, false, false);
+        if known.plan.tells_hits && !known.get().seen.tells_hits() {
+            known.learn().seen.tell_hits();
+        }
         self.rng = known.plan.rng.clone();
         self.called.clear();
         self.trace.clear();
@@ -210,7 +213,7 @@ impl<'t, T: Target> Runner<'t, T> {
             let steps = if is_function {
                 1
             } else {
-                let len = self.draw_len(known.options.steps_max, is_guided, known.plan.manner);
+                let len = self.draw_len(known.plan.steps_max, is_guided, known.plan.manner);
                 len.max(self.continuation.len() as u32)
             };
             let is_phased = known.plan.manner == Some(Manner::Phases);
@@ -474,6 +477,9 @@ impl<'t, T: Target> Runner<'t, T> {
         let news = if new_edges > 0 { News::Edges } else { News::Shown };
         if news == News::Edges {
             self.remember(known, action);
+            if self.checkpoint.is_some() && !is_function {
+                known.learn().luck.reached(self.trace.len());
+            }
         }
         // Of a function an input is kept, which setup has none of.
         let is_start = match action {

@@ -13,7 +13,7 @@ pub enum Way {
     Fresh,
     /// From a state with a new edge.
     Edges,
-    /// From a state in which a closer look showed something new.
+    /// From a state that showed something new which is no edge.
     Shown,
     /// With an input that is changed anyhow.
     Vary,
@@ -62,9 +62,9 @@ impl Way {
 pub struct Yield {
     /// Runs.
     pub runs: u64,
-    /// Of which so many found a new edge, a new number of hits, or a higher score.
+    /// Of which so many found a new edge or a higher score, or, of a function, went through an edge more often.
     pub edges: u64,
-    /// Of which a closer look showed something else that was new.
+    /// Of which so many showed something else that was new.
     pub shown: u64,
 }
 

@@ -53,7 +53,7 @@ impl Place {
         change("format", &|format| *format = json!(1));
         change("header", &|header| without(&mut header["settings"], &["dict", "without"]));
         change("counters", &|counters| without(counters, &["ways", "called"]));
-        change("lists", &|lists| without(lists, &["luck", "champions", "turn"]));
+        change("lists", &|lists| without(lists, &["luck", "champions", "turn", "tells_hits"]));
         drop(meta);
         let mut checkpoints = writing.open_table(CHECKPOINTS).unwrap();
         let records = checkpoints.iter().unwrap().map(|record| {

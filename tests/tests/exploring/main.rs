@@ -6,6 +6,7 @@ mod coverage;
 mod crash;
 mod examples;
 mod guess;
+mod hits;
 mod identity;
 mod inputs;
 mod keeping;

@@ -43,14 +43,13 @@ impl Store for Shared {
 
     /// Hands over what is new to all. What fails is handed over the next time.
     fn save(&mut self, state: &Saved<'_>) -> Result<()> {
+        let is_function = state.program.is_function();
         let seen = state.edges.iter().map(|(name, run)| {
             let slot = (name >> 32) as u32;
-            match slot >= SHOWN {
-                true => (Item::new(slot, 0), *run),
-                false => (Item::new(slot, (run >> RUN_BITS) as u32), run & ((1 << RUN_BITS) - 1)),
-            }
+            let hits = if is_function && slot < SHOWN { (run >> RUN_BITS) as u32 } else { 0 };
+            (Item::new(slot, hits), if slot < SHOWN { run & ((1 << RUN_BITS) - 1) } else { *run })
         });
-        // What closer looks show has no end, and would drown all else.
+        // What closer looks show, and how often steps of a state machine go through edges, has no end, and would drown all else.
         let is_shared =
             |item: Item| item.slot() < SHOWN || FeatureKind::of(item.slot()) == FeatureKind::Observed;
         let is_new = |item: Item| is_shared(item) && !self.there.coverage.has(item);
