@@ -140,10 +140,13 @@ impl<T: Target> Runner<'_, T> {
     /// with.
     fn draw_probed(&mut self, known: &Known<'_, T::Snapshot>) -> Option<Action> {
         let index = self.checkpoint.filter(|_| self.trace.is_empty() && !self.target.is_function())?;
-        if !self.is_looked_into(known) {
+        let checkpoints = &known.get().checkpoints;
+        // Where one was saved since, the trace is empty too, and that is another state.
+        let is_there = self.parent == Some(checkpoints.get(index).id);
+        if !is_there || !self.is_looked_into(known) {
             return None;
         }
-        let closer = Closer::of(self.target, (&known.get().checkpoints, index), &self.enabled);
+        let closer = Closer::of(self.target, (checkpoints, index), &self.enabled);
         // What was tried often serves seldom.
         let selected = known.plan.selected;
         let often = (4 * closer.hints() as u64).max(selected / 8).min(selected);

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use spelunk::coverage::SHOWN;
 use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::replay::{Replayed, replay};
 use spelunk::search::energy::News;
 use spelunk::search::{Explorer, Options};
+use spelunk::target::Target;
+use spelunk::trace::Trace;
 use spelunk_tests::{explore, machine, on_guest_stack, seeded};
 
 /// A lock of 16 keys: how many were right is a number in memory, on which no branch depends but the last.
@@ -170,4 +173,60 @@ fn many_cases_take_little() {
         format!("(block (block (br_table {cases} 1 (i32.wrap_i64 (local.get $x)))) (drop (i32.const 1)))");
     let [rule, target] = both(&body, "");
     assert_eq!((shown(&rule, 300), shown(&target, 3_000)), (0, 21));
+}
+
+/// A door that is opened by a number, and that only who finds it open may close. Each time is another edge.
+const DOOR: &str = r#"(module
+  (memory 1)
+  (func $times (param $at i32) (local $n i32)
+    (local.set $n (i32.load (local.get $at)))
+    (i32.store (local.get $at) (i32.add (local.get $n) (i32.const 1)))
+    (block $a (block $b (block $c (block $d (block $e
+      (br_table $a $b $c $d $e (local.get $n))) (i32.store (i32.const 100) (i32.const 5))) (i32.store (i32.const 104) (i32.const 4)))
+      (i32.store (i32.const 108) (i32.const 3))) (i32.store (i32.const 112) (i32.const 2))) (i32.store (i32.const 116) (i32.const 1)))
+  (func (export "precondition:open") (result i32) (i32.eqz (i32.load (i32.const 0))))
+  (func (export "rule:open") (param $key i32)
+    (if (i32.load (i32.const 0)) (then unreachable))
+    (if (i32.eq (i32.and (local.get $key) (i32.const 0xff)) (i32.const 77)) (then
+      (i32.store (i32.const 0) (i32.const 1))
+      (call $times (i32.const 8)))))
+  (func (export "precondition:close") (result i32) (i32.load (i32.const 0)))
+  (func (export "rule:close") (param $key i32)
+    (if (i32.eqz (i32.load (i32.const 0))) (then unreachable))
+    (if (i32.eq (i32.and (local.get $key) (i32.const 0xff)) (i32.const 99)) (then
+      (i32.store (i32.const 0) (i32.const 0))
+      (call $times (i32.const 16))))))"#;
+
+#[test]
+fn what_they_suggest_is_tried_where_it_may_be() {
+    on_guest_stack(|| {
+        for seed in 1..=10 {
+            let mut machine = machine(&program(DOOR));
+            let (found, _) = explore(&mut machine, seeded(seed), 3_000);
+            assert!(found.is_none(), "seed {seed}: {found:#?}");
+        }
+    });
+}
+
+/// Were a rule called that may not be, or a state wrong, its steps would not lead there.
+#[test]
+fn every_checkpoint_is_reached_by_its_steps() {
+    on_guest_stack(|| {
+        let examples =
+            ["kv", "priority-queue", "lease-wasi"].map(|example| spelunk_tests::program(example, &[]));
+        for program in examples.into_iter().chain([program(DOOR)]) {
+            let mut explored = machine(&program);
+            let mut explorer = Explorer::new(&mut explored, seeded(1));
+            explorer.explore(|progress| progress.runs < 2_000);
+            assert!(explorer.checkpoints().count(News::Shown) > 5);
+            let mut replaying = machine(&program);
+            for checkpoint in explorer.checkpoints().iter() {
+                let mut trace = Trace::default();
+                checkpoint.history.flatten(&mut trace);
+                let (replayed, _) = replay(&mut replaying, &trace, false);
+                assert!(matches!(replayed, Replayed::Passed), "{replayed:?}");
+                assert_eq!(replaying.live_state(), checkpoint.state);
+            }
+        }
+    });
 }

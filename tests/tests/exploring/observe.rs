@@ -166,6 +166,6 @@ fn what_a_guest_observes_is_bounded() {
         let found: Vec<_> = explorer.findings().map(|found| found.failure.to_string()).collect();
         let expected =
             ["abi: a name of 65537 bytes; 65536 are the most", "trap: out of bounds memory access"];
-        assert_eq!((observed, kept, found), (413_489, 100, expected.map(str::to_string).to_vec()));
+        assert_eq!((observed, kept, found), (413_477, 100, expected.map(str::to_string).to_vec()));
     });
 }
