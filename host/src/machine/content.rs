@@ -116,9 +116,30 @@ impl Machine {
 mod tests {
     use std::sync::Arc;
 
+    use super::{Content, PAYS, TRIED};
     use crate::machine::{Limits, Machine, Program, Selection};
     use crate::target::Target;
     use crate::trace::Action;
+
+    #[test]
+    fn whether_it_pays_to_look_is_judged_again_and_again() {
+        let mut content = Content::default();
+        // How often it is looked for in so many states, where it is then known or not.
+        let mut looked = |states: u64, is_known: bool| {
+            let mut looks = 0;
+            for _ in 0..states {
+                if content.pays() {
+                    (looks, content.sought) = (looks + 1, content.sought + 1);
+                    content.known += u64::from(is_known);
+                }
+            }
+            looks
+        };
+        assert_eq!(looked(TRIED * (1 + PAYS), false), TRIED);
+        assert_eq!(looked(TRIED * 3, true), TRIED * 3);
+        assert_eq!(looked(TRIED * (1 + PAYS), false), TRIED);
+        assert_eq!(looked(TRIED, true), TRIED);
+    }
 
     #[test]
     fn a_harness_is_asked_once_in_a_state() {
