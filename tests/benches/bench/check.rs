@@ -15,8 +15,10 @@ use stateright::{Checker, Model, Property};
 use super::{build, table::Table, timed};
 
 mod collections;
+mod memory;
 mod protocols;
 
+pub(crate) use memory::memory;
 pub(crate) use protocols::protocols;
 
 /// Managers of the two-phase commit that is checked.

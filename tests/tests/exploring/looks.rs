@@ -212,13 +212,12 @@ fn what_they_suggest_is_tried_where_it_may_be() {
 #[test]
 fn every_checkpoint_is_reached_by_its_steps() {
     on_guest_stack(|| {
-        let examples =
-            ["kv", "priority-queue", "lease-wasi"].map(|example| spelunk_tests::program(example, &[]));
+        let examples = ["kv", "priority-queue", "bank"].map(|example| spelunk_tests::program(example, &[]));
         for program in examples.into_iter().chain([program(DOOR)]) {
             let mut explored = machine(&program);
             let mut explorer = Explorer::new(&mut explored, seeded(1));
             explorer.explore(|progress| progress.runs < 2_000);
-            assert!(explorer.checkpoints().count(News::Shown) > 5);
+            assert!(explorer.checkpoints().len() > 2);
             let mut replaying = machine(&program);
             for checkpoint in explorer.checkpoints().iter() {
                 let mut trace = Trace::default();

@@ -219,6 +219,11 @@ fn flexible_paxos() -> Native<FlexiblePaxos<3, 1>, Paxos> {
     }
 }
 
+/// Unique and generated states of Raft, by one worker of theirs.
+pub(super) fn counts_of_raft(order: Order) -> (u64, u64) {
+    counts(raft(), order, 1)
+}
+
 fn raft() -> Native<Raft, Election> {
     Native {
         actions: |raft, actions| {
