@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Options;
 use super::history::{History, held_bytes};
-use super::inputs::Champion;
+use super::inputs::{Champion, STEP_WORK};
 use super::knowledge::{Values, values_of};
 use super::looks::Closer;
 use super::turns::{Selected, Turn};
@@ -23,9 +23,6 @@ const INPUTS_MAX: usize = 1 << 20;
 /// Of those that showed something else than edges, states and inputs that are kept.
 const SHOWN_STATES_MAX: usize = 256;
 const SHOWN_INPUTS_MAX: usize = 4096;
-
-/// What a step of a run takes beside its guest steps, in guest steps.
-const STEP_WORK: f64 = 200.0;
 
 /// What made a checkpoint worth keeping. Those of each kind have room of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

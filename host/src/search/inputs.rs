@@ -7,6 +7,8 @@ const UNFAVOURED: f64 = 0.1;
 /// What a byte of an input counts for, and a run by itself, in guest steps.
 const BYTE_WORK: u64 = 16;
 pub(super) const RUN_WORK: f64 = 2000.0;
+/// What a step of a state machine takes beside its guest steps, in guest steps.
+pub(super) const STEP_WORK: f64 = 200.0;
 
 /// An input counts for so many times as much, at most, for an edge that few get to.
 const RARE_MAX: f64 = 30.0;
