@@ -141,15 +141,7 @@ impl FeatureSet {
         FeatureSet::new(self.tells_hits)
     }
 
-    /// From now on how often edges are gone through is told apart. Of those that were seen it is known that they were gone through once.
-    pub fn tell_hits(&mut self) {
-        if !std::mem::replace(&mut self.tells_hits, true) {
-            self.known.iter_mut().for_each(|known| *known = (*known).min(1));
-            self.buckets = self.known.iter().map(|known| u32::from(*known)).collect();
-        }
-    }
-
-    /// Whether it is.
+    /// Whether it is told apart how often edges were gone through.
     pub fn tells_hits(&self) -> bool {
         self.tells_hits
     }

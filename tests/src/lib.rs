@@ -8,6 +8,7 @@ pub mod ratios;
 pub mod tools;
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Debug;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -15,10 +16,10 @@ use anyhow::Context;
 use spelunk::choice::Chooser;
 use spelunk::load::{Build, load};
 pub use spelunk::machine::on_guest_stack;
-use spelunk::machine::{Blobs, Limits, Machine, Program, Selection};
+use spelunk::machine::{Blobs, Limits, Machine, Program, Selection, Snapshot};
 use spelunk::outcome::{Failure, Found, Outcome};
 use spelunk::replay::{Replayed, replay};
-use spelunk::search::{Explorer, Options, Progress};
+use spelunk::search::{Explorer, Knowledge, Options, Progress};
 use spelunk::shrink::{Shrunk, shrink};
 use spelunk::story;
 use spelunk::target::{Target, perform};
@@ -71,6 +72,34 @@ pub fn found_either_way(program: &Arc<Program>, runs: u64) -> Vec<Found> {
     });
     assert_eq!(without, with);
     with
+}
+
+/// What some workers know after so many runs, each part of them by an exploration that goes on where the last was.
+pub fn known(
+    program: &Arc<Program>,
+    options: &Options,
+    workers: usize,
+    parts: &[u64],
+) -> Knowledge<Snapshot> {
+    let mut machines: Vec<Machine> = (0..workers).map(|_| machine(program)).collect();
+    let mut known = None;
+    for runs in parts {
+        let mut explorer = match known.take() {
+            None => Explorer::with_workers(&mut machines, options.clone()),
+            Some(known) => Explorer::resume(&mut machines, options.clone(), known),
+        };
+        explorer.explore(|progress| progress.runs < *runs);
+        known = Some(explorer.knowledge().clone());
+    }
+    known.expect("there is a part")
+}
+
+/// All of it that may not depend on workers and parts.
+pub fn exact(known: &Knowledge<Snapshot>) -> impl PartialEq + Debug + use<> {
+    let checkpoints =
+        known.checkpoints.iter().map(|c| (c.id, c.news, c.energy.to_bits(), c.selected, c.work));
+    let checkpoints: Vec<_> = checkpoints.collect();
+    (known.progress(), known.features.clone(), checkpoints, known.luck, known.findings.clone())
 }
 
 /// The default options with this seed.

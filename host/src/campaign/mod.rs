@@ -428,7 +428,7 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     let rules = program.rules().len();
     let mut known = Knowledge::new(&options, (rules, program.is_function()), program.declared());
     if lists.tells_hits {
-        known.seen.tell_hits();
+        known.tell_hits();
     }
     for (name, run) in loaded.edges {
         let slot = (name >> 32) as u32;

@@ -147,16 +147,25 @@ pub(super) struct Plan {
     pub(super) moved: Option<Move>,
     /// How its steps are drawn, of a state machine.
     pub(super) manner: Option<Manner>,
-    /// Steps that it has, at most, of a state machine; see [`Options::steps_max`].
-    pub(super) steps_max: u32,
-    /// How often steps go through edges is news from here on.
-    pub(super) tells_hits: bool,
     /// Whether the run is looked at more closely.
     pub(super) is_looked_at: bool,
     /// Whether it only tries what a closer look of the state suggests, and is then looked at.
     pub(super) is_trial: bool,
     /// What paid before.
     luck: Luck,
+}
+
+impl Plan {
+    /// Steps that the run has, at most, of a state machine; see [`Options::steps_max`].
+    pub(super) fn steps_max(&self, options: &Options) -> u32 {
+        let is_longer = self.manner.is_some() && self.luck.is_late();
+        options.steps_max.saturating_mul(if is_longer { LATER } else { 1 })
+    }
+
+    /// Whether how often steps of a state machine go through edges is news from this run on.
+    pub(super) fn tells_hits(&self, options: &Options) -> bool {
+        options.tells_hits && self.manner.is_some() && !self.luck.is_fruitful()
+    }
 }
 
 impl<S> Knowledge<S> {
@@ -261,6 +270,14 @@ impl<S> Knowledge<S> {
         is_new
     }
 
+    /// From now on how often edges are gone through is told apart, as if it had been from the start.
+    pub fn tell_hits(&mut self) {
+        self.seen = FeatureSet::new(true);
+        for (feature, _) in &self.features {
+            self.seen.insert(*feature);
+        }
+    }
+
     /// Decides what the run with this number starts from, if all before it find nothing, and takes for granted
     /// that it finds nothing either.
     pub(super) fn plan(&mut self, options: &Options, number: u64) -> Plan {
@@ -292,21 +309,8 @@ impl<S> Knowledge<S> {
         let adapts = options.adapts && !self.is_function && options.strategy != Strategy::Random;
         let manner = adapts.then(|| luck.draw_manner(&mut rng));
         self.luck.tried(Begun { start, moved, manner }, (is_looked_at, is_trial), self.is_function);
-        let longer = if adapts && luck.is_late() { LATER } else { 1 };
-        Plan {
-            number,
-            rng,
-            checkpoint,
-            selected: times,
-            start,
-            moved,
-            manner,
-            steps_max: options.steps_max.saturating_mul(longer),
-            tells_hits: options.tells_hits && adapts && !luck.is_fruitful(),
-            is_looked_at,
-            is_trial,
-            luck,
-        }
+        let selected = times;
+        Plan { number, rng, checkpoint, selected, start, moved, manner, is_looked_at, is_trial, luck }
     }
 
     /// How often a run starts from a checkpoint: of a state machine, for which nothing finds anything, more seldom than usual.

@@ -193,8 +193,8 @@ impl<'t, T: Target> Runner<'t, T> {
     pub(super) fn run(&mut self, mut known: Known<'_, T::Snapshot>) -> Ran<T::Snapshot> {
         (self.steps, self.rules, self.new_edges, self.new_numbers) = (0, 0, 0, 0);
         (self.is_rejected, self.is_stopped, self.is_trial) = (false, false, false);
-        if known.plan.tells_hits && !known.get().seen.tells_hits() {
-            known.learn().seen.tell_hits();
+        if known.plan.tells_hits(known.options) && !known.get().seen.tells_hits() {
+            known.learn().tell_hits();
         }
         self.rng = known.plan.rng.clone();
         self.called.clear();
@@ -213,7 +213,7 @@ impl<'t, T: Target> Runner<'t, T> {
             let steps = if is_function {
                 1
             } else {
-                let len = self.draw_len(known.plan.steps_max, is_guided, known.plan.manner);
+                let len = self.draw_len(known.plan.steps_max(known.options), is_guided, known.plan.manner);
                 len.max(self.continuation.len() as u32)
             };
             let is_phased = known.plan.manner == Some(Manner::Phases);

@@ -42,7 +42,7 @@ const NOT_CHECKED: &[(&str, &str)] = &[
     ("tree, of all leaves", "takes long"),
     ("states, breadth-first and of all workers", "takes long, and depends on the number of cores"),
     ("protocols", "theirs is as fast as the allocator of the machine"),
-    ("memory", "what it is beside is measured on Linux only"),
+    ("memory", "is measured on Linux only"),
     ("states, beside collections", "theirs is as fast as the allocator of the machine"),
 ];
 

@@ -1,13 +1,14 @@
 //! How often a step goes through an edge leads where no new edge does.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use spelunk::coverage::FeatureKind;
-use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::machine::{Limits, Program, Selection};
+use spelunk::search::Options;
 use spelunk::search::energy::News;
-use spelunk::search::{Explorer, Options};
-use spelunk_tests::{check_replays, explore, machine, on_guest_stack, seeded, shrunk, steps_of};
+use spelunk_tests::{
+    check_replays, exact, explore, known, machine, on_guest_stack, seeded, shrunk, steps_of,
+};
 
 /// A lock of 12 keys, each one of 16. A wrong one locks it again. A step goes once around a loop for each key that was right.
 const LOCK: &str = r#"(module
@@ -50,34 +51,17 @@ fn a_lock_opens_whose_steps_take_longer_the_further_it_is() {
     });
 }
 
-/// All that some workers learn in so many runs, each part by an exploration that goes on where the last was.
-fn known(workers: usize, parts: &[u64]) -> impl PartialEq + Debug + use<> {
-    let mut machines: Vec<Machine> = (0..workers).map(|_| machine(&lock())).collect();
-    let mut known = None;
-    for runs in parts {
-        let mut explorer = match known.take() {
-            None => Explorer::with_workers(&mut machines, options(true)),
-            Some(known) => Explorer::resume(&mut machines, options(true), known),
-        };
-        explorer.explore(|progress| progress.runs < *runs);
-        known = Some(explorer.knowledge().clone());
-    }
-    let known = known.unwrap();
-    assert!(known.features_by_kind()[&FeatureKind::Hits] > 0);
-    assert!(known.checkpoints.count(News::Shown) > 0);
-    let checkpoints =
-        known.checkpoints.iter().map(|c| (c.id, c.news, c.energy.to_bits(), c.selected, c.work));
-    let checkpoints: Vec<_> = checkpoints.collect();
-    (known.progress(), known.features.clone(), checkpoints, known.luck, known.findings.clone())
-}
-
 /// From the same run on, whoever decides it.
 #[test]
 fn workers_and_breaks_change_no_result() {
     on_guest_stack(|| {
-        let one = known(1, &[3_000]);
-        assert!(known(4, &[3_000]) == one, "4 workers");
-        assert!(known(1, &[1, 300, 600, 650, 700, 3_000]) == one, "in parts");
-        assert!(known(3, &[640, 3_000]) == one, "3 workers, in parts");
+        let of = |workers, parts: &[u64]| known(&lock(), &options(true), workers, parts);
+        let one = of(1, &[3_000]);
+        assert!(one.features_by_kind()[&FeatureKind::Hits] > 0);
+        assert!(one.checkpoints.count(News::Shown) > 0);
+        let one = exact(&one);
+        assert!(exact(&of(4, &[3_000])) == one, "4 workers");
+        assert!(exact(&of(1, &[1, 300, 600, 650, 700, 3_000])) == one, "in parts");
+        assert!(exact(&of(3, &[640, 3_000])) == one, "3 workers, in parts");
     });
 }

@@ -1,17 +1,17 @@
 //! Closer looks, in the second build of a guest: what they lead to, that it is the same with any number of workers, and that no guest
 //! makes them take much.
 
-use std::fmt::{Debug, Write as _};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use spelunk::coverage::SHOWN;
-use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::machine::{Limits, Program, Selection};
 use spelunk::replay::{Replayed, replay};
 use spelunk::search::energy::News;
 use spelunk::search::{Explorer, Options};
 use spelunk::target::Target;
 use spelunk::trace::Trace;
-use spelunk_tests::{explore, machine, on_guest_stack, seeded};
+use spelunk_tests::{exact, explore, known, machine, on_guest_stack, seeded};
 
 /// A lock of 16 keys: how many were right is a number in memory, on which no branch depends but the last.
 const LOCK: &str = r#"(module (memory 1)
@@ -67,35 +67,18 @@ fn they_lead_where_edges_do_not() {
     });
 }
 
-/// All that some workers learn in so many runs, each part by an exploration that goes on where the last was.
-fn known(text: &str, workers: usize, parts: &[u64]) -> impl PartialEq + Debug + use<> {
-    let program = program(text);
-    let mut machines: Vec<Machine> = (0..workers).map(|_| machine(&program)).collect();
-    let mut known = None;
-    for runs in parts {
-        let mut explorer = match known.take() {
-            None => Explorer::with_workers(&mut machines, seeded(1)),
-            Some(known) => Explorer::resume(&mut machines, seeded(1), known),
-        };
-        explorer.explore(|progress| progress.runs < *runs);
-        known = Some(explorer.knowledge().clone());
-    }
-    let known = known.unwrap();
-    assert!(known.features.iter().any(|(feature, _)| *feature >= SHOWN));
-    assert!(known.checkpoints.count(News::Shown) > 0);
-    let checkpoints = known.checkpoints.iter().map(|c| (c.id, c.news, c.energy.to_bits(), c.selected));
-    let checkpoints: Vec<_> = checkpoints.collect();
-    (known.progress(), known.features.clone(), checkpoints, known.luck, known.findings.clone())
-}
-
 #[test]
 fn workers_and_breaks_change_no_result() {
     on_guest_stack(|| {
         for text in [LOCK, WORDS] {
-            let one = known(text, 1, &[4_000]);
-            assert!(known(text, 4, &[4_000]) == one, "4 workers");
-            assert!(known(text, 1, &[1, 300, 1_000, 4_000]) == one, "in parts");
-            assert!(known(text, 4, &[700, 4_000]) == one, "4 workers, in parts");
+            let of = |workers, parts: &[u64]| known(&program(text), &seeded(1), workers, parts);
+            let one = of(1, &[4_000]);
+            assert!(one.features.iter().any(|(feature, _)| *feature >= SHOWN));
+            assert!(one.checkpoints.count(News::Shown) > 0);
+            let one = exact(&one);
+            assert!(exact(&of(4, &[4_000])) == one, "4 workers");
+            assert!(exact(&of(1, &[1, 300, 1_000, 4_000])) == one, "in parts");
+            assert!(exact(&of(4, &[700, 4_000])) == one, "4 workers, in parts");
         }
     });
 }

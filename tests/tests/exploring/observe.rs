@@ -1,13 +1,14 @@
 //! Numbers that a guest says are of interest lead where no edge does.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use spelunk::coverage::SHOWN;
-use spelunk::machine::{Limits, Machine, Program, Selection};
+use spelunk::machine::{Limits, Program, Selection};
 use spelunk::search::energy::{News, Strategy};
 use spelunk::search::{Explorer, Options};
-use spelunk_tests::{check_replays, explore, machine, on_guest_stack, seeded, shrunk, steps_of};
+use spelunk_tests::{
+    check_replays, exact, explore, known, machine, on_guest_stack, seeded, shrunk, steps_of,
+};
 
 /// A lock of 24 keys, each one of 16. A wrong one locks it again. How many were right is held as a product, and no branch depends
 /// on it but the last.
@@ -92,26 +93,14 @@ fn a_maze_is_left_that_says_where_it_is() {
     on_guest_stack(|| assert_eq!(runs(MAZE, 300_000), [72_811, 300_000]));
 }
 
-/// All that some workers learn.
-fn known(program: &Arc<Program>, options: &Options, workers: usize) -> impl PartialEq + Debug + use<> {
-    let mut machines: Vec<Machine> = (0..workers).map(|_| machine(program)).collect();
-    let mut explorer = Explorer::with_workers(&mut machines, options.clone());
-    explorer.explore(|progress| progress.runs < 3_000);
-    let known = explorer.knowledge();
-    let checkpoints = known.checkpoints.iter().map(|c| (c.id, c.news, c.energy.to_bits(), c.selected));
-    let checkpoints: Vec<_> = checkpoints.collect();
-    let findings: Vec<_> = explorer.findings().cloned().collect();
-    (known.progress(), known.features.clone(), checkpoints, known.luck, findings)
-}
-
 #[test]
 fn workers_change_no_result() {
     on_guest_stack(|| {
         for text in [LOCK, MAZE] {
             for looks in [false, true] {
                 let (program, options) = (guest(text, true), Options { looks, ..seeded(3) });
-                let one = known(&program, &options, 1);
-                assert!(known(&program, &options, 4) == one, "closer looks: {looks}");
+                let of = |workers| exact(&known(&program, &options, workers, &[3_000]));
+                assert!(of(4) == of(1), "closer looks: {looks}");
             }
         }
     });

@@ -46,8 +46,11 @@ impl Store for Shared {
         let is_function = state.program.is_function();
         let seen = state.edges.iter().map(|(name, run)| {
             let slot = (name >> 32) as u32;
-            let hits = if is_function && slot < SHOWN { (run >> RUN_BITS) as u32 } else { 0 };
-            (Item::new(slot, hits), if slot < SHOWN { run & ((1 << RUN_BITS) - 1) } else { *run })
+            let hits = if is_function { (run >> RUN_BITS) as u32 } else { 0 };
+            match slot >= SHOWN {
+                true => (Item::new(slot, 0), *run),
+                false => (Item::new(slot, hits), run & ((1 << RUN_BITS) - 1)),
+            }
         });
         // What closer looks show, and how often steps of a state machine go through edges, has no end, and would drown all else.
         let is_shared =
