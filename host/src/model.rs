@@ -26,6 +26,8 @@ pub(crate) struct Model<S> {
     pub(crate) says: Option<fn(&S) -> Vec<u32>>,
     /// What it claims of runs without end, and what its state says of that.
     pub(crate) liveness: (Vec<Liveness>, fn(&S) -> Holds),
+    /// See [`Target::saved_bytes`], while it is in a state.
+    pub(crate) saved_bytes: fn(&S) -> usize,
     /// See [`Target::stack_bytes`].
     pub(crate) stack_bytes: Option<usize>,
     /// Steps performed, replayed ones too.
@@ -59,6 +61,7 @@ impl<S: Clone + std::fmt::Debug> Model<S> {
             step,
             says: None,
             liveness: (Vec::new(), |_| Holds::default()),
+            saved_bytes: |_| 0,
             stack_bytes: None,
             steps: 0,
             drift: None,
@@ -121,6 +124,10 @@ impl<S: Clone + std::fmt::Debug> Target for Model<S> {
 
     fn holds(&self) -> Holds {
         self.liveness.1(&self.state)
+    }
+
+    fn saved_bytes(&self) -> usize {
+        (self.saved_bytes)(&self.state)
     }
 
     fn stack_bytes(&self) -> Option<usize> {

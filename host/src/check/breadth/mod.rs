@@ -11,6 +11,7 @@ mod grown;
 pub(super) mod help;
 mod kept;
 mod nodes;
+mod reach;
 mod shared;
 mod start;
 #[cfg(test)]
@@ -194,6 +195,7 @@ impl<'a, S: Clone> Check<'a, S> {
         *depth += u32::from(!*is_start);
         *is_start = false;
         *end = self.nodes.list.len() as u32;
+        self.nodes.let_go(self.frontier.first);
         self.waiting() > 0
     }
 
@@ -344,6 +346,8 @@ impl<'a, S: Clone> Check<'a, S> {
                 }
                 if all_saved {
                     self.nodes.saved[node as usize] = None;
+                } else if self.nodes.saved[node as usize].is_some() {
+                    self.nodes.held.push(node);
                 }
             }
             if let Some(trouble) = grown.trouble {

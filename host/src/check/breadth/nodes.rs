@@ -1,5 +1,6 @@
 //! The states that were met, in the order of the check, and who met them first.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use crate::check::lock;
@@ -44,6 +45,10 @@ pub(super) struct Nodes<S> {
     pub(super) kinds: Vec<Kind>,
     /// Saved states of nodes that wait, and of others that some below them are reached from.
     pub(super) saved: Vec<Option<S>>,
+    /// Those others.
+    pub(super) held: Vec<u32>,
+    /// They were nearly as many as the nodes that were reached from them when that was last so, and not to save a state saved little.
+    pub(super) is_narrow: bool,
     /// Of each node, where rules are declared independent.
     pub(super) asleep: Vec<Asleep>,
     /// The node of each state, where rules are declared independent and states compared.
@@ -93,6 +98,8 @@ impl<S> Nodes<S> {
             scripts: Vec::new(),
             kinds: Vec::new(),
             saved: Vec::new(),
+            held: Vec::new(),
+            is_narrow: false,
             asleep: Vec::new(),
             visited: Visited::new(),
         }
@@ -110,6 +117,32 @@ impl<S> Nodes<S> {
         index
     }
 
+    /// Lets go of saved states from which none of the nodes that wait, those from `first` on, is reached.
+    pub(super) fn let_go(&mut self, first: u32) {
+        // All are on one level, in the order of their parents, and so are those.
+        let mut level: Vec<u32> = (first..self.list.len() as u32).collect();
+        level.retain(|node| self.saved[*node as usize].is_none());
+        let unsaved = level.len();
+        let mut needed = BTreeSet::<u32>::new();
+        while !level.is_empty() {
+            level.iter_mut().for_each(|node| *node = self.list[*node as usize].parent);
+            level.dedup();
+            level.retain(|node| *node != NONE);
+            needed.extend(level.iter().filter(|node| self.saved[**node as usize].is_some()));
+            level.retain(|node| self.saved[*node as usize].is_none());
+        }
+        if unsaved > 0 {
+            self.is_narrow = unsaved * 2 < needed.len() * 3;
+        }
+        self.held.retain(|node| {
+            let is_needed = needed.contains(node);
+            if !is_needed {
+                self.saved[*node as usize] = None;
+            }
+            is_needed
+        });
+    }
+
     /// Bytes that the states and the steps that lead to them hold, about, without what is saved.
     pub(super) fn bytes(&self) -> usize {
         // The table of its own is there twice while it grows.
@@ -117,6 +150,7 @@ impl<S> Nodes<S> {
         tables
             + self.list.capacity() * size_of::<Node>()
             + self.saved.capacity() * size_of::<Option<S>>()
+            + self.held.capacity() * size_of::<u32>()
             + self.asleep.capacity() * size_of::<Asleep>()
             + self.scripts.capacity() * size_of::<(u32, u32)>()
     }

@@ -31,14 +31,14 @@ pub(super) struct Worker<'t, 's, T: Target> {
     equals: Option<&'s Equals<T::Snapshot>>,
     on: Vec<bool>,
     actions: Vec<Action>,
-    script: Vec<Scripted>,
+    pub(super) script: Vec<Scripted>,
     /// Scratch: the answers of a step, depth-first.
     answers: Vec<Scripted>,
-    path: Vec<u32>,
+    pub(super) path: Vec<u32>,
     prefixes: Vec<Prefix>,
     kinds: Vec<Kind>,
-    /// The state of the parent that was reached last because it is not saved.
-    reached: Option<(u32, T::Snapshot)>,
+    /// States on the way to the node that was reached last, the first of them first, where they are not saved with their nodes.
+    pub(super) reached: Vec<(u32, T::Snapshot)>,
     /// What the step that is being tried led to.
     led: Led<T::Snapshot>,
     polls: u32,
@@ -66,7 +66,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             path: Vec::new(),
             prefixes: Vec::new(),
             kinds: Vec::new(),
-            reached: None,
+            reached: Vec::new(),
             led: Led::default(),
             polls: 0,
             untold: Census::default(),
@@ -191,56 +191,6 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
                 self.on[usize::from(fault)] = on;
             }
         }
-    }
-
-    /// Puts the target into the state of a node: as it was saved, or by repeating the steps from the nearest one on
-    /// its path that was.
-    fn reach(&mut self, nodes: &Nodes<T::Snapshot>, node: u32) -> Result<(), Box<Trouble>> {
-        if let Some(saved) = &nodes.saved[node as usize] {
-            self.visitor.target.restore(saved);
-            return Ok(());
-        }
-        let parent = nodes.list[node as usize].parent;
-        if parent == NONE {
-            self.visitor.restart();
-            return Ok(());
-        }
-        match &self.reached {
-            Some((reached, saved)) if *reached == parent => self.visitor.target.restore(saved),
-            _ => {
-                self.path.clear();
-                self.path.extend(nodes.path(parent).take_while(|at| nodes.saved[*at as usize].is_none()));
-                let nearest = self.path.last().map_or(parent, |last| nodes.list[*last as usize].parent);
-                match &nodes.saved[nearest as usize] {
-                    Some(saved) => self.visitor.target.restore(saved),
-                    None => self.visitor.restart(),
-                }
-                while let Some(at) = self.path.pop() {
-                    self.repeat(nodes, at)?;
-                }
-                self.reached = self.visitor.target.snapshot().map(|saved| (parent, saved));
-            }
-        }
-        self.repeat(nodes, node)
-    }
-
-    /// Keeps the state of a node, in which the target is, where it is to be kept.
-    fn pass(&mut self, nodes: &Nodes<T::Snapshot>, node: u32) {
-        let Some(passed) = &mut self.passed else { return };
-        if nodes.saved[node as usize].is_none()
-            && self.shared.met.has_room(self.visitor.target, self.shared.options)
-        {
-            passed.extend(self.visitor.target.snapshot().map(|state| (node, state)));
-        }
-    }
-
-    /// Performs the step that led to a node again.
-    fn repeat(&mut self, nodes: &Nodes<T::Snapshot>, node: u32) -> Result<(), Box<Trouble>> {
-        let action = nodes.list[node as usize].action;
-        nodes.script(node, &mut self.script);
-        let repeated =
-            self.visitor.ready(action).and_then(|()| self.visitor.repeat(action, &mut self.script));
-        repeated.map_err(|kind| Box::new(Trouble { trace: nodes.trace(node), kind }))
     }
 
     /// Tries all answers of one step, the shortest scripts first, and records what it led to.
@@ -436,6 +386,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         // Before the state is asked for and compared, where the guest may say more.
         let holds = self.visitor.target.holds();
         let way = self.way(action);
+        let work = self.visitor.target.work();
         let state = self.state().map_err(|kind| self.trouble(job.nodes, start.node, action, kind))?;
         let sleep = match action {
             Action::Rule(rule) => self.shared.independence.after(rule, start.sleep),
@@ -461,8 +412,11 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
                 return Ok(());
             }
         }
-        let has_room = !is_known && self.shared.met.has_room(self.visitor.target, self.shared.options);
-        let saved = if has_room { self.visitor.target.snapshot() } else { None };
+        let saved = if !is_known && self.is_saved(job.nodes, start.node, work) {
+            self.visitor.target.snapshot()
+        } else {
+            None
+        };
         let new = Child::new(action, self.script.len());
         let child = Child { state, sleep, holds, way, saved, ..new };
         self.led.arrived(child, &self.script);
