@@ -12,10 +12,27 @@ pub trait Keeper: Sync {
     /// Keeps what came to be known since the last time.
     fn keep(&self, news: &News);
 
+    /// A place for hashes of states that take too much memory, empty; nothing where there is none.
+    fn hashes(&self) -> Option<Box<dyn Hashes>> {
+        None
+    }
+
     /// Whether another process goes on with the check, so that this one ends.
     fn is_lost(&self) -> bool {
         false
     }
+}
+
+/// Hashes of states that were met, elsewhere than in memory.
+pub trait Hashes: Send + Sync {
+    /// Adds some, which ascend, as long as it `goes_on`. Whether they were added: if not, all is as it was.
+    fn add(&mut self, more: &mut dyn Iterator<Item = u128>, goes_on: &dyn Fn() -> bool) -> bool;
+
+    /// Whether one is there; nothing where they cannot be read.
+    fn contains(&self, state: u128) -> Option<bool>;
+
+    /// Bytes of memory that they take.
+    fn bytes(&self) -> usize;
 }
 
 /// What was kept of a check, and what keeps what it comes to from here on.

@@ -3,7 +3,7 @@
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-/// A map from states by their hash. Nothing ever iterates over it, so its order reaches no result.
+/// A map from states by their hash. Its order reaches no result: whoever wants them sorts them.
 pub(super) struct Visited<V>(HashTable<Slot<V>>);
 
 /// A state in words, which take no padding.
@@ -25,6 +25,10 @@ impl<V: Copy> Slot<V> {
 
 fn words(state: u128) -> [u32; 4] {
     [0, 32, 64, 96].map(|shift| (state >> shift) as u32)
+}
+
+fn number(words: [u32; 4]) -> u128 {
+    words.iter().rev().fold(0, |number, word| number << 32 | u128::from(*word))
 }
 
 impl<V: Copy> Visited<V> {
@@ -56,8 +60,8 @@ impl<V: Copy> Visited<V> {
         }
     }
 
-    /// Sets the value of a state, where it has none or a greater one; whether it did.
-    pub(super) fn lower(&mut self, state: u128, value: V) -> bool
+    /// Sets the value of a state, where it has a greater one, or none and is not `known` elsewhere; whether it did.
+    pub(super) fn lower(&mut self, state: u128, value: V, known: impl FnOnce() -> bool) -> bool
     where
         V: Ord,
     {
@@ -67,11 +71,17 @@ impl<V: Copy> Visited<V> {
                 known.get_mut().value = value;
                 true
             }
+            Entry::Vacant(_) if known() => false,
             Entry::Vacant(new) => {
                 new.insert(Slot::new(state, value));
                 true
             }
         }
+    }
+
+    /// The states with such a value, in any order.
+    pub(super) fn with(&self, is_wanted: impl Fn(&V) -> bool) -> Vec<u128> {
+        self.0.iter().filter(|slot| is_wanted(&slot.value)).map(|slot| number(slot.state)).collect()
     }
 
     fn entry(&mut self, state: u128) -> Entry<'_, Slot<V>> {
@@ -95,7 +105,7 @@ mod tests {
             assert_eq!(visited.get(key), map.get(&key).copied());
             if i % 3 == 0 {
                 let is_lower = map.get(&key).is_none_or(|known| i / 2 < *known);
-                assert_eq!(visited.lower(key, i / 2), is_lower);
+                assert_eq!(visited.lower(key, i / 2, || false), is_lower);
                 if is_lower {
                     map.insert(key, i / 2);
                 }

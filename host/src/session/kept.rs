@@ -16,9 +16,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::pace::Pace;
+use super::sorted::Sorted;
 use super::{Event, Keep, Work};
 use crate::budget::Budget;
-use crate::check::{Keeper, News, Options};
+use crate::check::{Hashes, Keeper, News, Options};
 use crate::machine::{adopt_seed, identity, key_of_user, seed};
 
 /// Something is kept so often, at most.
@@ -154,6 +155,10 @@ impl Keeper for Kept {
             self.is_due.store(true, Ordering::Relaxed);
         }
         self.is_due.load(Ordering::Relaxed)
+    }
+
+    fn hashes(&self) -> Option<Box<dyn Hashes>> {
+        Some(Box::new(Sorted::new(self.path.parent()?.to_path_buf())))
     }
 
     fn keep(&self, news: &News) {

@@ -28,6 +28,7 @@ mod leftover;
 mod pace;
 mod place;
 mod saved;
+mod sorted;
 mod start;
 mod status;
 mod together;

@@ -9,15 +9,21 @@ use serde_json::Value;
 
 use super::place::{Place, Ran, files, number};
 
-/// Three counters up to 40; the first is set out once. One of them may skip a number.
+/// Three counters up to 40; the first is set out once. One of them may skip a number. Steps make choices without alternatives, so that
+/// they take memory.
 const GUEST: &str = r#"(module
   (import "spelunk" "reachable" (func $reachable (param i32 i32)))
   (import "spelunk" "boolean" (func $boolean (param f64) (result i32)))
+  (import "spelunk" "index" (func $index (param i32) (result i32)))
   (memory 1) (data (i32.const 16) "first")
   (global $a (mut i32) (i32.const -1)) (global $b (mut i32) (i32.const 0)) (global $c (mut i32) (i32.const 0))
   (func $is_set (export "precondition:a") (export "precondition:b") (export "precondition:c") (result i32)
     (i32.ge_s (global.get $a) (i32.const 0)))
-  (func $next (param $at i32) (result i32)
+  (func $next (param $at i32) (result i32) (local $choices i32)
+    (loop $again
+      (drop (call $index (i32.const 1)))
+      (local.set $choices (i32.add (local.get $choices) (i32.const 1)))
+      (br_if $again (i32.lt_u (local.get $choices) (i32.const 12))))
     (i32.rem_u (i32.add (local.get $at) (i32.const 1)) (i32.const 40)))
   (func (export "precondition:start") (result i32) (i32.eqz (call $is_set)))
   (func (export "rule:start") (call $reachable (i32.const 16) (i32.const 5)) (global.set $a (i32.const 0)))
@@ -116,6 +122,28 @@ fn a_check_that_is_killed_goes_on() {
     let ran = place.run("check guest.wat --time 1s --json");
     assert!(ran.err.contains("Resumed the check at"), "{}", ran.err);
     assert!(number(&ran.event("end")["states"]) > 100_000);
+}
+
+#[test]
+fn a_check_whose_states_do_not_fit_in_memory_comes_to_the_same() {
+    let place = Place::new("beside-memory");
+    let guest = GUEST.replace("FAILS", "").replace("(i32.const 12)", "(i32.const 1)");
+    std::fs::write(place.path("guest.wat"), guest).unwrap();
+    let expected = result(&place.run("check guest.wat --json --in-memory"));
+    assert_eq!((&expected["verdict"], number(&expected["states"])), (&"holds".into(), STATES));
+    let nowhere = place.run("check guest.wat --json --in-memory --memory 3").exits(3);
+    assert_eq!(nowhere.event("end")["limit"], "memory");
+    let folder = place.path(".spelunk/guest.wat");
+    for words in ["--memory 3", "--memory 3 --workers 2", "--memory 1", "--memory 3"] {
+        let ran = place.run(&format!("check guest.wat --json {words}"));
+        match words {
+            "--memory 1" => assert_eq!(ran.event("end")["limit"], "memory"),
+            _ => {
+                assert_eq!(result(&ran), expected, "{words}");
+                assert_eq!(files(&folder).into_keys().collect::<Vec<_>>(), [""; 0], "{words}");
+            }
+        }
+    }
 }
 
 /// Who else could write such a file could have it say that all states were looked at.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::nodes::Claims;
+use super::claims::Claims;
 use super::worker::Job;
 use crate::check::sleep::{self, Rules};
 use crate::check::{Census, End, Options, Trouble};

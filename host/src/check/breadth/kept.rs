@@ -186,6 +186,7 @@ impl<S: Clone> Check<'_, S> {
         for news in std::mem::take(&mut keeping.before) {
             self.take_one(news);
             self.kept += 1;
+            self.store(Some(keeping));
         }
         let Nodes { list, scripts, kinds, .. } = &self.nodes;
         let (nodes, scripts, kinds) = (list.len(), scripts.len(), kinds.len());

@@ -5,6 +5,7 @@
 //! states. A new state belongs to the first state in this order that leads to it, whichever worker was faster.
 
 mod apart;
+mod claims;
 pub(super) mod graph;
 mod grow;
 mod grown;
@@ -47,6 +48,8 @@ const POLL: u32 = 16;
 /// States that a worker takes at once, and that all take before the results are merged.
 const CHUNK: usize = 16;
 const ROUND: u32 = 4096;
+/// What part of the memory the hashes of states may take before they are moved.
+const STORED: usize = 4;
 
 /// See [`super::check_keeping`].
 pub(super) fn check<T>(
@@ -108,6 +111,8 @@ struct Check<'a, S> {
     unkept: Option<Unkept>,
     /// How many parts of it were kept.
     kept: u64,
+    /// No more hashes can be moved.
+    is_full: bool,
 }
 
 /// The states of a level that wait, which are `depth` steps from the start, or the one before setup. Those of the next level follow.
@@ -142,6 +147,7 @@ impl<'a, S: Clone> Check<'a, S> {
             counts,
             unkept: None,
             kept: 0,
+            is_full: false,
         }
     }
 
@@ -227,6 +233,10 @@ impl<'a, S: Clone> Check<'a, S> {
         let mut counted = Vec::new();
         let apart = helpers.map(|helpers| (helpers, &offered));
         let grown = grow(workers, self.shared, &job, (apart, &mut counted));
+        if self.shared.claims.is_broken() {
+            self.limited(Limit::Memory);
+            self.shared.stop.set();
+        }
         // What is known of a round that was broken off is not whole: it is begun again.
         if let (Some(keeping), true) = (keeping, self.shared.stop.is_set()) {
             self.keep(keeping);
@@ -235,6 +245,7 @@ impl<'a, S: Clone> Check<'a, S> {
         counted.iter().for_each(|counts| self.count_one(counts, depth + u32::from(!is_start)));
         let looked_at: usize = grown.iter().map(|grown| grown.nodes.len()).sum();
         self.merge(round.start, grown, end)?;
+        self.store(keeping);
         self.shared.met.set(self.bytes());
         self.frontier.first += looked_at as u32;
         self.report();
@@ -279,7 +290,23 @@ impl<'a, S: Clone> Check<'a, S> {
     /// Bytes that all this holds, about.
     fn bytes(&self) -> usize {
         let draws = self.shared.options.draws;
-        self.nodes.bytes() + self.states.as_ref().map_or(0, |states| states.bytes(draws))
+        let claims = self.shared.claims.bytes();
+        claims + self.nodes.bytes() + self.states.as_ref().map_or(0, |states| states.bytes(draws))
+    }
+
+    /// Moves the hashes of what was met to a place of their own, once they take a share of the memory, and where there is one.
+    fn store(&mut self, keeping: Option<&Keeping<'_>>) {
+        let Shared { options, claims, goes_on, progress, .. } = self.shared;
+        // Elsewhere the nodes of states are looked for too.
+        let is_set = !options.reduces && self.states.is_none();
+        if let Some(keeping) = keeping
+            && is_set
+            && !self.is_full
+            && claims.bytes() > options.met_bytes_max / STORED
+        {
+            let goes_on = || goes_on(&lock(progress)).is_none();
+            self.is_full = !claims.store(|| keeping.keeper.hashes(), &goes_on);
+        }
     }
 
     fn is_out_of_runs(&self) -> bool {

@@ -1,9 +1,7 @@
 //! The states that were met, in the order of the check, and who met them first.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
 
-use crate::check::lock;
 use crate::check::path;
 use crate::check::sleep::{self, Rules};
 use crate::check::visited::Visited;
@@ -53,42 +51,6 @@ pub(super) struct Nodes<S> {
     pub(super) asleep: Vec<Asleep>,
     /// The node of each state, where rules are declared independent and states compared.
     pub(super) visited: Visited<u32>,
-}
-
-/// The states that were met, by hash, and the first node known to lead to each.
-pub(super) struct Claims(Vec<Mutex<Visited<u32>>>);
-
-/// So many that workers seldom wait for one another.
-pub(super) const SHARDS: usize = 64;
-
-impl Claims {
-    /// Bytes that a state takes: few of the tables grow at a time.
-    pub(super) const BYTES: usize = Visited::<u32>::BYTES;
-
-    pub(super) fn new() -> Claims {
-        Claims((0..SHARDS).map(|_| Mutex::new(Visited::new())).collect())
-    }
-
-    fn shard(&self, state: u128) -> &Mutex<Visited<u32>> {
-        &self.0[(state >> 64) as usize % SHARDS]
-    }
-
-    /// Claims a state for a node; whether no node before it, nor this one, has claimed it.
-    pub(super) fn claim(&self, state: u128, node: u32) -> bool {
-        lock(self.shard(state)).lower(state, node)
-    }
-
-    pub(super) fn belongs_to(&self, state: u128, node: u32) -> bool {
-        lock(self.shard(state)).get(state) == Some(node)
-    }
-
-    /// Takes a claim back.
-    pub(super) fn forget(&self, state: u128, node: u32) {
-        let mut shard = lock(self.shard(state));
-        if shard.get(state) == Some(node) {
-            shard.insert(state, NONE);
-        }
-    }
 }
 
 impl<S> Nodes<S> {
@@ -145,9 +107,8 @@ impl<S> Nodes<S> {
 
     /// Bytes that the states and the steps that lead to them hold, about, without what is saved.
     pub(super) fn bytes(&self) -> usize {
-        // The table of its own is there twice while it grows.
-        let tables = self.list.len() * Claims::BYTES + self.visited.len() * Visited::<u32>::BYTES * 3 / 2;
-        tables
+        // It is there twice while it grows.
+        self.visited.len() * Visited::<u32>::BYTES * 3 / 2
             + self.list.capacity() * size_of::<Node>()
             + self.saved.capacity() * size_of::<Option<S>>()
             + self.held.capacity() * size_of::<u32>()

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use super::nodes::Claims;
+use super::claims::Claims;
 use crate::check::sleep::Independence;
 use crate::check::{GoesOn, Keeper, Limit, Met, Options, Progress, Stop, lock};
 use crate::target::Target;

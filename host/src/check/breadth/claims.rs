@@ -1,0 +1,227 @@
+//! Who met each state first. What does not fit in memory is elsewhere.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use super::nodes::NONE;
+use crate::check::visited::Visited;
+use crate::check::{Hashes, lock};
+
+/// The states that were met, by hash, and the first node known to lead to each.
+pub(super) struct Claims {
+    /// In the order of their hashes.
+    shards: Vec<Mutex<Visited<u32>>>,
+    /// Those that were met before all that are claimed now.
+    old: RwLock<Option<Box<dyn Hashes>>>,
+    /// Those could not be read, so it is not known what is new.
+    is_broken: AtomicBool,
+}
+
+/// So many that workers seldom wait for one another.
+const SHARDS: usize = 64;
+
+impl Claims {
+    /// Bytes that a state takes: few of the tables grow at a time.
+    pub(super) const BYTES: usize = Visited::<u32>::BYTES;
+
+    pub(super) fn new() -> Claims {
+        Claims {
+            shards: (0..SHARDS).map(|_| Mutex::new(Visited::new())).collect(),
+            old: RwLock::new(None),
+            is_broken: AtomicBool::new(false),
+        }
+    }
+
+    fn shard(&self, state: u128) -> &Mutex<Visited<u32>> {
+        &self.shards[(state >> 122) as usize]
+    }
+
+    /// Claims a state for a node; whether no node before it, nor this one, has claimed it.
+    pub(super) fn claim(&self, state: u128, node: u32) -> bool {
+        lock(self.shard(state)).lower(state, node, || self.is_old(state))
+    }
+
+    fn is_old(&self, state: u128) -> bool {
+        let old = self.old.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(old) = &*old else { return false };
+        old.contains(state).unwrap_or_else(|| {
+            self.is_broken.store(true, Ordering::Relaxed);
+            true
+        })
+    }
+
+    pub(super) fn belongs_to(&self, state: u128, node: u32) -> bool {
+        lock(self.shard(state)).get(state) == Some(node)
+    }
+
+    /// Takes a claim back.
+    pub(super) fn forget(&self, state: u128, node: u32) {
+        let mut shard = lock(self.shard(state));
+        if shard.get(state) == Some(node) {
+            shard.insert(state, NONE);
+        }
+    }
+
+    /// Whether some state was taken for known because it could not be looked for.
+    pub(super) fn is_broken(&self) -> bool {
+        self.is_broken.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory that all this takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        let met: usize = self.shards.iter().map(|shard| lock(shard).len()).sum();
+        let old = self.old.read().unwrap_or_else(PoisonError::into_inner);
+        met * Claims::BYTES + old.as_ref().map_or(0, |old| old.bytes())
+    }
+
+    /// Moves all that were met to where others were moved, or else to `place`, as long as it `goes_on`. No node that was looked at
+    /// before claims any from here on. Whether they were moved: if not, all is as it was.
+    pub(super) fn store(
+        &self,
+        place: impl FnOnce() -> Option<Box<dyn Hashes>>,
+        goes_on: &dyn Fn() -> bool,
+    ) -> bool {
+        let mut old = self.old.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut hashes) = old.take().or_else(place) else { return false };
+        let mut states = self.shards.iter().flat_map(|shard| {
+            let mut states = lock(shard).with(|node| *node != NONE);
+            states.sort_unstable();
+            states
+        });
+        let is_moved = hashes.add(&mut states, goes_on);
+        if is_moved {
+            self.shards.iter().for_each(|shard| *lock(shard) = Visited::new());
+        }
+        *old = Some(hashes);
+        is_moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::check::tests::endless;
+    use crate::check::{End, Keeper, Keeping, Limit, News, Options, check_keeping};
+    use crate::choice::mix;
+    use crate::model::Model;
+    use crate::outcome::Outcome;
+    use crate::property::Counts;
+    use crate::trace::{Action, Trace};
+
+    /// Hashes that can be added and asked for so often.
+    struct Elsewhere(BTreeSet<u128>, u64, AtomicU64);
+
+    impl Hashes for Elsewhere {
+        fn add(&mut self, more: &mut dyn Iterator<Item = u128>, goes_on: &dyn Fn() -> bool) -> bool {
+            let more: Vec<u128> = more.collect();
+            assert!(more.is_sorted() && goes_on());
+            self.1 = self.1.saturating_sub(1);
+            self.0.extend(if self.1 > 0 { more } else { Vec::new() });
+            self.1 > 0
+        }
+
+        fn contains(&self, state: u128) -> Option<bool> {
+            let left = self.2.load(Ordering::Relaxed);
+            self.2.store(left.saturating_sub(1), Ordering::Relaxed);
+            (left > 0).then(|| self.0.contains(&state))
+        }
+
+        fn bytes(&self) -> usize {
+            0
+        }
+    }
+
+    fn elsewhere(adds: u64, asks: u64) -> Option<Box<dyn Hashes>> {
+        Some(Box::new(Elsewhere(BTreeSet::new(), adds + 1, AtomicU64::new(asks))))
+    }
+
+    /// Claims as they come in levels.
+    #[test]
+    fn what_is_elsewhere_is_claimed_no_more() {
+        let (all, some) = (Claims::new(), Claims::new());
+        for level in 0..20u32 {
+            for i in 0..400 {
+                let i = u64::from(level) * 400 + i;
+                let state = mix(mix(i, 1) % (100 + i), 2);
+                let state = u128::from(state) << 64 | u128::from(mix(state, 3));
+                let node = level * 100 + (mix(i, 4) % 100) as u32;
+                assert_eq!(all.claim(state, node), some.claim(state, node));
+                if i % 7 == 0 {
+                    [&all, &some].iter().for_each(|claims| claims.forget(state, node));
+                }
+                assert_eq!(all.belongs_to(state, node), some.belongs_to(state, node));
+            }
+            if level % 3 == 2 {
+                assert!(some.store(|| elsewhere(u64::MAX - 1, u64::MAX), &|| true));
+                assert_eq!(some.bytes(), 0);
+            }
+        }
+        assert!(!some.is_broken());
+    }
+
+    #[test]
+    fn what_cannot_be_moved_stays_and_what_cannot_be_asked_for_is_told() {
+        let claims = Claims::new();
+        assert!(claims.claim(7, 1));
+        assert!(!claims.store(|| None, &|| true));
+        assert!(claims.store(|| elsewhere(1, 1), &|| true));
+        assert!(claims.claim(8, 2) && !claims.is_broken());
+        assert!(!claims.store(|| None, &|| true));
+        assert!(claims.belongs_to(8, 2));
+        assert!(!claims.claim(9, 2) && claims.is_broken());
+    }
+
+    /// Gives a place for hashes, and counts how often.
+    struct Place(fn() -> Option<Box<dyn Hashes>>, AtomicU64);
+
+    impl Keeper for Place {
+        fn is_due(&self) -> bool {
+            false
+        }
+
+        fn keep(&self, _: &News) {}
+
+        fn hashes(&self) -> Option<Box<dyn Hashes>> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            (self.0)()
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_in_memory_is_elsewhere() {
+        let checked = |memory: usize, place: fn() -> Option<Box<dyn Hashes>>, workers: usize| {
+            let make = |_| {
+                let mut model = Model::new([0u16; 3], &["a", "b", "c"], &[], |at, action, _, _| {
+                    let Action::Rule(rule) = action else { unreachable!() };
+                    at[usize::from(rule)] += 1;
+                    Outcome::Pass
+                });
+                model.guard = |at, rule| at[usize::from(rule)] < 29;
+                model
+            };
+            let mut models: Vec<_> = (0..workers).map(make).collect();
+            let options = Options { met_bytes_max: memory, ..Options::default() };
+            let place = Place(place, AtomicU64::new(0));
+            let keeping = Keeping { before: Vec::new(), keeper: &place, helpers: None };
+            let mut counts = Counts::default();
+            let (goes_on, mut told) = (&endless, |_: &Trace, _: &End| ());
+            let checked =
+                check_keeping(&mut models, &options, (goes_on, &mut told), (Some(keeping), &mut counts));
+            (checked.unwrap(), place.1.load(Ordering::Relaxed))
+        };
+        let (all, asked) = checked(1 << 30, || None, 1);
+        assert_eq!((all.census.states, all.limit, asked), (27_000, None, 0));
+        for workers in [1, 3] {
+            let (some, asked) = checked(1 << 20, || elsewhere(100, u64::MAX), workers);
+            assert_eq!(some, all);
+            assert_eq!(asked, 1);
+        }
+        for place in [|| None, || elsewhere(1, u64::MAX), || elsewhere(100, 1000)] {
+            let (some, _) = checked(1 << 20, place, 1);
+            assert_eq!((some.limit, some.findings.len()), (Some(Limit::Memory), 0));
+        }
+    }
+}

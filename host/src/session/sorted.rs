@@ -1,0 +1,158 @@
+//! The hashes of states that were met long ago, sorted in a file: there they take no memory, but for one in [`BLOCK`].
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+
+use crate::check::Hashes;
+
+/// Hashes that are read at once.
+const BLOCK: usize = 256;
+/// Bytes of a hash. The first one counts most, so that they are ordered as they are read.
+const WIDTH: usize = size_of::<u128>();
+
+/// Hashes in a file without a name, which ends with the process: in ascending order, and each once.
+pub(super) struct Sorted {
+    /// Where the file is, and that of more.
+    folder: PathBuf,
+    /// Once there are any.
+    file: Option<File>,
+    len: usize,
+    /// The first of each block.
+    firsts: Vec<u128>,
+}
+
+impl Sorted {
+    pub(super) fn new(folder: PathBuf) -> Sorted {
+        Sorted { folder, file: None, len: 0, firsts: Vec::new() }
+    }
+
+    /// These with more, which ascend, in another file, as long as it `goes_on`.
+    fn merged(&self, more: &mut dyn Iterator<Item = u128>, goes_on: &dyn Fn() -> bool) -> io::Result<Sorted> {
+        let file = tempfile::tempfile_in(&self.folder)?;
+        let mut out = BufWriter::with_capacity(1 << 16, &file);
+        let (mut len, mut firsts) = (0usize, Vec::new());
+        let (mut before, mut more) = (self.all().peekable(), more.peekable());
+        loop {
+            if let Some(Err(error)) = before.next_if(Result::is_err) {
+                return Err(error);
+            }
+            let old = before.peek().and_then(|old| old.as_ref().ok()).copied();
+            let new = more.peek().copied();
+            let Some(state) = old.into_iter().chain(new).min() else { break };
+            before.next_if(|_| old == Some(state));
+            more.next_if(|_| new == Some(state));
+            if len.is_multiple_of(BLOCK) {
+                firsts.push(state);
+                if !goes_on() {
+                    return Err(ErrorKind::Interrupted.into());
+                }
+            }
+            out.write_all(&state.to_be_bytes())?;
+            len += 1;
+        }
+        out.flush()?;
+        drop(out);
+        Ok(Sorted { folder: self.folder.clone(), file: Some(file), len, firsts })
+    }
+
+    fn find(&self, state: u128) -> io::Result<bool> {
+        let block = self.firsts.partition_point(|first| *first <= state).checked_sub(1);
+        let (Some(file), Some(block)) = (&self.file, block) else { return Ok(false) };
+        let first = block * BLOCK;
+        let mut bytes = [0; BLOCK * WIDTH];
+        let bytes = &mut bytes[..BLOCK.min(self.len - first) * WIDTH];
+        file.read_exact_at(bytes, (first * WIDTH) as u64)?;
+        let (hashes, _) = bytes.as_chunks::<WIDTH>();
+        Ok(hashes.binary_search(&state.to_be_bytes()).is_ok())
+    }
+
+    /// All of them, in order.
+    fn all(&self) -> impl Iterator<Item = io::Result<u128>> {
+        let file = self.file.as_ref().map(|file| BufReader::with_capacity(1 << 16, At { file, at: 0 }));
+        let len = self.len;
+        file.into_iter().flat_map(move |mut file| {
+            (0..len).map(move |_| {
+                let mut bytes = [0; WIDTH];
+                file.read_exact(&mut bytes)?;
+                Ok(u128::from_be_bytes(bytes))
+            })
+        })
+    }
+}
+
+impl Hashes for Sorted {
+    fn add(&mut self, more: &mut dyn Iterator<Item = u128>, goes_on: &dyn Fn() -> bool) -> bool {
+        match self.merged(more, goes_on) {
+            Ok(merged) => *self = merged,
+            Err(_) => return false,
+        }
+        true
+    }
+
+    fn contains(&self, state: u128) -> Option<bool> {
+        self.find(state).ok()
+    }
+
+    fn bytes(&self) -> usize {
+        self.firsts.capacity() * WIDTH
+    }
+}
+
+/// Reads a file from a place of its own on.
+struct At<'f> {
+    file: &'f File,
+    at: u64,
+}
+
+impl Read for At<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(bytes, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::choice::mix;
+
+    #[test]
+    fn it_holds_what_a_set_holds() {
+        let hash = |i: u64| u128::from(mix(i, 1)) << 64 | u128::from(mix(i, 2));
+        let folder = tempfile::tempdir().unwrap();
+        let (mut set, mut sorted) = (BTreeSet::new(), Sorted::new(folder.path().to_path_buf()));
+        for size in [0, 1, 255, 256, 1, 2000, 0, 513] {
+            let start = set.len() as u64;
+            // Some of them are there already.
+            let more: BTreeSet<u128> = (start.saturating_sub(3)..start + size).map(hash).collect();
+            set.extend(&more);
+            assert!(sorted.add(&mut more.into_iter(), &|| true));
+            assert_eq!(sorted.all().map(Result::unwrap).collect::<Vec<_>>(), Vec::from_iter(set.clone()));
+            let asked = (0..start + size + 1000).map(hash).chain([0, u128::MAX]);
+            asked.for_each(|state| assert_eq!(sorted.contains(state), Some(set.contains(&state))));
+        }
+        assert!(sorted.bytes() <= 16 * WIDTH);
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0, "the file has no name");
+    }
+
+    #[test]
+    fn what_cannot_be_added_changes_nothing_and_what_cannot_be_read_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sorted = Sorted::new(folder.path().to_path_buf());
+        assert!(sorted.add(&mut (0..10), &|| true));
+        assert!(!sorted.add(&mut (10..20), &|| false));
+        drop(folder);
+        assert!(!sorted.add(&mut (10..20), &|| true));
+        assert_eq!((sorted.contains(9), sorted.contains(10)), (Some(true), Some(false)));
+        let folder = tempfile::tempdir().unwrap();
+        sorted.folder = folder.path().to_path_buf();
+        sorted.file.as_ref().unwrap().set_len(100).unwrap();
+        assert_eq!(sorted.contains(3), None);
+        assert!(!sorted.add(&mut (10..20), &|| true));
+    }
+}
