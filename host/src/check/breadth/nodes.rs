@@ -8,6 +8,9 @@ use crate::check::visited::Visited;
 use crate::choice::{Kind, Scripted};
 use crate::trace::{Action, Trace};
 
+/// Levels after which it is judged anew whether it pays to save few states.
+const NARROW: u32 = 16;
+
 /// The parent of the root.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -45,8 +48,8 @@ pub(super) struct Nodes<S> {
     pub(super) saved: Vec<Option<S>>,
     /// Those others.
     pub(super) held: Vec<u32>,
-    /// They were nearly as many as the nodes that were reached from them when that was last so, and not to save a state saved little.
-    pub(super) is_narrow: bool,
+    /// For so many levels all are saved that wait: there were nearly as many of those others as nodes that are reached from them.
+    pub(super) narrow: u32,
     /// Of each node, where rules are declared independent.
     pub(super) asleep: Vec<Asleep>,
     /// The node of each state, where rules are declared independent and states compared.
@@ -61,7 +64,7 @@ impl<S> Nodes<S> {
             kinds: Vec::new(),
             saved: Vec::new(),
             held: Vec::new(),
-            is_narrow: false,
+            narrow: 0,
             asleep: Vec::new(),
             visited: Visited::new(),
         }
@@ -81,8 +84,9 @@ impl<S> Nodes<S> {
 
     /// Lets go of saved states from which none of the nodes that wait, those from `first` on, is reached.
     pub(super) fn let_go(&mut self, first: u32) {
-        // All are on one level, in the order of their parents, and so are those.
+        // Those of a level stand in the order of their parents, so the parents are in order too.
         let mut level: Vec<u32> = (first..self.list.len() as u32).collect();
+        let waiting = level.len();
         level.retain(|node| self.saved[*node as usize].is_none());
         let unsaved = level.len();
         let mut needed = BTreeSet::<u32>::new();
@@ -93,9 +97,8 @@ impl<S> Nodes<S> {
             needed.extend(level.iter().filter(|node| self.saved[**node as usize].is_some()));
             level.retain(|node| self.saved[*node as usize].is_none());
         }
-        if unsaved > 0 {
-            self.is_narrow = unsaved * 2 < needed.len() * 3;
-        }
+        let is_narrow = unsaved * 4 > waiting && unsaved * 2 < needed.len() * 3;
+        self.narrow = if is_narrow { NARROW } else { self.narrow.saturating_sub(1) };
         self.held.retain(|node| {
             let is_needed = needed.contains(node);
             if !is_needed {
@@ -107,7 +110,7 @@ impl<S> Nodes<S> {
 
     /// Bytes that the states and the steps that lead to them hold, about, without what is saved.
     pub(super) fn bytes(&self) -> usize {
-        // It is there twice while it grows.
+        // The table is there twice while it grows.
         self.visited.len() * Visited::<u32>::BYTES * 3 / 2
             + self.list.capacity() * size_of::<Node>()
             + self.saved.capacity() * size_of::<Option<S>>()

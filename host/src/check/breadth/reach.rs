@@ -8,8 +8,9 @@ use super::worker::Worker;
 use crate::check::Trouble;
 use crate::target::Target;
 
-/// Saved states that wait may take so many bytes, and so many times what is kept of all that were met. Beyond that only those are saved
-/// that are further than so much work from one that is: another step takes so much of the host, about.
+/// All states that wait are saved while saved states take fewer bytes than these, and so many times what is kept of the states that were
+/// met. Beyond that only those are that are further from a saved one than so much work, of which each step counts for some more: what
+/// it takes of the host.
 const WAITING_BYTES: usize = 16 << 20;
 const WAITING_SHARE: usize = 3;
 const FAR: u64 = 1 << 13;
@@ -35,9 +36,13 @@ impl<T: Target> Worker<'_, '_, T> {
                 self.visitor.restart();
                 break;
             }
-            let here = self.reached.last().filter(|(last, _)| *last == at).map(|(_, saved)| saved);
-            if let Some(saved) = here.or(nodes.saved[at as usize].as_ref()) {
+            if let Some((_, saved)) = self.reached.last().filter(|(last, _)| *last == at) {
                 self.visitor.target.restore(saved);
+                break;
+            }
+            if let Some(saved) = &nodes.saved[at as usize] {
+                self.visitor.target.restore(saved);
+                self.reached.clear();
                 break;
             }
             self.path.push(at);
@@ -45,7 +50,11 @@ impl<T: Target> Worker<'_, '_, T> {
         }
         while let Some(at) = self.path.pop() {
             self.repeat(nodes, at)?;
-            if self.path.is_empty() || self.shared.met.has_room(self.visitor.target, self.shared.options) {
+            // The next node may branch off anywhere, and most likely near: a long way takes few states.
+            let left = self.path.len();
+            let is_wanted = left < 16 || left.is_power_of_two();
+            let has_room = || self.shared.met.has_room(self.visitor.target, self.shared.options);
+            if left == 0 || is_wanted && has_room() {
                 self.reached.extend(self.visitor.target.snapshot().map(|saved| (at, saved)));
             }
         }
@@ -82,7 +91,7 @@ impl<T: Target> Worker<'_, '_, T> {
         }
         let most = met.0.load(Ordering::Relaxed).saturating_mul(WAITING_SHARE).saturating_add(WAITING_BYTES);
         let steps = || 1 + nodes.path(node).take_while(|at| nodes.saved[*at as usize].is_none()).count();
-        nodes.is_narrow
+        nodes.narrow > 0
             || self.visitor.target.saved_bytes() < most
             || steps() as u64 * (work + STEP_WORK) > FAR
     }
