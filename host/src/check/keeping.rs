@@ -38,7 +38,7 @@ pub trait Hashes: Send + Sync {
 /// What was kept of a check, and what keeps what it comes to from here on.
 pub struct Keeping<'a> {
     /// All that was kept, in order.
-    pub before: Vec<News>,
+    pub before: Box<dyn Iterator<Item = News> + 'a>,
     /// What keeps the rest.
     pub keeper: &'a dyn Keeper,
     /// Other processes that help.

@@ -73,9 +73,10 @@ impl Work<'_> {
         let saved = self.replay_saved(&mut machines[0])?;
         self.observer.on(Event::Searching { before: &Default::default(), left: self.left(None) })?;
         let started = Instant::now();
-        let (kept, before) = kept.unzip();
-        let keeping =
-            kept.as_ref().map(|keeper| Keeping { before: before.unwrap_or_default(), keeper, helpers: None });
+        let keeping = match &kept {
+            Some(keeper) => Some(Keeping { before: Box::new(keeper.before()?), keeper, helpers: None }),
+            None => None,
+        };
         let mut counts = machines[0].program().declared();
         let walked = match &self.guest.config.fleet {
             Some(fleet) => self.check_together(fleet, &mut machines, &options, &mut counts)?,

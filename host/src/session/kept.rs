@@ -16,7 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::pace::Pace;
-use super::sorted::Sorted;
+use super::sorted::{At, Sorted};
 use super::{Event, Keep, Work};
 use crate::budget::Budget;
 use crate::check::{Hashes, Keeper, News, Options};
@@ -33,9 +33,14 @@ const TAG: usize = blake3::OUT_LEN;
 pub(super) struct Kept {
     path: PathBuf,
     file: Mutex<Tail>,
+    /// Where its first part begins.
+    start: Chain,
     pace: Pace,
     is_due: AtomicBool,
 }
+
+/// How many states were met, and how many steps they are from the start, where something was kept.
+type Progress = Option<(u64, u32)>;
 
 /// What bounds reading.
 #[derive(Clone, Copy)]
@@ -47,17 +52,23 @@ struct Bounds<'b> {
 /// Where the file ends.
 struct Tail {
     file: File,
-    key: [u8; 32],
-    /// Of the last part.
-    tag: [u8; TAG],
-    bytes: u64,
+    chain: Chain,
     /// Why nothing more is kept.
     trouble: Option<String>,
 }
 
+/// A part of the file, and what authenticates what follows it.
+#[derive(Clone)]
+struct Chain {
+    key: [u8; 32],
+    tag: [u8; TAG],
+    /// Where it ends.
+    bytes: u64,
+}
+
 impl Work<'_> {
-    /// What was kept of the check, and what keeps the rest. None where nothing is to be kept, or nothing can.
-    pub(super) fn kept(&self, options: &Options) -> Option<(Kept, Vec<News>)> {
+    /// What keeps the check, and what was kept of it. None where nothing is to be kept, or nothing can.
+    pub(super) fn kept(&self, options: &Options) -> Option<Kept> {
         if self.guest.config.keep == Keep::Findings || !options.can_be_kept() {
             return None;
         }
@@ -70,7 +81,7 @@ impl Work<'_> {
         }
     }
 
-    fn open_kept(&self, options: &Options) -> Result<Option<(Kept, Vec<News>)>> {
+    fn open_kept(&self, options: &Options) -> Result<Option<Kept>> {
         let config = self.guest.config;
         // What bounds a check in time and memory, and what no result depends on, may differ.
         let options = Options { saved_bytes_max: 0, met_bytes_max: 0, ..options.clone() };
@@ -81,25 +92,24 @@ impl Work<'_> {
         let path = self.guest.place.folder().join(format!("check-{}.kept", &name[..8]));
         let is_fresh = config.keep == Keep::Fresh;
         let bounds = Bounds { bytes_max: config.memory as u64, budget: self.budget };
-        let mut opened = Kept::open(&path, (key_of_user()?, identity), is_fresh, bounds)?;
-        if let Some(why) = opened.2.take() {
-            self.observer.warning(format!("the check begins anew: {why}"));
-        } else if let Some(last) = opened.1.last() {
-            let (states, depth) = last.progress();
-            self.observer.on(Event::CheckResumed { states, depth })?;
+        let (kept, before) = Kept::open(&path, (key_of_user()?, identity), is_fresh, bounds)?;
+        match before {
+            Ok(Some((states, depth))) => self.observer.on(Event::CheckResumed { states, depth })?,
+            Ok(None) => {}
+            Err(why) => self.observer.warning(format!("the check begins anew: {why}")),
         }
-        Ok(Some((opened.0, opened.1)))
+        Ok(Some(kept))
     }
 }
 
 impl Kept {
-    /// Opens the file, or begins it; what was kept, and why it begins anew where something was.
+    /// Opens the file, or begins it; how far the check was where something was kept, or why it begins anew.
     fn open(
         path: &Path,
         (key, identity): ([u8; 32], u128),
         is_fresh: bool,
         bounds: Bounds<'_>,
-    ) -> Result<(Kept, Vec<News>, Option<&'static str>)> {
+    ) -> Result<(Kept, Result<Progress, &'static str>)> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
@@ -112,26 +122,53 @@ impl Kept {
         let metadata = file.metadata()?;
         ensure!(metadata.is_file(), "`{}` is not a file", path.display());
         ensure!(metadata.nlink() == 1, "`{}` has a second name", path.display());
-        let mut tail = Tail { file: file.try_clone()?, key, tag: [0; TAG], bytes: 0, trouble: None };
-        let (mut before, mut why) = (Vec::new(), None);
+        let mut start = Chain { key, tag: [0; TAG], bytes: 0 };
+        let mut tail = Tail { file: file.try_clone()?, chain: start.clone(), trouble: None };
+        let mut before = Ok(None);
         if !is_fresh && metadata.len() > 0 {
             let is_small = metadata.len() <= bounds.bytes_max;
             ensure!(is_small, "what was kept takes {} bytes: give more --memory, or --fresh", metadata.len());
-            match tail.read(&mut file, identity, metadata.len(), bounds.budget)? {
-                Ok(news) => before = news,
-                Err(reason) => why = Some(reason),
-            }
+            before = match start.read_head(&mut file, identity) {
+                Ok(()) => {
+                    tail.chain = start.clone();
+                    Ok(tail.read(&mut file, metadata.len(), bounds.budget)?)
+                }
+                Err(why) => Err(why),
+            };
         }
-        if before.is_empty() {
+        if !matches!(before, Ok(Some(_))) {
             tail.begin(identity)?;
+            start = tail.chain.clone();
         }
         let kept = Kept {
             path: path.to_path_buf(),
             file: Mutex::new(tail),
+            start,
             pace: Pace::every(SOON),
             is_due: false.into(),
         };
-        Ok((kept, before, why))
+        Ok((kept, before))
+    }
+
+    /// All that was kept, a part at a time: together they may take several times what the file does.
+    ///
+    /// # Errors
+    /// The file cannot be opened once more.
+    pub(super) fn before(&self) -> Result<impl Iterator<Item = News>> {
+        let tail = self.tail();
+        let (file, end) = (tail.file.try_clone()?, tail.chain.bytes);
+        drop(tail);
+        let mut chain = self.start.clone();
+        let mut file = BufReader::new(At { file, at: chain.bytes });
+        Ok(std::iter::from_fn(move || {
+            let is_left = chain.bytes < end;
+            let news = is_left.then(|| chain.read_part(&mut file, end)).flatten();
+            if is_left && news.is_none() {
+                // What would be added to the file does not follow what it has.
+                self.tail().trouble = Some("what was kept cannot be read once more".to_string());
+            }
+            news
+        }))
     }
 
     /// The check is over: nothing is left to go on with.
@@ -169,39 +206,57 @@ impl Keeper for Kept {
         }
         if let Err(error) = tail.add(news) {
             // What was kept before can still be read.
-            let _ = tail.file.set_len(tail.bytes);
+            let _ = tail.file.set_len(tail.chain.bytes);
             tail.trouble = Some(format!("{error:#}"));
         }
     }
 }
 
 impl Tail {
-    /// What was kept, up to the last part that is whole; or why nothing of it counts.
+    /// How far what was kept goes, up to the last part that is whole. What follows that is cut off.
     ///
     /// # Errors
     /// The budget ends before all is read, and the file is left as it is; or nothing can be added to it.
-    fn read(
-        &mut self,
-        file: &mut File,
-        identity: u128,
-        len: u64,
-        budget: &Budget,
-    ) -> Result<Result<Vec<News>, &'static str>> {
+    fn read(&mut self, file: &mut File, len: u64, budget: &Budget) -> Result<Progress> {
         let mut file = BufReader::new(file);
-        if let Err(why) = self.read_head(&mut file, identity) {
-            return Ok(Err(why));
-        }
-        let mut all = Vec::new();
-        while let Some(news) = self.read_part(&mut file, len) {
-            all.push(news);
+        let mut progress = None;
+        while let Some(news) = self.chain.read_part(&mut file, len) {
+            progress = Some(news.progress());
             budget.check().context("not all of what was kept could be read")?;
         }
-        let file = &mut self.file;
-        let cut = file.set_len(self.bytes).and_then(|()| file.seek(SeekFrom::Start(self.bytes)));
+        let (file, end) = (&mut self.file, self.chain.bytes);
+        let cut = file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end)));
         cut.context("what was kept cannot be added to")?;
-        Ok(Ok(all))
+        Ok(progress)
     }
 
+    /// Begins the file anew.
+    fn begin(&mut self, identity: u128) -> Result<()> {
+        let head = [&MAGIC[..], &identity.to_le_bytes(), &seed()].concat();
+        self.chain.tag = [0; TAG];
+        let tag = self.chain.next_tag(&head);
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(&head)?;
+        self.file.write_all(tag.as_bytes())?;
+        (self.chain.tag, self.chain.bytes) = (*tag.as_bytes(), (head.len() + TAG) as u64);
+        Ok(())
+    }
+
+    fn add(&mut self, news: &News) -> Result<()> {
+        let content = lz4_flex::compress_prepend_size(&postcard::to_stdvec(news)?);
+        let chain = &mut self.chain;
+        let tag = chain.next_tag(&content);
+        let mut part = (content.len() as u64).to_le_bytes().to_vec();
+        part.extend(content);
+        part.extend(tag.as_bytes());
+        self.file.write_all(&part)?;
+        (chain.tag, chain.bytes) = (*tag.as_bytes(), chain.bytes + part.len() as u64);
+        Ok(())
+    }
+}
+
+impl Chain {
     /// Whether the file is one of this user, this module, these settings and this build.
     fn read_head(&mut self, file: &mut impl Read, identity: u128) -> Result<(), &'static str> {
         let mut head = [0; 64];
@@ -241,30 +296,6 @@ impl Tail {
         let news = postcard::from_bytes(&news).ok()?;
         (self.tag, self.bytes) = (tag, self.bytes + 8 + size + TAG as u64);
         Some(news)
-    }
-
-    /// Begins the file anew.
-    fn begin(&mut self, identity: u128) -> Result<()> {
-        let head = [&MAGIC[..], &identity.to_le_bytes(), &seed()].concat();
-        self.tag = [0; TAG];
-        let tag = self.next_tag(&head);
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(&head)?;
-        self.file.write_all(tag.as_bytes())?;
-        (self.tag, self.bytes) = (*tag.as_bytes(), (head.len() + TAG) as u64);
-        Ok(())
-    }
-
-    fn add(&mut self, news: &News) -> Result<()> {
-        let content = lz4_flex::compress_prepend_size(&postcard::to_stdvec(news)?);
-        let tag = self.next_tag(&content);
-        let mut part = (content.len() as u64).to_le_bytes().to_vec();
-        part.extend(content);
-        part.extend(tag.as_bytes());
-        self.file.write_all(&part)?;
-        (self.tag, self.bytes) = (*tag.as_bytes(), self.bytes + part.len() as u64);
-        Ok(())
     }
 
     /// What authenticates what follows all before it.

@@ -1,5 +1,6 @@
 //! The hashes of states that were met long ago, sorted in a file: there they take no memory, but for one in [`BLOCK`].
 
+use std::borrow::Borrow;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write as _};
 use std::os::unix::fs::FileExt as _;
@@ -101,14 +102,14 @@ impl Hashes for Sorted {
 }
 
 /// Reads a file from a place of its own on.
-struct At<'f> {
-    file: &'f File,
-    at: u64,
+pub(super) struct At<F> {
+    pub(super) file: F,
+    pub(super) at: u64,
 }
 
-impl Read for At<'_> {
+impl<F: Borrow<File>> Read for At<F> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read_at(bytes, self.at)?;
+        let read = self.file.borrow().read_at(bytes, self.at)?;
         self.at += read as u64;
         Ok(read)
     }

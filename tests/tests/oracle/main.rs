@@ -169,7 +169,7 @@ impl Parts {
     ) -> Result<Checked, Box<Trouble>> {
         let mut parts = self.0.lock().unwrap();
         let before = parts[..after.min(parts.len())].iter().map(|part| postcard::from_bytes(part).unwrap());
-        let before = before.collect();
+        let before = Box::new(before.collect::<Vec<_>>().into_iter());
         if after == 0 {
             parts.clear();
         }

@@ -41,6 +41,11 @@ impl Claims {
         lock(self.shard(state)).lower(state, node, || self.is_old(state))
     }
 
+    /// Claims a state for a node, both of which nobody met before.
+    pub(super) fn add(&self, state: u128, node: u32) {
+        lock(self.shard(state)).lower(state, node, || false);
+    }
+
     fn is_old(&self, state: u128) -> bool {
         let old = self.old.read().unwrap_or_else(PoisonError::into_inner);
         let Some(old) = &*old else { return false };
@@ -205,7 +210,7 @@ mod tests {
             let mut models: Vec<_> = (0..workers).map(make).collect();
             let options = Options { met_bytes_max: memory, ..Options::default() };
             let place = Place(place, AtomicU64::new(0));
-            let keeping = Keeping { before: Vec::new(), keeper: &place, helpers: None };
+            let keeping = Keeping { before: Box::new(std::iter::empty()), keeper: &place, helpers: None };
             let mut counts = Counts::default();
             let (goes_on, mut told) = (&endless, |_: &Trace, _: &End| ());
             let checked =

@@ -183,10 +183,16 @@ impl<S: Clone> Check<'_, S> {
 
     /// Takes over what an earlier process kept, all of it in order.
     pub(super) fn take_over(&mut self, keeping: &mut Keeping<'_>) {
-        for news in std::mem::take(&mut keeping.before) {
+        while let Some(news) = keeping.before.next() {
             self.take_one(news);
             self.kept += 1;
             self.store(Some(keeping));
+            let over = (self.shared.goes_on)(&lock(&self.shared.progress));
+            if let Some(limit) = over {
+                self.limited(limit);
+                self.shared.stop.set();
+                return;
+            }
         }
         let Nodes { list, scripts, kinds, .. } = &self.nodes;
         let (nodes, scripts, kinds) = (list.len(), scripts.len(), kinds.len());
@@ -207,7 +213,7 @@ impl<S: Clone> Check<'_, S> {
             script += len;
             let Some(state) = state else { continue };
             if !self.shared.options.reduces {
-                self.shared.claims.claim(state, parent);
+                self.shared.claims.add(state, parent);
             }
             if self.shared.options.reduces || self.states.is_some() {
                 self.nodes.visited.insert(state, node);

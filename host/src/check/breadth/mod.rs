@@ -245,7 +245,6 @@ impl<'a, S: Clone> Check<'a, S> {
         counted.iter().for_each(|counts| self.count_one(counts, depth + u32::from(!is_start)));
         let looked_at: usize = grown.iter().map(|grown| grown.nodes.len()).sum();
         self.merge(round.start, grown, end)?;
-        self.store(keeping);
         self.shared.met.set(self.bytes());
         self.frontier.first += looked_at as u32;
         self.report();
@@ -258,6 +257,9 @@ impl<'a, S: Clone> Check<'a, S> {
                 self.limited(Limit::Interrupt);
                 self.shared.stop.set();
             }
+        }
+        if !self.is_over() {
+            self.store(keeping);
         }
         Ok(())
     }
@@ -297,7 +299,7 @@ impl<'a, S: Clone> Check<'a, S> {
     /// Moves the hashes of what was met to a place of their own, once they take a share of the memory, and where there is one.
     fn store(&mut self, keeping: Option<&Keeping<'_>>) {
         let Shared { options, claims, goes_on, progress, .. } = self.shared;
-        // Elsewhere the nodes of states are looked for too.
+        // With reductions, and where steps are kept, the node of each state is looked for in a table of its own.
         let is_set = !options.reduces && self.states.is_none();
         if let Some(keeping) = keeping
             && is_set
@@ -306,6 +308,7 @@ impl<'a, S: Clone> Check<'a, S> {
         {
             let goes_on = || goes_on(&lock(progress)).is_none();
             self.is_full = !claims.store(|| keeping.keeper.hashes(), &goes_on);
+            self.shared.met.set(self.bytes());
         }
     }
 

@@ -124,8 +124,10 @@ fn shared(fails: bool, options: &Options, rounds_of_first: u64) -> (Checked, u64
             });
         }
         let lead = |goes_on: &(dyn Fn(&Progress) -> Option<Limit> + Sync)| {
-            let before = meeting.news().iter().map(|bytes| postcard::from_bytes(bytes).unwrap()).collect();
-            let keeping = Keeping { before, keeper: &meeting, helpers: Some(&meeting) };
+            let before: Vec<News> =
+                meeting.news().iter().map(|bytes| postcard::from_bytes(bytes).unwrap()).collect();
+            let keeping =
+                Keeping { before: Box::new(before.into_iter()), keeper: &meeting, helpers: Some(&meeting) };
             let told = &mut |_: &Trace, _: &End| {};
             let mut counts = Counts::default();
             check_keeping(&mut [model(fails)], options, (goes_on, told), (Some(keeping), &mut counts))
@@ -249,8 +251,11 @@ fn kept(claims: (bool, bool), options: &Options) -> (Vec<Vec<u8>>, Vec<Vec<u8>>)
             let helper = Helper { meeting: &meeting, read: Mutex::new(0) };
             help(&mut [small(claims)], options, &|_: &Progress| None, &helper).unwrap();
         });
-        let keeping =
-            Keeping { before: Vec::new(), keeper: &meeting, helpers: Some(&Recorded(&meeting, &all_done)) };
+        let keeping = Keeping {
+            before: Box::new(std::iter::empty()),
+            keeper: &meeting,
+            helpers: Some(&Recorded(&meeting, &all_done)),
+        };
         walk(claims, options, keeping);
         meeting.is_over.store(true, Ordering::Relaxed);
     });
@@ -308,7 +313,15 @@ fn what_is_forged_ends_no_process() {
             let mut soundness = Soundness::new((3, 1), claims.0);
             if before.iter().all(|news| soundness.takes(news)) {
                 sound += u32::from(before.len() > at);
-                walk(claims, &options, Keeping { before, keeper: &hostile, helpers: Some(&hostile) });
+                walk(
+                    claims,
+                    &options,
+                    Keeping {
+                        before: Box::new(before.into_iter()),
+                        keeper: &hostile,
+                        helpers: Some(&hostile),
+                    },
+                );
             }
         }
         assert!(sound > 200 && hostile.taken.load(Ordering::Relaxed) > 200, "{sound} {:?}", hostile.taken);

@@ -177,7 +177,8 @@ impl Work<'_> {
     ) -> Result<Option<Walked>> {
         self.observer.status("Leading", "what others look at is merged here");
         let before = meeting.insist(|| meeting.all_kept())?;
-        let keeping = Keeping { before, keeper: meeting, helpers: Some(meeting) };
+        let keeping =
+            Keeping { before: Box::new(before.into_iter()), keeper: meeting, helpers: Some(meeting) };
         let walked = self.walk(machines, options, (Some(keeping), counts))?;
         if meeting.is_deposed.swap(false, Ordering::Relaxed) && !self.budget.is_over() {
             self.observer.status("Following", "another process leads now");
