@@ -187,6 +187,7 @@ impl<S: Clone> Check<'_, S> {
             self.take_one(news);
             self.kept += 1;
             self.store(Some(keeping));
+            self.taken();
             let over = (self.shared.goes_on)(&lock(&self.shared.progress));
             if let Some(limit) = over {
                 self.limited(limit);
@@ -198,6 +199,11 @@ impl<S: Clone> Check<'_, S> {
         let (nodes, scripts, kinds) = (list.len(), scripts.len(), kinds.len());
         self.unkept = Some(Unkept { nodes, scripts, kinds, ..Unkept::default() });
         self.shared.met.set(self.bytes());
+        self.taken();
+    }
+
+    /// Tells how far the check is, of which nothing was done by this process.
+    fn taken(&self) {
         self.report();
         lock(&self.shared.progress).before = self.census;
     }
