@@ -162,7 +162,8 @@ impl Kept {
         let mut file = BufReader::new(At { file, at: chain.bytes });
         Ok(std::iter::from_fn(move || {
             let is_left = chain.bytes < end;
-            let news = is_left.then(|| chain.read_part(&mut file, end)).flatten();
+            let part = if is_left { chain.read_part(&mut file, end) } else { None };
+            let news = part.and_then(|part| news(&part));
             if is_left && news.is_none() {
                 // What would be added to the file does not follow what it has.
                 self.tail().trouble = Some("what was kept cannot be read once more".to_string());
@@ -219,15 +220,15 @@ impl Tail {
     /// The budget ends before all is read, and the file is left as it is; or nothing can be added to it.
     fn read(&mut self, file: &mut File, len: u64, budget: &Budget) -> Result<Progress> {
         let mut file = BufReader::new(file);
-        let mut progress = None;
-        while let Some(news) = self.chain.read_part(&mut file, len) {
-            progress = Some(news.progress());
+        let mut last = None;
+        while let Some(part) = self.chain.read_part(&mut file, len) {
+            last = Some(part);
             budget.check().context("not all of what was kept could be read")?;
         }
         let (file, end) = (&mut self.file, self.chain.bytes);
         let cut = file.set_len(end).and_then(|()| file.seek(SeekFrom::Start(end)));
         cut.context("what was kept cannot be added to")?;
-        Ok(progress)
+        Ok(last.and_then(|part| news(&part)).map(|news| news.progress()))
     }
 
     /// Begins the file anew.
@@ -280,7 +281,8 @@ impl Chain {
         Ok(())
     }
 
-    fn read_part(&mut self, file: &mut impl Read, len: u64) -> Option<News> {
+    /// The next part, where it is whole and follows this one.
+    fn read_part(&mut self, file: &mut impl Read, len: u64) -> Option<Vec<u8>> {
         let mut size = [0; 8];
         file.read_exact(&mut size).ok()?;
         let size = u64::from_le_bytes(size);
@@ -292,14 +294,17 @@ impl Chain {
         if self.next_tag(&content) != blake3::Hash::from_bytes(tag) {
             return None;
         }
-        let news = lz4_flex::decompress_size_prepended(&content).ok()?;
-        let news = postcard::from_bytes(&news).ok()?;
         (self.tag, self.bytes) = (tag, self.bytes + 8 + size + TAG as u64);
-        Some(news)
+        Some(content)
     }
 
     /// What authenticates what follows all before it.
     fn next_tag(&self, content: &[u8]) -> blake3::Hash {
         blake3::Hasher::new_keyed(&self.key).update(&self.tag).update(content).finalize()
     }
+}
+
+/// What a part says.
+fn news(part: &[u8]) -> Option<News> {
+    postcard::from_bytes(&lz4_flex::decompress_size_prepended(part).ok()?).ok()
 }
