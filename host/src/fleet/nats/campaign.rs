@@ -20,6 +20,8 @@ pub struct Campaign {
     pub(super) written: Arc<Mutex<BTreeMap<String, Bytes>>>,
     /// When a message was seen whose time, by the clock of the server, is the latest, and that time.
     pub(super) clock: Mutex<Option<(Instant, i64)>>,
+    /// No server had it for as long as they may take to agree on who does.
+    pub(super) is_left: AtomicBool,
 }
 
 /// What reads changes in order.
@@ -56,18 +58,36 @@ impl Campaign {
             headers.insert("Nats-Expected-Last-Subject-Sequence", revision.to_string());
         }
         let (subject, payload) = (self.subject(key), Bytes::copy_from_slice(bytes));
+        let write = async || {
+            let (subject, headers, payload) = (subject.clone(), headers.clone(), payload.clone());
+            self.nats.context.publish_with_headers(subject, headers, payload).await?.await
+        };
+        let is_nobody = |error: &PublishError| error.kind() == PublishErrorKind::StreamNotFound;
         self.nats.wait("keep what was found", async {
-            let sent = self.nats.context.publish_with_headers(subject, headers, payload).await;
-            let acknowledged = match sent {
-                Ok(acknowledged) => acknowledged.await,
-                Err(error) => Err(error),
-            };
-            match acknowledged {
+            match self.agreed(write, is_nobody).await {
                 Ok(acknowledged) => Ok(Some(acknowledged.sequence)),
                 Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(None),
                 Err(error) => Err(full(&error)),
             }
         })
+    }
+
+    /// What is answered once the servers of a cluster agree on who has the campaign; until then nobody is there who answers.
+    async fn agreed<T, E>(
+        &self,
+        ask: impl AsyncFn() -> Result<T, E>,
+        is_nobody: impl Fn(&E) -> bool,
+    ) -> Result<T, E> {
+        let since = Instant::now();
+        loop {
+            let answer = ask().await;
+            let is_left = answer.as_ref().is_err_and(&is_nobody);
+            if !is_left || self.is_left.load(Ordering::Relaxed) || since.elapsed() >= AGREEMENT {
+                self.is_left.store(is_left, Ordering::Relaxed);
+                return answer;
+            }
+            tokio::time::sleep(POLL).await;
+        }
     }
 
     fn filters(&self, prefixes: &[&str]) -> Vec<String> {
@@ -164,8 +184,12 @@ impl Hub for Campaign {
 
     fn get(&self, key: &str) -> Result<Option<Value>> {
         self.sent(key, &[]);
+        let ask = async || self.values.direct_get_last_for_subject(self.subject(key)).await;
+        let is_nobody = |error: &DirectGetError| {
+            matches!(error.kind(), DirectGetErrorKind::ErrorResponse(StatusCode::NO_RESPONDERS, _))
+        };
         let found = self.nats.wait("say what is known", async {
-            match self.values.direct_get_last_for_subject(self.subject(key)).await {
+            match self.agreed(ask, is_nobody).await {
                 Ok(message) => Ok(Some(message)),
                 Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
                 Err(error) => Err(error),

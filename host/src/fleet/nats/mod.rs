@@ -14,12 +14,12 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, Result, bail};
 use async_nats::connection::State;
 use async_nats::jetstream::consumer::{self, AckPolicy, DeliverPolicy};
-use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::kv;
 use async_nats::jetstream::object_store::{self, ObjectStore};
-use async_nats::jetstream::stream::{self, DirectGetErrorKind, DiscardPolicy, Stream};
+use async_nats::jetstream::stream::{self, DirectGetError, DirectGetErrorKind, DiscardPolicy, Stream};
 use async_nats::jetstream::{self, AckKind, Context};
-use async_nats::{ConnectErrorKind, Event, HeaderMap};
+use async_nats::{ConnectErrorKind, Event, HeaderMap, StatusCode};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use tokio::runtime::Runtime;
@@ -40,6 +40,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 /// Once the user asked to stop, or the time is up, it may take so long to hand over what is known.
 const LAST_PATIENCE: Duration = Duration::from_secs(3);
+/// Servers of a cluster may take so long to agree on who has a campaign.
+const AGREEMENT: Duration = Duration::from_secs(9);
 /// A campaign that is to be made is asked for again and again for so long.
 const MAKING: Duration = Duration::from_secs(40);
 /// The budget is looked at so often.
@@ -264,6 +266,7 @@ impl Nats {
             reader: Mutex::default(),
             written: Arc::default(),
             clock: Mutex::default(),
+            is_left: AtomicBool::new(false),
         }
     }
 
