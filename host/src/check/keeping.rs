@@ -17,6 +17,11 @@ pub trait Keeper: Sync {
         None
     }
 
+    /// A place for what else takes too much memory, empty; nothing where there is none.
+    fn bytes(&self) -> Option<Box<dyn Bytes>> {
+        None
+    }
+
     /// Whether another process goes on with the check, so that this one ends.
     fn is_lost(&self) -> bool {
         false
@@ -33,6 +38,15 @@ pub trait Hashes: Send + Sync {
 
     /// Bytes of memory that they take.
     fn bytes(&self) -> usize;
+}
+
+/// Bytes elsewhere than in memory.
+pub trait Bytes: Send + Sync {
+    /// Writes some at a place, before which there are some everywhere; whether they were.
+    fn write(&self, at: u64, bytes: &[u8]) -> bool;
+
+    /// Reads some that were written; whether they could be.
+    fn read(&self, at: u64, bytes: &mut [u8]) -> bool;
 }
 
 /// What was kept of a check, and what keeps what it comes to from here on.

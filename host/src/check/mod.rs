@@ -25,7 +25,7 @@ mod visited;
 pub use crate::schedules::Schedules;
 pub use breadth::graph::{Picture, Step, To};
 pub use breadth::{Helpers, News, Part, Round, Soundness, Source};
-pub use keeping::{Hashes, Keeper, Keeping, help};
+pub use keeping::{Bytes, Hashes, Keeper, Keeping, help};
 pub use leftover::{Leftover, leftover};
 
 use std::collections::BTreeMap;

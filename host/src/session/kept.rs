@@ -16,16 +16,20 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::pace::Pace;
-use super::sorted::{At, Sorted};
+use super::sorted::{At, Sorted, Unnamed};
 use super::{Event, Keep, Work};
 use crate::budget::Budget;
-use crate::check::{Hashes, Keeper, News, Options};
+use crate::check::{Bytes, Hashes, Keeper, News, Options};
 use crate::machine::{adopt_seed, identity, key_of_user, seed};
 
 /// Something is kept so often, at most.
 const SOON: Duration = Duration::from_secs(2);
 /// What the file begins with, of this format.
 const MAGIC: &[u8; 16] = b"spelunk check 1\n";
+/// Bytes that a check has on disk for each byte of `--memory`, at most: of what is kept, of hashes, of nodes and of answers.
+const DISK: u64 = 16;
+/// Bytes of a part, at most, which is in memory while it is read or written.
+const PART_MAX: u64 = 256 << 20;
 /// Bytes of what authenticates a part.
 const TAG: usize = blake3::OUT_LEN;
 
@@ -33,6 +37,7 @@ const TAG: usize = blake3::OUT_LEN;
 pub(super) struct Kept {
     path: PathBuf,
     file: Mutex<Tail>,
+    bytes_max: u64,
     /// Where its first part begins.
     start: Chain,
     pace: Pace,
@@ -53,6 +58,7 @@ struct Bounds<'b> {
 struct Tail {
     file: File,
     chain: Chain,
+    bytes_max: u64,
     /// Why nothing more is kept.
     trouble: Option<String>,
 }
@@ -91,7 +97,7 @@ impl Work<'_> {
         let name = blake3::hash(&settings).to_hex();
         let path = self.guest.place.folder().join(format!("check-{}.kept", &name[..8]));
         let is_fresh = config.keep == Keep::Fresh;
-        let bounds = Bounds { bytes_max: config.memory as u64, budget: self.budget };
+        let bounds = Bounds { bytes_max: (config.memory as u64).saturating_mul(DISK), budget: self.budget };
         let (kept, before) = Kept::open(&path, (key_of_user()?, identity), is_fresh, bounds)?;
         match before {
             Ok(Some((states, depth))) => self.observer.on(Event::CheckResumed { states, depth })?,
@@ -123,10 +129,11 @@ impl Kept {
         ensure!(metadata.is_file(), "`{}` is not a file", path.display());
         ensure!(metadata.nlink() == 1, "`{}` has a second name", path.display());
         let mut start = Chain { key, tag: [0; TAG], bytes: 0 };
-        let mut tail = Tail { file: file.try_clone()?, chain: start.clone(), trouble: None };
+        let bytes_max = bounds.bytes_max;
+        let mut tail = Tail { file: file.try_clone()?, chain: start.clone(), bytes_max, trouble: None };
         let mut before = Ok(None);
         if !is_fresh && metadata.len() > 0 {
-            let is_small = metadata.len() <= bounds.bytes_max;
+            let is_small = metadata.len() <= bytes_max;
             ensure!(is_small, "what was kept takes {} bytes: give more --memory, or --fresh", metadata.len());
             before = match start.read_head(&mut file, identity) {
                 Ok(()) => {
@@ -143,6 +150,7 @@ impl Kept {
         let kept = Kept {
             path: path.to_path_buf(),
             file: Mutex::new(tail),
+            bytes_max,
             start,
             pace: Pace::every(SOON),
             is_due: false.into(),
@@ -196,7 +204,11 @@ impl Keeper for Kept {
     }
 
     fn hashes(&self) -> Option<Box<dyn Hashes>> {
-        Some(Box::new(Sorted::new(self.path.parent()?.to_path_buf())))
+        Some(Box::new(Sorted::new(self.path.parent()?.to_path_buf(), self.bytes_max)))
+    }
+
+    fn bytes(&self) -> Option<Box<dyn Bytes>> {
+        Some(Box::new(Unnamed::new(self.path.parent()?, self.bytes_max).ok()?))
     }
 
     fn keep(&self, news: &News) {
@@ -248,9 +260,12 @@ impl Tail {
         let content = lz4_flex::compress_prepend_size(&postcard::to_stdvec(news)?);
         let chain = &mut self.chain;
         let tag = chain.next_tag(&content);
-        let mut part = (content.len() as u64).to_le_bytes().to_vec();
+        let content_len = content.len() as u64;
+        let mut part = content_len.to_le_bytes().to_vec();
         part.extend(content);
         part.extend(tag.as_bytes());
+        let is_large = content_len > PART_MAX || chain.bytes + part.len() as u64 > self.bytes_max;
+        ensure!(!is_large, "it would take more than {DISK} times --memory");
         self.file.write_all(&part)?;
         (chain.tag, chain.bytes) = (*tag.as_bytes(), chain.bytes + part.len() as u64);
         Ok(())
@@ -286,7 +301,7 @@ impl Chain {
         let mut size = [0; 8];
         file.read_exact(&mut size).ok()?;
         let size = u64::from_le_bytes(size);
-        if size > len.checked_sub(self.bytes)? {
+        if size > len.checked_sub(self.bytes)?.min(PART_MAX) {
             return None;
         }
         let (mut content, mut tag) = (vec![0; usize::try_from(size).ok()?], [0; TAG]);

@@ -1,12 +1,13 @@
-//! The hashes of states that were met long ago, sorted in a file: there they take no memory, but for one in [`BLOCK`].
+//! What a check has met long ago, in files, where it takes no memory: the hashes of states, sorted, of which one in [`BLOCK`] stays in
+//! memory, and the steps to them.
 
 use std::borrow::Borrow;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write as _};
 use std::os::unix::fs::FileExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::check::Hashes;
+use crate::check::{Bytes, Hashes};
 
 /// Hashes that are read at once.
 const BLOCK: usize = 256;
@@ -15,8 +16,9 @@ const WIDTH: usize = size_of::<u128>();
 
 /// Hashes in a file without a name, which ends with the process: in ascending order, and each once.
 pub(super) struct Sorted {
-    /// Where the file is, and that of more.
+    /// Where the file is, and that of more, and how many bytes one may have.
     folder: PathBuf,
+    bytes_max: u64,
     /// Once there are any.
     file: Option<File>,
     len: usize,
@@ -25,8 +27,8 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
-    pub(super) fn new(folder: PathBuf) -> Sorted {
-        Sorted { folder, file: None, len: 0, firsts: Vec::new() }
+    pub(super) fn new(folder: PathBuf, bytes_max: u64) -> Sorted {
+        Sorted { folder, bytes_max, file: None, len: 0, firsts: Vec::new() }
     }
 
     /// These with more, which ascend, in another file, as long as it `goes_on`.
@@ -49,13 +51,17 @@ impl Sorted {
                 if !goes_on() {
                     return Err(ErrorKind::Interrupted.into());
                 }
+                if ((len + BLOCK) * WIDTH) as u64 > self.bytes_max {
+                    return Err(ErrorKind::FileTooLarge.into());
+                }
             }
             out.write_all(&state.to_be_bytes())?;
             len += 1;
         }
         out.flush()?;
         drop(out);
-        Ok(Sorted { folder: self.folder.clone(), file: Some(file), len, firsts })
+        let (folder, bytes_max) = (self.folder.clone(), self.bytes_max);
+        Ok(Sorted { folder, bytes_max, file: Some(file), len, firsts })
     }
 
     fn find(&self, state: u128) -> io::Result<bool> {
@@ -101,6 +107,25 @@ impl Hashes for Sorted {
     }
 }
 
+/// Bytes in a file without a name, and how many it may have.
+pub(super) struct Unnamed(File, u64);
+
+impl Unnamed {
+    pub(super) fn new(folder: &Path, bytes_max: u64) -> io::Result<Unnamed> {
+        Ok(Unnamed(tempfile::tempfile_in(folder)?, bytes_max))
+    }
+}
+
+impl Bytes for Unnamed {
+    fn write(&self, at: u64, bytes: &[u8]) -> bool {
+        at + bytes.len() as u64 <= self.1 && self.0.write_all_at(bytes, at).is_ok()
+    }
+
+    fn read(&self, at: u64, bytes: &mut [u8]) -> bool {
+        self.0.read_exact_at(bytes, at).is_ok()
+    }
+}
+
 /// Reads a file from a place of its own on.
 pub(super) struct At<F> {
     pub(super) file: F,
@@ -126,7 +151,7 @@ mod tests {
     fn it_holds_what_a_set_holds() {
         let hash = |i: u64| u128::from(mix(i, 1)) << 64 | u128::from(mix(i, 2));
         let folder = tempfile::tempdir().unwrap();
-        let (mut set, mut sorted) = (BTreeSet::new(), Sorted::new(folder.path().to_path_buf()));
+        let (mut set, mut sorted) = (BTreeSet::new(), Sorted::new(folder.path().to_path_buf(), u64::MAX));
         for size in [0, 1, 255, 256, 1, 2000, 0, 513] {
             let start = set.len() as u64;
             // Some of them are there already.
@@ -144,9 +169,14 @@ mod tests {
     #[test]
     fn what_cannot_be_added_changes_nothing_and_what_cannot_be_read_is_told() {
         let folder = tempfile::tempdir().unwrap();
-        let mut sorted = Sorted::new(folder.path().to_path_buf());
+        let mut sorted = Sorted::new(folder.path().to_path_buf(), 8192);
         assert!(sorted.add(&mut (0..10), &|| true));
         assert!(!sorted.add(&mut (10..20), &|| false));
+        assert!(!sorted.add(&mut (10..600), &|| true), "it takes more than it may");
+        let bytes = Unnamed::new(folder.path(), 20).unwrap();
+        assert!(bytes.write(0, &[7; 20]) && !bytes.write(10, &[8; 11]));
+        let mut read = [0; 5];
+        assert!(bytes.read(15, &mut read) && read == [7; 5] && !bytes.read(16, &mut read));
         drop(folder);
         assert!(!sorted.add(&mut (10..20), &|| true));
         assert_eq!((sorted.contains(9), sorted.contains(10)), (Some(true), Some(false)));

@@ -215,10 +215,10 @@ fn where_nothing_can_be_kept_a_check_goes_on_without() {
     assert_eq!(std::fs::read(&path).unwrap(), b"a part");
     std::fs::remove_file(&path).unwrap();
     // More than there is room for is left as it is, and so is what there is no time to read.
-    File::create(&path).unwrap().set_len(3 << 20).unwrap();
+    File::create(&path).unwrap().set_len(33 << 20).unwrap();
     let large = place.run("check guest.wat --json --memory 2").exits(3);
-    assert!(large.err.contains("what was kept takes 3145728 bytes: give more --memory"), "{}", large.err);
-    assert_eq!(std::fs::metadata(&path).unwrap().len(), 3 << 20);
+    assert!(large.err.contains("what was kept takes 34603008 bytes: give more --memory"), "{}", large.err);
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 33 << 20);
     std::fs::remove_file(&path).unwrap();
     let whole = check_in_parts(&place, 2);
     let late = place.run("check guest.wat --json --time 0s");

@@ -103,7 +103,7 @@ impl Claims {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeSet;
     use std::sync::atomic::AtomicU64;
 
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    fn elsewhere(adds: u64, asks: u64) -> Option<Box<dyn Hashes>> {
+    pub(in crate::check) fn elsewhere(adds: u64, asks: u64) -> Option<Box<dyn Hashes>> {
         Some(Box::new(Elsewhere(BTreeSet::new(), adds + 1, AtomicU64::new(asks))))
     }
 

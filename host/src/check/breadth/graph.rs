@@ -243,7 +243,7 @@ impl States {
     /// The graph, as far as it was looked at.
     pub(super) fn picture<S>(&self, nodes: &Nodes<S>) -> Picture {
         let mut depths: Vec<u32> = vec![0];
-        for node in &nodes.list[1..] {
+        for node in (1..nodes.list.len() as u32).map(|node| nodes.node(node)) {
             depths.push(depths[node.parent as usize] + u32::from(is_step(node.action)));
         }
         let ends = self.starts.iter().skip(1).copied().chain([self.arrows.len() as u32]);

@@ -50,7 +50,7 @@ where
         passed.retain(|(depth, node)| {
             let is_near = depth + 1 >= round.depth;
             if !is_near {
-                check.nodes.saved[*node as usize] = None;
+                check.nodes.hold(*node, None);
             }
             is_near
         });
@@ -59,7 +59,7 @@ where
         for (node, state) in
             workers.iter_mut().filter_map(|worker| worker.passed.as_mut()).flat_map(|list| list.drain(..))
         {
-            check.nodes.saved[node as usize] = Some(state);
+            check.nodes.hold(node, Some(state));
             passed.push((round.depth, node));
         }
         if let Some(trouble) = trouble {

@@ -6,13 +6,16 @@ use serde::{Deserialize, Serialize};
 use super::graph::{Drawn, GraphSizes, States};
 use super::grown::Run;
 use super::nodes::{Asleep, Node, Nodes};
-use super::{Check, Frontier};
+use super::{Check, Frontier, Shared};
 use crate::check::sleep::Rules;
 use crate::check::{Census, First, Keeping, Options, Order, RuleCover, lock};
 use crate::choice::{Kind, Scripted};
 use crate::outcome::{Failure, Found};
 use crate::property::{Counts, Room};
 use crate::trace::Action;
+
+/// What part of the memory the hashes of states may take before they are moved, and what part the steps to them.
+const STORED: usize = 4;
 
 impl Options {
     /// Whether another process can go on where a check was ended.
@@ -131,6 +134,11 @@ pub(super) struct Unkept {
 }
 
 impl Unkept {
+    /// How many nodes and answers are kept.
+    pub(super) fn steps(&self) -> (usize, usize) {
+        (self.nodes, self.scripts)
+    }
+
     /// A node was added.
     pub(super) fn added(&mut self, state: Option<u128>) {
         self.states.push(state);
@@ -153,8 +161,8 @@ impl<S: Clone> Check<'_, S> {
     pub(super) fn keep(&mut self, keeping: &Keeping<'_>) {
         let Some(unkept) = &mut self.unkept else { return };
         let Nodes { list, scripts, kinds, asleep, .. } = &self.nodes;
-        let end = |at: usize| list.get(at + 1).map_or(scripts.len(), |next| next.script as usize) as u32;
-        let added = (unkept.nodes..).zip(&list[unkept.nodes..]);
+        let added = list.since(unkept.nodes);
+        let ends = added.iter().skip(1).map(|next| next.script).chain([scripts.len() as u32]);
         let changed =
             std::mem::take(&mut unkept.changed).into_iter().chain(unkept.nodes as u32..list.len() as u32);
         let changed = changed.filter_map(|node| {
@@ -165,8 +173,12 @@ impl<S: Clone> Check<'_, S> {
             frontier: self.frontier.clone(),
             census: self.census,
             bounds: self.bounds,
-            nodes: added.map(|(at, node)| (node.parent, node.action, end(at) - node.script)).collect(),
-            scripts: scripts[unkept.scripts..].to_vec(),
+            nodes: added
+                .iter()
+                .zip(ends)
+                .map(|(node, end)| (node.parent, node.action, end - node.script))
+                .collect(),
+            scripts: scripts.since(unkept.scripts).to_vec(),
             kinds: kinds[unkept.kinds..].to_vec(),
             states: std::mem::take(&mut unkept.states),
             asleep: changed.collect(),
@@ -190,8 +202,7 @@ impl<S: Clone> Check<'_, S> {
             self.taken();
             let over = (self.shared.goes_on)(&lock(&self.shared.progress));
             if let Some(limit) = over {
-                self.limited(limit);
-                self.shared.stop.set();
+                self.shared.ended(limit);
                 return;
             }
         }
@@ -214,8 +225,7 @@ impl<S: Clone> Check<'_, S> {
         self.nodes.scripts.extend(news.scripts);
         self.nodes.kinds.extend(news.kinds);
         for (node, ((parent, action, len), state)) in (first..).zip(news.nodes.into_iter().zip(news.states)) {
-            self.nodes.list.push(Node { parent, script, action });
-            self.nodes.saved.push(None);
+            self.nodes.add(Node { parent, script, action }, None);
             script += len;
             let Some(state) = state else { continue };
             if !self.shared.options.reduces {
@@ -234,18 +244,41 @@ impl<S: Clone> Check<'_, S> {
         }
         for Failed { failure, run, node, step } in news.findings {
             let failure: Failure = serde_json::from_str(&failure).expect("it was written by `failed`");
-            let trace = match &step {
-                Some((action, script)) => self.nodes.trace_with(node, *action, script),
-                None => self.nodes.trace(node),
-            };
+            let Some(trace) = self.trace(node, step.as_ref()) else { return };
             self.findings.0.push(Found { failure, run, trace });
         }
         if let (Some(states), Some(drawn)) = (&mut self.states, news.graph) {
             states.take_over(drawn);
         }
+        self.nodes.wait_from(news.frontier.first);
         (self.frontier, self.census, self.bounds) = (news.frontier, news.census, news.bounds);
         (self.rules, self.first) = (news.rules, news.first);
         self.names = Room::new(self.first.keys().map(|(_, name)| name.len()));
         *self.counts = news.counts;
+    }
+
+    /// Moves the hashes of what was met, and the steps to it, to places of their own, once they take a share of the memory, and where
+    /// there is one.
+    pub(super) fn store(&mut self, keeping: Option<&Keeping<'_>>) {
+        let Shared { options, claims, goes_on, progress, .. } = self.shared;
+        // With reductions, and where steps are kept, the node of each state is looked for in a table of its own.
+        let is_set = !options.reduces && self.states.is_none();
+        if let Some(keeping) = keeping
+            && is_set
+            && !self.is_full
+        {
+            let share = options.met_bytes_max / STORED;
+            let goes_on = || goes_on(&lock(progress)).is_none();
+            if claims.bytes() > share {
+                self.is_full = !claims.store(|| keeping.keeper.hashes(), &goes_on);
+            }
+            // What is not kept yet is read at once when it is.
+            let Nodes { list, scripts, .. } = &self.nodes;
+            let kept = self.unkept.as_ref().map_or((list.len(), scripts.len()), Unkept::steps);
+            if list.bytes() + scripts.bytes() > share {
+                self.is_full |= !self.nodes.move_before(kept, || keeping.keeper.bytes());
+            }
+            self.shared.met.set(self.bytes());
+        }
     }
 }

@@ -11,6 +11,7 @@ mod grow;
 mod grown;
 pub(super) mod help;
 mod kept;
+mod long;
 mod nodes;
 mod reach;
 mod shared;
@@ -48,8 +49,6 @@ const POLL: u32 = 16;
 /// States that a worker takes at once, and that all take before the results are merged.
 const CHUNK: usize = 16;
 const ROUND: u32 = 4096;
-/// What part of the memory the hashes of states may take before they are moved.
-const STORED: usize = 4;
 
 /// See [`super::check_keeping`].
 pub(super) fn check<T>(
@@ -233,9 +232,8 @@ impl<'a, S: Clone> Check<'a, S> {
         let mut counted = Vec::new();
         let apart = helpers.map(|helpers| (helpers, &offered));
         let grown = grow(workers, self.shared, &job, (apart, &mut counted));
-        if self.shared.claims.is_broken() {
-            self.limited(Limit::Memory);
-            self.shared.stop.set();
+        if self.shared.claims.is_broken() || self.nodes.is_broken() {
+            self.shared.ended(Limit::Memory);
         }
         // What is known of a round that was broken off is not whole: it is begun again.
         if let (Some(keeping), true) = (keeping, self.shared.stop.is_set()) {
@@ -247,6 +245,7 @@ impl<'a, S: Clone> Check<'a, S> {
         self.merge(round.start, grown, end)?;
         self.shared.met.set(self.bytes());
         self.frontier.first += looked_at as u32;
+        self.nodes.wait_from(self.frontier.first);
         self.report();
         if let Some(keeping) = keeping
             && (looked_at < round.len() || helpers.is_some())
@@ -254,8 +253,7 @@ impl<'a, S: Clone> Check<'a, S> {
         {
             self.keep(keeping);
             if keeping.keeper.is_lost() {
-                self.limited(Limit::Interrupt);
-                self.shared.stop.set();
+                self.shared.ended(Limit::Interrupt);
             }
         }
         if !self.is_over() {
@@ -294,22 +292,6 @@ impl<'a, S: Clone> Check<'a, S> {
         let draws = self.shared.options.draws;
         let claims = self.shared.claims.bytes();
         claims + self.nodes.bytes() + self.states.as_ref().map_or(0, |states| states.bytes(draws))
-    }
-
-    /// Moves the hashes of what was met to a place of their own, once they take a share of the memory, and where there is one.
-    fn store(&mut self, keeping: Option<&Keeping<'_>>) {
-        let Shared { options, claims, goes_on, progress, .. } = self.shared;
-        // With reductions, and where steps are kept, the node of each state is looked for in a table of its own.
-        let is_set = !options.reduces && self.states.is_none();
-        if let Some(keeping) = keeping
-            && is_set
-            && !self.is_full
-            && claims.bytes() > options.met_bytes_max / STORED
-        {
-            let goes_on = || goes_on(&lock(progress)).is_none();
-            self.is_full = !claims.store(|| keeping.keeper.hashes(), &goes_on);
-            self.shared.met.set(self.bytes());
-        }
     }
 
     fn is_out_of_runs(&self) -> bool {
@@ -374,11 +356,7 @@ impl<'a, S: Clone> Check<'a, S> {
                     }
                     all_saved &= is_saved || !is_new;
                 }
-                if all_saved {
-                    self.nodes.saved[node as usize] = None;
-                } else if self.nodes.saved[node as usize].is_some() {
-                    self.nodes.held.push(node);
-                }
+                self.nodes.done(node, !all_saved);
             }
             if let Some(trouble) = grown.trouble {
                 return Err(trouble);
@@ -397,16 +375,26 @@ impl<'a, S: Clone> Check<'a, S> {
         }
     }
 
+    /// The steps to a node, and one more; nothing where they cannot be read, which ends the check.
+    fn trace(&self, node: u32, step: Option<&(Action, Vec<Scripted>)>) -> Option<Trace> {
+        let mut trace = self.nodes.trace(node);
+        if let Some((action, script)) = step {
+            path::push(&mut trace, *action, script);
+        }
+        if self.nodes.is_broken() {
+            self.shared.ended(Limit::Memory);
+            return None;
+        }
+        Some(trace)
+    }
+
     fn ended(&mut self, node: u32, run: Run) {
         let is_known = |failure| self.findings.0.iter().any(|known| known.failure.is_same(failure));
         let is_new = matches!(&run.end, End::Failed(failure) if !is_known(failure));
         if !is_new && !self.shared.options.lists {
             return;
         }
-        let mut trace = self.nodes.trace(node);
-        if let Some((action, script)) = &run.step {
-            path::push(&mut trace, *action, script);
-        }
+        let Some(trace) = self.trace(node, run.step.as_ref()) else { return };
         (self.told)(&trace, &run.end);
         if let End::Failed(failure) = &run.end
             && is_new

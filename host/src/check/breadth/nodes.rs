@@ -1,10 +1,12 @@
 //! The states that were met, in the order of the check, and who met them first.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::long::{Fixed, Long, number};
 use crate::check::path;
 use crate::check::sleep::{self, Rules};
 use crate::check::visited::Visited;
+use crate::check::{Bytes, Trouble, TroubleKind};
 use crate::choice::{Kind, Scripted};
 use crate::trace::{Action, Trace};
 
@@ -15,11 +17,45 @@ const NARROW: u32 = 16;
 pub(super) const NONE: u32 = u32::MAX;
 
 /// A state, by the step that led to it first.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Node {
     pub(super) parent: u32,
     /// Where its script begins; it ends where that of the next begins.
     pub(super) script: u32,
     pub(super) action: Action,
+}
+
+impl Fixed for Node {
+    const WIDTH: usize = 12;
+
+    fn write(self, bytes: &mut Vec<u8>) {
+        let (tag, number) = match self.action {
+            Action::Setup => (0, 0),
+            Action::Rule(rule) => (1, rule),
+            Action::Fault(fault, on) => (2 + u32::from(on), fault),
+            Action::Teardown => (4, 0),
+            Action::Deadlock => (5, 0),
+            Action::Loop => (6, 0),
+            Action::Again(property) => (7, property),
+        };
+        let action = tag << 16 | u32::from(number);
+        [self.parent, self.script, action].iter().for_each(|field| bytes.extend(field.to_le_bytes()));
+    }
+
+    fn read(bytes: &[u8]) -> Node {
+        let [parent, script, action] = [0, 4, 8].map(|at| number(&bytes[at..at + 4]));
+        let number = action as u16;
+        let action = match action >> 16 {
+            0 => Action::Setup,
+            1 => Action::Rule(number),
+            tag @ (2 | 3) => Action::Fault(number, tag == 3),
+            4 => Action::Teardown,
+            5 => Action::Deadlock,
+            6 => Action::Loop,
+            _ => Action::Again(number),
+        };
+        Node { parent, script, action }
+    }
 }
 
 /// Where a state is explored again, or only in part.
@@ -40,14 +76,15 @@ impl Asleep {
 
 /// The states that were met, in the order of the check.
 pub(super) struct Nodes<S> {
-    pub(super) list: Vec<Node>,
+    pub(super) list: Long<Node>,
     /// Answers, with the index of what was asked.
-    pub(super) scripts: Vec<(u32, u32)>,
+    pub(super) scripts: Long<(u32, u32)>,
     pub(super) kinds: Vec<Kind>,
-    /// Saved states of nodes that wait, and of others that some below them are reached from.
-    pub(super) saved: Vec<Option<S>>,
-    /// Those others.
-    pub(super) held: Vec<u32>,
+    /// The first node that waits, and of it and all that follow the states that are saved.
+    first: u32,
+    waiting: VecDeque<Option<S>>,
+    /// Those of others that some below them are reached from.
+    held: BTreeMap<u32, S>,
     /// For so many levels all are saved that wait: there were nearly as many of those others as nodes that are reached from them.
     pub(super) narrow: u32,
     /// Of each node, where rules are declared independent.
@@ -59,11 +96,12 @@ pub(super) struct Nodes<S> {
 impl<S> Nodes<S> {
     pub(super) fn new() -> Nodes<S> {
         Nodes {
-            list: Vec::new(),
-            scripts: Vec::new(),
+            list: Long::new(),
+            scripts: Long::new(),
             kinds: Vec::new(),
-            saved: Vec::new(),
-            held: Vec::new(),
+            first: 0,
+            waiting: VecDeque::new(),
+            held: BTreeMap::new(),
             narrow: 0,
             asleep: Vec::new(),
             visited: Visited::new(),
@@ -73,13 +111,77 @@ impl<S> Nodes<S> {
     pub(super) fn push(&mut self, parent: u32, action: Action, script: &[Scripted], saved: Option<S>) -> u32 {
         let index = self.list.len() as u32;
         assert!(index < NONE, "there are fewer than 2^32 states");
-        self.list.push(Node { parent, script: self.scripts.len() as u32, action });
+        self.add(Node { parent, script: self.scripts.len() as u32, action }, saved);
         for scripted in script {
             let kind = index_of(&mut self.kinds, scripted.kind);
             self.scripts.push((kind, scripted.number));
         }
-        self.saved.push(saved);
         index
+    }
+
+    /// Adds a node that waits.
+    pub(super) fn add(&mut self, node: Node, saved: Option<S>) {
+        self.list.push(node);
+        self.waiting.push_back(saved);
+    }
+
+    /// A node. Where it cannot be read, which is told from then on, it is a root.
+    pub(super) fn node(&self, node: u32) -> Node {
+        self.list.get(node as usize).unwrap_or(Node { parent: NONE, script: 0, action: Action::Setup })
+    }
+
+    /// Whether some could not be read, so that it is not known how to get to states.
+    pub(super) fn is_broken(&self) -> bool {
+        self.list.is_broken() || self.scripts.is_broken()
+    }
+
+    /// All that was asked for could be read.
+    ///
+    /// # Errors
+    /// It could not: the check is over.
+    pub(super) fn is_read(&self) -> Result<(), Box<Trouble>> {
+        match self.is_broken() {
+            true => Err(Box::new(Trouble { trace: Trace::default(), kind: TroubleKind::Stopped })),
+            false => Ok(()),
+        }
+    }
+
+    /// Moves those before node `nodes`, and answers before `scripts`, to places of their own; whether that went well.
+    pub(super) fn move_before(
+        &mut self,
+        (nodes, scripts): (usize, usize),
+        make: impl Fn() -> Option<Box<dyn Bytes>>,
+    ) -> bool {
+        self.list.move_before(nodes, &make) && self.scripts.move_before(scripts, &make)
+    }
+
+    /// The state of a node, where it is saved.
+    pub(super) fn saved(&self, node: u32) -> Option<&S> {
+        match node.checked_sub(self.first) {
+            Some(at) => self.waiting.get(at as usize)?.as_ref(),
+            None => self.held.get(&node),
+        }
+    }
+
+    /// A node was looked at; its state stays saved if some below are reached from it.
+    pub(super) fn done(&mut self, node: u32, is_needed: bool) {
+        let saved = node.checked_sub(self.first).and_then(|at| self.waiting.get_mut(at as usize)?.take());
+        self.held.extend(saved.filter(|_| is_needed).map(|saved| (node, saved)));
+    }
+
+    /// Holds the state of a node that does not wait, or lets go of it.
+    pub(super) fn hold(&mut self, node: u32, state: Option<S>) {
+        match state {
+            Some(state) => _ = self.held.insert(node, state),
+            None => _ = self.held.remove(&node),
+        }
+    }
+
+    /// The nodes before this one do not wait any more.
+    pub(super) fn wait_from(&mut self, first: u32) {
+        let gone = self.waiting.len().min(first.saturating_sub(self.first) as usize);
+        self.waiting.drain(..gone);
+        self.first += gone as u32;
     }
 
     /// Lets go of saved states from which none of the nodes that wait, those from `first` on, is reached.
@@ -87,50 +189,49 @@ impl<S> Nodes<S> {
         // Those of a level stand in the order of their parents, so the parents are in order too.
         let mut level: Vec<u32> = (first..self.list.len() as u32).collect();
         let waiting = level.len();
-        level.retain(|node| self.saved[*node as usize].is_none());
+        level.retain(|node| self.saved(*node).is_none());
         let unsaved = level.len();
         let mut needed = BTreeSet::<u32>::new();
         while !level.is_empty() {
-            level.iter_mut().for_each(|node| *node = self.list[*node as usize].parent);
+            level.iter_mut().for_each(|node| *node = self.node(*node).parent);
             level.dedup();
             level.retain(|node| *node != NONE);
-            needed.extend(level.iter().filter(|node| self.saved[**node as usize].is_some()));
-            level.retain(|node| self.saved[*node as usize].is_none());
+            needed.extend(level.iter().filter(|node| self.saved(**node).is_some()));
+            level.retain(|node| self.saved(*node).is_none());
         }
         let is_narrow = unsaved * 4 > waiting && unsaved * 2 < needed.len() * 3;
         self.narrow = if is_narrow { NARROW } else { self.narrow.saturating_sub(1) };
-        self.held.retain(|node| {
-            let is_needed = needed.contains(node);
-            if !is_needed {
-                self.saved[*node as usize] = None;
-            }
-            is_needed
-        });
+        self.held.retain(|node, _| needed.contains(node));
     }
 
     /// Bytes that the states and the steps that lead to them hold, about, without what is saved.
     pub(super) fn bytes(&self) -> usize {
         // The table is there twice while it grows.
         self.visited.len() * Visited::<u32>::BYTES * 3 / 2
-            + self.list.capacity() * size_of::<Node>()
-            + self.saved.capacity() * size_of::<Option<S>>()
-            + self.held.capacity() * size_of::<u32>()
+            + self.list.bytes()
+            + self.waiting.capacity() * size_of::<Option<S>>()
+            // What a map has beside it.
+            + self.held.len() * 2 * (size_of::<u32>() + size_of::<S>())
             + self.asleep.capacity() * size_of::<Asleep>()
-            + self.scripts.capacity() * size_of::<(u32, u32)>()
+            + self.scripts.bytes()
     }
 
     pub(super) fn script(&self, node: u32, script: &mut Vec<Scripted>) {
-        let start = self.list[node as usize].script as usize;
+        let start = self.node(node).script as usize;
         let end = self.list.get(node as usize + 1).map_or(self.scripts.len(), |next| next.script as usize);
-        let scripted = |&(kind, number): &(u32, u32)| Scripted { kind: self.kinds[kind as usize], number };
         script.clear();
-        script.extend(self.scripts[start..end].iter().map(scripted));
+        if !self.is_broken() {
+            let answers = (start..end).map_while(|at| self.scripts.get(at));
+            script.extend(answers.map(|(kind, number)| Scripted { kind: self.kinds[kind as usize], number }));
+        }
     }
 
     /// The nodes on the path to `node`, the root left out, the last first.
-    pub(super) fn path(&self, node: u32) -> impl Iterator<Item = u32> {
-        let parent = |node: &u32| Some(self.list[*node as usize].parent);
-        std::iter::successors(Some(node), parent).take_while(|node| self.list[*node as usize].parent != NONE)
+    pub(super) fn path(&self, mut node: u32) -> impl Iterator<Item = u32> {
+        std::iter::from_fn(move || {
+            let parent = self.node(node).parent;
+            (parent != NONE).then(|| std::mem::replace(&mut node, parent))
+        })
     }
 
     pub(super) fn trace(&self, node: u32) -> Trace {
@@ -139,7 +240,7 @@ impl<S> Nodes<S> {
         let (mut trace, mut script) = (Trace::default(), Vec::new());
         for node in path {
             self.script(node, &mut script);
-            path::push(&mut trace, self.list[node as usize].action, &script);
+            path::push(&mut trace, self.node(node).action, &script);
         }
         trace
     }

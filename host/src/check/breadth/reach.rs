@@ -20,19 +20,19 @@ impl<T: Target> Worker<'_, '_, T> {
     /// Puts the target into the state of a node: as it was saved, or by repeating the steps from the nearest one on
     /// its path that was.
     pub(super) fn reach(&mut self, nodes: &Nodes<T::Snapshot>, node: u32) -> Result<(), Box<Trouble>> {
-        if let Some(saved) = &nodes.saved[node as usize] {
+        if let Some(saved) = nodes.saved(node) {
             self.visitor.target.restore(saved);
             return Ok(());
         }
         // Nodes follow one another in the order of their parents, so the steps to one are those to the last one, but for a few.
         self.path.clear();
-        let mut at = nodes.list[node as usize].parent;
+        let mut at = nodes.node(node).parent;
         loop {
             // What has a higher number is not on the way.
             while self.reached.last().is_some_and(|(last, _)| *last > at || at == NONE) {
                 self.reached.pop();
             }
-            if at == NONE || nodes.list[at as usize].parent == NONE && nodes.saved[at as usize].is_none() {
+            if at == NONE || nodes.node(at).parent == NONE && nodes.saved(at).is_none() {
                 self.visitor.restart();
                 break;
             }
@@ -40,13 +40,13 @@ impl<T: Target> Worker<'_, '_, T> {
                 self.visitor.target.restore(saved);
                 break;
             }
-            if let Some(saved) = &nodes.saved[at as usize] {
+            if let Some(saved) = nodes.saved(at) {
                 self.visitor.target.restore(saved);
                 self.reached.clear();
                 break;
             }
             self.path.push(at);
-            at = nodes.list[at as usize].parent;
+            at = nodes.node(at).parent;
         }
         while let Some(at) = self.path.pop() {
             self.repeat(nodes, at)?;
@@ -58,25 +58,23 @@ impl<T: Target> Worker<'_, '_, T> {
                 self.reached.extend(self.visitor.target.snapshot().map(|saved| (at, saved)));
             }
         }
-        match nodes.list[node as usize].parent {
-            NONE => Ok(()),
-            _ => self.repeat(nodes, node),
+        if nodes.node(node).parent != NONE {
+            self.repeat(nodes, node)?;
         }
+        nodes.is_read()
     }
 
     /// Keeps the state of a node, in which the target is, where it is to be kept.
     pub(super) fn pass(&mut self, nodes: &Nodes<T::Snapshot>, node: u32) {
         let Some(passed) = &mut self.passed else { return };
-        if nodes.saved[node as usize].is_none()
-            && self.shared.met.has_room(self.visitor.target, self.shared.options)
-        {
+        if nodes.saved(node).is_none() && self.shared.met.has_room(self.visitor.target, self.shared.options) {
             passed.extend(self.visitor.target.snapshot().map(|state| (node, state)));
         }
     }
 
     /// Performs the step that led to a node again.
     fn repeat(&mut self, nodes: &Nodes<T::Snapshot>, node: u32) -> Result<(), Box<Trouble>> {
-        let action = nodes.list[node as usize].action;
+        let action = nodes.node(node).action;
         nodes.script(node, &mut self.script);
         let repeated =
             self.visitor.ready(action).and_then(|()| self.visitor.repeat(action, &mut self.script));
@@ -90,7 +88,7 @@ impl<T: Target> Worker<'_, '_, T> {
             return false;
         }
         let most = met.0.load(Ordering::Relaxed).saturating_mul(WAITING_SHARE).saturating_add(WAITING_BYTES);
-        let steps = || 1 + nodes.path(node).take_while(|at| nodes.saved[*at as usize].is_none()).count();
+        let steps = || 1 + nodes.path(node).take_while(|at| nodes.saved(*at).is_none()).count();
         nodes.narrow > 0
             || self.visitor.target.saved_bytes() < most
             || steps() as u64 * (work + STEP_WORK) > FAR

@@ -60,6 +60,11 @@ impl<'a> Shared<'a> {
     /// The host stopped a guest: the check is over, for the reason that it has by now.
     pub(super) fn stopped(&self) {
         let limit = (self.goes_on)(&lock(&self.progress)).unwrap_or(Limit::Interrupt);
+        self.ended(limit);
+    }
+
+    /// The check is over, for this reason where there was none before.
+    pub(super) fn ended(&self, limit: Limit) {
         lock(&self.limit).get_or_insert(limit);
         self.stop.set();
     }

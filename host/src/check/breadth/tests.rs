@@ -5,10 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use super::claims::tests::elsewhere as hashes;
+use super::long::tests::elsewhere;
 use super::{Helpers, News, Part, Round, Soundness, Source};
 use crate::check::tests::flip;
 use crate::check::{
-    Census, Checked, End, Findings, Keeper, Keeping, Limit, Options, Progress, check_keeping, help, lock,
+    Bytes, Census, Checked, End, Findings, Hashes, Keeper, Keeping, Limit, Options, Progress, check_keeping,
+    help, lock,
 };
 use crate::choice::{Chooser, mix};
 use crate::model::{Model, fail};
@@ -325,5 +328,76 @@ fn what_is_forged_ends_no_process() {
             }
         }
         assert!(sound > 200 && hostile.taken.load(Ordering::Relaxed) > 200, "{sound} {:?}", hostile.taken);
+    }
+}
+
+/// Keeps something now and then, and has room elsewhere for bytes that can be read so often.
+struct Roomy {
+    asked: AtomicU64,
+    reads: Option<usize>,
+    places: AtomicU64,
+}
+
+impl Keeper for Roomy {
+    fn is_due(&self) -> bool {
+        self.asked.fetch_add(1, Ordering::Relaxed) >= 8
+    }
+
+    fn keep(&self, _: &News) {
+        self.asked.store(0, Ordering::Relaxed);
+    }
+
+    fn hashes(&self) -> Option<Box<dyn Hashes>> {
+        hashes(1 << 20, u64::MAX)
+    }
+
+    fn bytes(&self) -> Option<Box<dyn Bytes>> {
+        self.places.fetch_add(1, Ordering::Relaxed);
+        elsewhere(usize::MAX, self.reads?)
+    }
+}
+
+/// Fails at one place; the last of three counters may skip a number.
+fn skipping(at: &mut Counters, action: Action, chooser: &mut Chooser, _: &mut dyn FnMut(u32)) -> Outcome {
+    if let Action::Rule(rule) = action {
+        let rule = usize::from(rule);
+        at[rule] = (at[rule] + 1 + u8::from(rule == 2 && flip(chooser))) % 20;
+    }
+    if *at == [7, 19, 11] { fail("there") } else { Outcome::Pass }
+}
+
+/// What a check with so much memory comes to, which saves states or reaches each by its steps, and how many lists were moved.
+fn roomy((memory, saves): (usize, bool), reads: Option<usize>, workers: usize) -> (Checked, u64) {
+    let make = |_| {
+        let mut model = Model::new([0; 3], &["a", "b", "c"], &["fault"], skipping);
+        model.uses_snapshots = saves;
+        model
+    };
+    let mut models: Vec<_> = (0..workers).map(make).collect();
+    let options = Options { met_bytes_max: memory, findings_max: 2, ..Options::default() };
+    let keeper = Roomy { asked: AtomicU64::new(0), reads, places: AtomicU64::new(0) };
+    let keeping = Keeping { before: Box::new(std::iter::empty()), keeper: &keeper, helpers: None };
+    let (told, mut counts) = (&mut |_: &Trace, _: &End| {}, Counts::default());
+    let checked = check_keeping(&mut models, &options, (&|_| None, told), (Some(keeping), &mut counts));
+    (checked.unwrap(), keeper.places.load(Ordering::Relaxed))
+}
+
+#[test]
+fn steps_that_do_not_fit_in_memory_are_elsewhere() {
+    const MEMORY: usize = 320 << 10;
+    for saves in [true, false] {
+        let (all, places) = roomy((1 << 30, saves), None, 1);
+        assert_eq!((places, all.limit, all.findings.len()), (0, None, 1));
+        for workers in [1, 2] {
+            let (some, places) = roomy((MEMORY, saves), Some(usize::MAX), workers);
+            assert_eq!(some, all);
+            assert_eq!(places, 2);
+        }
+        // Where they cannot be moved, or not be read, it is over, and nothing is told that is not so.
+        for reads in [None, Some(0), Some(1), Some(7), Some(20)] {
+            let (some, places) = roomy((MEMORY, saves), reads, 1);
+            assert!(places > 0 && some.limit == Some(Limit::Memory), "{some:?}");
+            assert!(some.findings.is_empty() || some.findings == all.findings, "{some:?}");
+        }
     }
 }

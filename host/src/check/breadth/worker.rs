@@ -8,7 +8,7 @@ use crate::check::equal::{Bounds, Equals};
 use crate::check::path::{self, is_step};
 use crate::check::sleep;
 use crate::check::visit::{Here, Visit, Visitor};
-use crate::check::{Census, End, Trouble, TroubleKind, lock};
+use crate::check::{Census, End, Limit, Trouble, TroubleKind, lock};
 use crate::choice::{Kind, Past, Scripted, mix};
 use crate::target::{Target, follows_preconditions};
 use crate::trace::{Action, Trace};
@@ -109,6 +109,8 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             if let Err(trouble) = self.node(job, (job.round.start + index) as u32, &mut grown) {
                 self.led = Led::default();
                 match trouble.kind {
+                    // Whatever it is, it may come of that.
+                    _ if job.nodes.is_broken() => self.shared.ended(Limit::Memory),
                     TroubleKind::Stopped => self.shared.stopped(),
                     // The others finish the round, so that it does not depend on them which trouble comes first.
                     _ => grown.trouble = Some(trouble),
@@ -130,6 +132,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         self.pass(job.nodes, node);
         let before = if self.on.is_empty() { None } else { self.visitor.target.snapshot() };
         self.faults(job.nodes, node);
+        job.nodes.is_read()?;
         let mut actions = std::mem::take(&mut self.actions);
         let asleep = job.nodes.asleep(node);
         if job.is_start {
@@ -187,7 +190,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         self.path.clear();
         self.path.extend(nodes.path(node));
         for node in self.path.iter().rev() {
-            if let Action::Fault(fault, on) = nodes.list[*node as usize].action {
+            if let Action::Fault(fault, on) = nodes.node(*node).action {
                 self.on[usize::from(fault)] = on;
             }
         }
