@@ -246,6 +246,9 @@ impl<'a, S: Clone> Check<'a, S> {
         self.shared.met.set(self.bytes());
         self.frontier.first += looked_at as u32;
         self.nodes.wait_from(self.frontier.first);
+        if self.nodes.is_full() {
+            self.shared.ended(Limit::Memory);
+        }
         self.report();
         if let Some(keeping) = keeping
             && (looked_at < round.len() || helpers.is_some())

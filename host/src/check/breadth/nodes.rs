@@ -13,6 +13,9 @@ use crate::trace::{Action, Trace};
 /// Levels after which it is judged anew whether it pays to save few states.
 const NARROW: u32 = 16;
 
+/// Nodes, or answers, at which a check ends. They are numbered in 32 bits, and a round may add some.
+const COUNT_MAX: usize = 3 << 30;
+
 /// The parent of the root.
 pub(super) const NONE: u32 = u32::MAX;
 
@@ -153,6 +156,11 @@ impl<S> Nodes<S> {
         make: impl Fn() -> Option<Box<dyn Bytes>>,
     ) -> bool {
         self.list.move_before(nodes, &make) && self.scripts.move_before(scripts, &make)
+    }
+
+    /// Whether there are as many as can be numbered.
+    pub(super) fn is_full(&self) -> bool {
+        self.list.len().max(self.scripts.len()) > COUNT_MAX
     }
 
     /// The state of a node, where it is saved.
