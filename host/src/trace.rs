@@ -24,6 +24,36 @@ pub enum Action {
     Again(u16),
 }
 
+impl Action {
+    /// A number that says which it is: its kind, and in the low 16 bits what it names.
+    pub(crate) fn code(self) -> u32 {
+        let (kind, number) = match self {
+            Action::Setup => (0, 0),
+            Action::Rule(rule) => (1, rule),
+            Action::Fault(fault, on) => (2 + u32::from(on), fault),
+            Action::Teardown => (4, 0),
+            Action::Deadlock => (5, 0),
+            Action::Loop => (6, 0),
+            Action::Again(number) => (7, number),
+        };
+        kind << 16 | u32::from(number)
+    }
+
+    /// The one with this [`Action::code`].
+    pub(crate) fn of_code(code: u32) -> Action {
+        let number = code as u16;
+        match code >> 16 {
+            0 => Action::Setup,
+            1 => Action::Rule(number),
+            kind @ (2 | 3) => Action::Fault(number, kind == 3),
+            4 => Action::Teardown,
+            5 => Action::Deadlock,
+            6 => Action::Loop,
+            _ => Action::Again(number),
+        }
+    }
+}
+
 /// One step of a [`Trace`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {

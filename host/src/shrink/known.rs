@@ -168,16 +168,7 @@ pub(super) fn fingerprint(drafts: &[Draft]) -> Path {
 }
 
 fn enter(path: Path, action: Action) -> Path {
-    let (kind, number) = match action {
-        Action::Setup => (0, 0),
-        Action::Rule(rule) => (1, rule),
-        Action::Fault(fault, on) => (2 + u64::from(on), fault),
-        Action::Teardown => (4, 0),
-        Action::Deadlock => (5, 0),
-        Action::Loop => (6, 0),
-        Action::Again(number) => (7, number),
-    };
-    mix(path, kind << 16 | u64::from(number))
+    mix(path, u64::from(action.code()))
 }
 
 fn leave(path: Path) -> Path {

@@ -32,32 +32,13 @@ impl Fixed for Node {
     const WIDTH: usize = 12;
 
     fn write(self, bytes: &mut Vec<u8>) {
-        let (tag, number) = match self.action {
-            Action::Setup => (0, 0),
-            Action::Rule(rule) => (1, rule),
-            Action::Fault(fault, on) => (2 + u32::from(on), fault),
-            Action::Teardown => (4, 0),
-            Action::Deadlock => (5, 0),
-            Action::Loop => (6, 0),
-            Action::Again(property) => (7, property),
-        };
-        let action = tag << 16 | u32::from(number);
-        [self.parent, self.script, action].iter().for_each(|field| bytes.extend(field.to_le_bytes()));
+        let fields = [self.parent, self.script, self.action.code()];
+        fields.iter().for_each(|field| bytes.extend(field.to_le_bytes()));
     }
 
     fn read(bytes: &[u8]) -> Node {
         let [parent, script, action] = [0, 4, 8].map(|at| number(&bytes[at..at + 4]));
-        let number = action as u16;
-        let action = match action >> 16 {
-            0 => Action::Setup,
-            1 => Action::Rule(number),
-            tag @ (2 | 3) => Action::Fault(number, tag == 3),
-            4 => Action::Teardown,
-            5 => Action::Deadlock,
-            6 => Action::Loop,
-            _ => Action::Again(number),
-        };
-        Node { parent, script, action }
+        Node { parent, script, action: Action::of_code(action) }
     }
 }
 
@@ -222,6 +203,7 @@ impl<S> Nodes<S> {
             + self.held.len() * 2 * (size_of::<u32>() + size_of::<S>())
             + self.asleep.capacity() * size_of::<Asleep>()
             + self.scripts.bytes()
+            + self.kinds.capacity() * size_of::<Kind>()
     }
 
     pub(super) fn script(&self, node: u32, script: &mut Vec<Scripted>) {
@@ -274,4 +256,32 @@ pub(super) fn index_of(kinds: &mut Vec<Kind>, kind: Kind) -> u32 {
     }
     kinds.push(kind);
     kinds.len() as u32 - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_read_as_it_was_written() {
+        let faults = [false, true].map(|on| Action::Fault(300, on));
+        let others =
+            [Action::Setup, Action::Rule(u16::MAX), Action::Teardown, Action::Deadlock, Action::Loop];
+        for action in faults.into_iter().chain(others).chain([Action::Again(7)]) {
+            let (node, mut bytes) = (Node { parent: 1 << 31, script: 70_000, action }, Vec::new());
+            node.write(&mut bytes);
+            assert_eq!((bytes.len(), Node::read(&bytes)), (Node::WIDTH, node));
+        }
+    }
+
+    /// A guest may ask more questions than are looked for among the last ones.
+    #[test]
+    fn questions_are_counted() {
+        let (mut nodes, mut script) = (Nodes::<()>::new(), Vec::new());
+        script.extend((2..12).map(|n| Scripted { kind: Kind::Index { n }, number: 0 }));
+        nodes.push(NONE, Action::Setup, &[], None);
+        (0..1000).for_each(|_| _ = nodes.push(0, Action::Rule(0), &script, None));
+        assert_eq!(nodes.kinds.len(), 10_000);
+        assert!(nodes.bytes() > 10_000 * (size_of::<Kind>() + size_of::<(u32, u32)>()));
+    }
 }
