@@ -56,7 +56,8 @@ fn of_rank(rank: i128) -> i128 {
 /// where it is impossible. Whether it came down at all.
 ///
 /// What works need not be an interval. The simplest are tried first, then those right below; only where one
-/// of these works it goes on by bisection, first of the number of bits and then of the bits.
+/// of these works it goes on by bisection, first of the number of bits and then of the bits. Where none does, its lowest
+/// bits alone may be what counts.
 pub(super) fn descend(mut distance: i128, mut works: impl FnMut(i128) -> Option<bool>) -> bool {
     let mut helped = false;
     for simplest in [0, 1, -1] {
@@ -71,11 +72,32 @@ pub(super) fn descend(mut distance: i128, mut works: impl FnMut(i128) -> Option<
         let from = rank(distance);
         let below = (1..=2 * BELOW).map(|less| of_rank(from - less)).take_while(|lower| rank(*lower) > 0);
         let mut tried = below.filter_map(|lower| Some((lower, works(lower)?))).take(BELOW as usize);
-        let Some((lower, _)) = tried.find(|(_, works)| *works) else { return helped };
+        let lower = tried.find(|(_, works)| *works);
         drop(tried);
+        distance = match lower {
+            Some((lower, _)) => bisect(lower, &mut |d| works(d) == Some(true)),
+            None => match lowest_bits(distance, &mut |d| works(d) == Some(true)) {
+                Some(bits) => bits,
+                None => return helped,
+            },
+        };
         helped = true;
-        distance = bisect(lower, &mut |d| works(d) == Some(true));
     }
+}
+
+/// The fewest of the lowest bits of a distance, of two's complement, at which it works, as far as bisection can tell.
+fn lowest_bits(distance: i128, works: &mut impl FnMut(i128) -> bool) -> Option<i128> {
+    let (mut low, mut least, mut best) = (0, 128 - distance.unsigned_abs().leading_zeros(), None);
+    while least - low > 1 {
+        let middle = (low + least) / 2;
+        let bits = distance & ((1 << middle) - 1);
+        if rank(bits) < rank(distance) && works(bits) {
+            (best, least) = (Some(bits), middle);
+        } else {
+            low = middle;
+        }
+    }
+    best
 }
 
 /// Brings a distance other than 0 towards it with its sign.
@@ -129,12 +151,15 @@ mod tests {
     fn numbers_come_down_to_the_simplest_that_works_in_few_tries() {
         check(1 << 60, |_| true, 0, 1);
         check(-5, |d| d < 0, -1, 3);
-        check(1 << 60, |d| d >= 10, 10, 22);
-        check(i64::MAX.into(), |d| d >= i128::from(i64::MAX), i64::MAX.into(), 5);
+        check(1 << 60, |d| d >= 10, 10, 24);
+        check(i64::MAX.into(), |d| d >= i128::from(i64::MAX), i64::MAX.into(), 12);
         check(1 << 60, |d| d.abs() > 2, 3, 20);
         check(1 << 60, |d| d != 0 && d.abs() != 1 && d != 2, -2, 20);
-        check(10, |d| (6..=14).contains(&d) && d != 10, 6, 12);
+        check(10, |d| (6..=14).contains(&d) && d != 10, 6, 14);
         check(1000, |d| d >= 900, 900, 25);
+        check(567_430, |d| d & 15 == 6, 6, 16);
+        check(-55, |d| d & 15 == 9, 9, 16);
+        check(i64::MAX.into(), |d| d & 0xff00 == 0x4200 || d == i64::MAX.into(), i64::MAX.into(), 12);
         check(0, |_| true, 0, 0);
     }
 
