@@ -46,6 +46,8 @@ pub(in crate::cli) struct Worker {
 const LOOK: Duration = Duration::from_secs(2);
 /// And so often whether it is time to stop.
 const POLL: Duration = Duration::from_millis(50);
+/// A finding that is being shrunk is left after so many turns: it would be shrunk from its beginning again, by whoever comes next.
+const SHRINKING_TURNS: u32 = 10;
 
 impl Worker {
     pub(in crate::cli) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
@@ -119,7 +121,7 @@ impl Worker {
         let wasm = Shared::new(Arc::new(hub), 0).module()?;
         let settings: Settings =
             serde_json::from_value(header.settings).context("its settings are of another version")?;
-        let turn = Budget::of(self.turn);
+        let turn = Budget::of(self.turn.saturating_mul(SHRINKING_TURNS));
         let config = Config {
             limits: settings.limits,
             selection: settings.selection.clone(),
@@ -133,7 +135,8 @@ impl Worker {
             ..Config { job: Job::Explore(settings), ..Config::explore() }
         };
         let session = Session::of_module(name, wasm).config(config).budget(turn.clone());
-        let is_done = AtomicBool::new(false);
+        let (is_done, is_shrinking) = (AtomicBool::new(false), AtomicBool::new(false));
+        let since = Instant::now();
         let summary = std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_done.load(Ordering::Relaxed) {
@@ -141,10 +144,14 @@ impl Worker {
                         turn.interrupt();
                         return;
                     }
+                    if since.elapsed() >= self.turn && !is_shrinking.load(Ordering::Relaxed) {
+                        turn.limit(Duration::ZERO);
+                        return;
+                    }
                     std::thread::sleep(POLL);
                 }
             });
-            let summary = session.run(&mut Quiet(output));
+            let summary = session.run(&mut Quiet { output, is_shrinking: &is_shrinking });
             is_done.store(true, Ordering::Relaxed);
             summary
         })?;
@@ -166,18 +173,25 @@ fn pause(budget: &Budget, time: Duration) {
 }
 
 /// Tells on stderr what is done, and what fails; findings are told where the campaign was begun.
-struct Quiet<'o>(&'o mut Output);
+struct Quiet<'o> {
+    output: &'o mut Output,
+    is_shrinking: &'o AtomicBool,
+}
 
 impl Observer for Quiet<'_> {
     fn on(&mut self, event: Event<'_>) -> io::Result<()> {
         match event {
-            Event::Finding(finding) if finding.was_known => Ok(()),
-            Event::Finding(finding) => {
-                self.0.console.status("Shrunk", &finding.failure.to_string());
+            Event::Found { .. } => self.is_shrinking.store(true, Ordering::Relaxed),
+            Event::Finding(_) | Event::Flaky { .. } => self.is_shrinking.store(false, Ordering::Relaxed),
+            _ => {}
+        }
+        match event {
+            Event::Finding(finding) if !finding.was_known && finding.is_minimal => {
+                self.output.console.status("Shrunk", &finding.failure.to_string());
                 Ok(())
             }
-            Event::Saved(_) | Event::End(_) => Ok(()),
-            event => self.0.console.on(event),
+            Event::Finding(_) | Event::Saved(_) | Event::End(_) => Ok(()),
+            event => self.output.console.on(event),
         }
     }
 }
