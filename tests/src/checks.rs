@@ -16,9 +16,18 @@ use crate::{check_replays, steps_of};
 /// # Panics
 /// It cannot be built or loaded.
 pub fn program(path: &str, features: &[&str]) -> Arc<Program> {
+    built(path, features, None)
+}
+
+/// As [`program`], with a profile of cargo's as it is.
+///
+/// # Panics
+/// As there.
+pub fn built(path: &str, features: &[&str], profile: Option<&str>) -> Arc<Program> {
     let features: Vec<String> = features.iter().map(|feature| feature.to_string()).collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let wasm = load(&root.join(path), &Build { features: &features, ..Build::default() }, &mut |_, _| {});
+    let wasm =
+        load(&root.join(path), &Build { features: &features, profile, ..Build::default() }, &mut |_, _| {});
     let wasm = wasm.unwrap_or_else(|error| panic!("{path}: {error:#}"));
     let selection = Selection { edges: Edges::None, ..Selection::default() };
     Arc::new(Program::load(&wasm, Limits::default(), selection).unwrap())
