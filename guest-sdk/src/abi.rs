@@ -1,9 +1,9 @@
-//! The imports of `guest-sdk/ABI.md`, as safe functions, and what else touches the machine. The only file with
+//! The imports of `guest-sdk/ABI.md`, as safe functions, and what else touches the machine. The only room with
 //! `unsafe` code beside `sync`.
 //!
 //! `native/abi.rs` (native targets) and `script.rs` (the tests of this crate) have the same functions.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, UnsafeCell};
 use std::ptr;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
@@ -215,7 +215,7 @@ pub(crate) fn note(text: &str) {
 }
 
 /// State of a guest, in a static.
-pub(crate) struct Shared<T>(RefCell<Option<T>>);
+pub(crate) struct Shared<T>(UnsafeCell<RefCell<Option<T>>>);
 
 // SAFETY: `Sync` is about several threads. A guest has one: `atomics`, without which WebAssembly has no
 // threads, are refused above.
@@ -223,19 +223,48 @@ unsafe impl<T> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
     pub(crate) const fn new() -> Shared<T> {
-        Shared(RefCell::new(None))
+        Shared(UnsafeCell::new(RefCell::new(None)))
+    }
+
+    fn cell(&self) -> &RefCell<Option<T>> {
+        // SAFETY: it is written to in `begin_anew` alone, where nobody holds a reference.
+        unsafe { &*self.0.get() }
     }
 
     pub(crate) fn set(&self, value: T) {
-        *self.0.borrow_mut() = Some(value);
+        *self.cell().borrow_mut() = Some(value);
     }
 
     pub(crate) fn take(&self) -> T {
-        self.0.take().expect("`setup` runs first")
+        self.cell().take().expect("`setup` runs first")
     }
 
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
-        f(self.0.borrow_mut().as_mut().expect("`setup` runs first"))
+        f(self.cell().borrow_mut().as_mut().expect("`setup` runs first"))
+    }
+}
+
+impl<T: Default> Shared<T> {
+    pub(crate) fn with_or_default<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        f(self.cell().borrow_mut().get_or_insert_default())
+    }
+}
+
+impl<T: Clone> Shared<T> {
+    /// A copy of what there is.
+    pub(crate) fn copy(&self) -> Option<T> {
+        self.cell().borrow().clone()
+    }
+
+    /// Puts a value in the place of the one that there is, which is whole.
+    pub(crate) fn replace(&self, value: Option<T>) {
+        *self.cell().borrow_mut() = value;
+    }
+
+    /// Puts a value in the place of one that was left in the middle of a call, which may be anything, and is forgotten.
+    pub(crate) fn begin_anew(&self, value: Option<T>) {
+        // SAFETY: the host calls this while no other function of the guest runs, so nobody has a reference to what is there.
+        unsafe { self.0.get().write(RefCell::new(value)) }
     }
 }
 
@@ -267,6 +296,12 @@ extern "C" fn initialize() {
     }
     // SAFETY: the host calls this once, before anything else.
     unsafe { __wasm_call_ctors() }
+}
+
+/// The host copies states of the harness from here on, and does not look at the memory.
+pub(crate) fn is_unseen() {
+    #[cfg(all(feature = "allocator", not(target_os = "wasi")))]
+    allocator::is_unseen();
 }
 
 /// The allocator of the libc, since its functions allocate too, and would take the memory of one beside it. What is freed is
@@ -325,152 +360,4 @@ mod allocator {
 }
 
 #[cfg(all(feature = "allocator", not(target_os = "wasi")))]
-mod allocator {
-    use std::alloc::{GlobalAlloc, Layout};
-    use std::arch::wasm32::{memory_grow, memory_size};
-    use std::cell::UnsafeCell;
-    use std::ptr;
-
-    use crate::heap::{self, GROUP, Memory, PAGE};
-    use crate::memory;
-
-    #[global_allocator]
-    static ALLOCATOR: Allocator = Allocator;
-
-    struct Allocator;
-
-    // SAFETY: blocks are allocated by `heap`, which gives each byte to one live block at most, and aligns it.
-    unsafe impl GlobalAlloc for Allocator {
-        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-            if memory::fails(layout.size()) {
-                return ptr::null_mut();
-            }
-            heap::allocate(&mut Linear, layout.size(), layout.align())
-                .map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
-        }
-
-        unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-            // SAFETY: the caller promises what `alloc` asks for, and what is free is zero.
-            unsafe { self.alloc(layout) }
-        }
-
-        unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-            heap::free(&mut Linear, at.expose_provenance(), layout.size(), layout.align());
-        }
-
-        unsafe fn realloc(&self, at: *mut u8, layout: Layout, new_len: usize) -> *mut u8 {
-            // To shrink in place does not fail with other allocators either.
-            if new_len > layout.size() && memory::fails(new_len) {
-                return ptr::null_mut();
-            }
-            let (address, len, align) = (at.expose_provenance(), layout.size(), layout.align());
-            if heap::resize(&mut Linear, address, len, align, new_len) {
-                return at;
-            }
-            let Some(new) = heap::allocate(&mut Linear, new_len, align) else { return ptr::null_mut() };
-            let new = ptr::with_exposed_provenance_mut(new);
-            // SAFETY: both blocks are live, and so lie apart, and are at least as long as the shorter.
-            unsafe { ptr::copy_nonoverlapping(at, new, len.min(new_len)) };
-            heap::free(&mut Linear, address, len, align);
-            new
-        }
-    }
-
-    /// The first groups, so that a small guest needs no more memory than it starts with.
-    #[repr(C, align(4096))]
-    struct First(UnsafeCell<[u8; FIRST_GROUPS * GROUP]>);
-
-    const FIRST_GROUPS: usize = 2;
-
-    // SAFETY: `Sync` is about several threads, of which a guest has one.
-    unsafe impl Sync for First {}
-
-    static FIRST: First = First(UnsafeCell::new([0; FIRST_GROUPS * GROUP]));
-
-    fn first() -> usize {
-        FIRST.0.get().expose_provenance()
-    }
-
-    /// The linear memory, from where the linker says that nothing of the program is any more.
-    struct Linear;
-
-    impl Linear {
-        fn rest() -> usize {
-            unsafe extern "C" {
-                static __heap_base: u8;
-            }
-            (&raw const __heap_base).expose_provenance().next_multiple_of(PAGE)
-        }
-    }
-
-    /// Whether the memory reaches up to `end`, grown if it must be.
-    fn reaches(end: usize) -> bool {
-        const WASM_PAGE: usize = 65_536;
-        // More than is needed: the size of the memory is a part of the state.
-        const GROWTH: usize = (1 << 20) / WASM_PAGE;
-        let (has, needs) = (memory_size(0), end.div_ceil(WASM_PAGE));
-        let grow = |by| memory_grow(0, by) != usize::MAX;
-        needs <= has || grow(GROWTH.max(needs - has)) || grow(needs - has)
-    }
-
-    impl Memory for Linear {
-        #[inline]
-        fn group(&mut self, index: usize) -> Option<usize> {
-            if index < FIRST_GROUPS {
-                return Some(first() + index * GROUP);
-            }
-            let start = Linear::rest().checked_add((index - FIRST_GROUPS).checked_mul(GROUP)?)?;
-            reaches(start.checked_add(GROUP)?).then_some(start)
-        }
-
-        #[inline]
-        fn group_of(&self, at: usize) -> usize {
-            let base = match (first()..first() + FIRST_GROUPS * GROUP).contains(&at) {
-                true => first(),
-                false => Linear::rest(),
-            };
-            base + (at - base) / GROUP * GROUP
-        }
-
-        #[inline]
-        fn byte(&self, at: usize) -> u8 {
-            // SAFETY: `at` lies in a group, and those lie in memory that is the heap's alone.
-            unsafe { *ptr::with_exposed_provenance::<u8>(at) }
-        }
-
-        #[inline]
-        fn set_byte(&mut self, at: usize, byte: u8) {
-            // SAFETY: as above.
-            unsafe { *ptr::with_exposed_provenance_mut::<u8>(at) = byte }
-        }
-
-        #[inline]
-        fn word(&self, at: usize) -> u64 {
-            // SAFETY: as above, and `at` is a multiple of 8.
-            unsafe { *ptr::with_exposed_provenance::<u64>(at) }
-        }
-
-        #[inline]
-        fn set_word(&mut self, at: usize, word: u64) {
-            // SAFETY: as above, and `at` is a multiple of 8.
-            unsafe { *ptr::with_exposed_provenance_mut::<u64>(at) = word }
-        }
-
-        #[inline]
-        fn wipe(&mut self, at: usize, len: usize) {
-            /// Up to here stores cost less than the call that a `memory.fill` is.
-            const WORDS_MAX: usize = 16;
-            let start = ptr::with_exposed_provenance_mut::<u64>(at);
-            let words = len.div_ceil(8);
-            if !at.is_multiple_of(8) || words > WORDS_MAX {
-                // SAFETY: the bytes lie in a block.
-                return unsafe { start.cast::<u8>().write_bytes(0, len) };
-            }
-            for word in 0..words {
-                // SAFETY: the words lie in a block, whose room is a multiple of 16 bytes. They are volatile to
-                // keep the compiler from making a `memory.fill` of the loop.
-                unsafe { start.add(word).write_volatile(0) };
-            }
-        }
-    }
-}
+mod allocator;

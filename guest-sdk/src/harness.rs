@@ -30,6 +30,59 @@ impl<T> Slot<T> {
     }
 }
 
+/// Copies of the state, by number, each of nothing before `setup`.
+#[doc(hidden)]
+pub struct Copies<T>(abi::Shared<Vec<Option<T>>>);
+
+#[doc(hidden)]
+impl<T> Copies<T> {
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Copies<T> {
+        Copies(abi::Shared::new())
+    }
+}
+
+/// Copies states of a harness that is `Clone`, for a check, which goes back to them.
+#[doc(hidden)]
+pub struct Copying<'s, T>(pub &'s Slot<T>, pub &'s Copies<T>);
+
+#[doc(hidden)]
+impl<T: Clone> Copying<'_, T> {
+    /// Keeps a copy of the state, by a number, in place of the one that was there.
+    pub fn keep(&self, number: u32) {
+        abi::is_unseen();
+        let (number, copy) = (number as usize, self.0.0.copy());
+        self.1.0.with_or_default(|copies| {
+            if copies.len() <= number {
+                copies.resize_with(number + 1, || None);
+            }
+            copies[number] = copy;
+        });
+    }
+
+    /// Goes to a copy; from a state that `is_whole`, or else from the middle of a call.
+    pub fn load(&self, number: u32, is_whole: bool) {
+        let copy = self.1.0.with_or_default(|copies| copies.get(number as usize).cloned().flatten());
+        match is_whole {
+            true => self.0.0.replace(copy),
+            false => {
+                #[cfg(feature = "allocator")]
+                crate::memory::begin_anew();
+                self.0.0.begin_anew(copy);
+            }
+        }
+    }
+}
+
+/// Of a harness that is not: such a method is taken where there is no inherent one.
+#[doc(hidden)]
+pub trait NoCopies {
+    fn keep(&self, _number: u32) {}
+    fn load(&self, _number: u32, _is_whole: bool) {}
+}
+
+impl<T> NoCopies for Copying<'_, T> {}
+
 /// Draws an argument, in a span of its name. It has one bound, so that what is no strategy is one error.
 #[doc(hidden)]
 pub fn argument<V>(name: &'static str, strategy: impl Strategy<Value = V>) -> V {

@@ -237,13 +237,15 @@ pub mod __private {
     pub use crate::arbitrary::{structure, variant};
     pub use crate::check::check;
     pub use crate::guidance::event;
-    pub use crate::harness::{RuleResult, Slot, any_argument, argument, describe, way};
+    pub use crate::harness::{
+        Copies, Copying, NoCopies, RuleResult, Slot, any_argument, argument, describe, way,
+    };
     pub use crate::interop::{INPUT_MAX, endless, from_bytes};
     pub use crate::outcome::{fail_with, note};
     pub use crate::pool::{produce, taken};
     pub use crate::property::declaration;
     pub use crate::shown::{ByDebug, ByParts, NoDebug, NoParts, Show, path};
-    pub use crate::state::{ByHash, ByMemory, ByState, NotHash, NotState, Tell, Told, state};
+    pub use crate::state::{ByHash, ByMemory, ByState, NotClone, NotHash, NotState, Tell, Told, state};
     pub use crate::strategy::spanned;
     #[cfg(target_family = "wasm")]
     pub use crate::sync::begin;

@@ -51,6 +51,11 @@ fn with<R>(can_fail: bool, f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// None may fail any more: a call was left in its middle.
+pub(crate) fn begin_anew() {
+    CAN_FAIL.set(false);
+}
+
 /// Whether this allocation is to fail.
 #[cfg(any(target_family = "wasm", test))]
 #[inline]

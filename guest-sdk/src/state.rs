@@ -281,6 +281,20 @@ impl<T: Hash + ?Sized> Told<T> {
     pub const BY_HASH: bool = true;
 }
 
+/// That they are not `Clone`.
+pub trait NotClone {
+    #[doc(hidden)]
+    const CLONES: bool = false;
+}
+
+impl<T: ?Sized> NotClone for Told<T> {}
+
+/// That they are `Clone`.
+impl<T: Clone> Told<T> {
+    #[doc(hidden)]
+    pub const CLONES: bool = true;
+}
+
 /// A value that gives what tells it apart in the best way that there is: by the method of the trait for which fewest references are taken
 /// off.
 pub struct Tell<'v, T: ?Sized>(pub &'v T);

@@ -147,8 +147,9 @@ impl<S: Clone + std::fmt::Debug> Target for Model<S> {
         self.bookmark.is_some()
     }
 
-    fn to_bookmark(&mut self) {
+    fn to_bookmark(&mut self) -> bool {
         self.state = self.bookmark.clone().expect("a state was kept");
+        true
     }
 
     fn coverage(&mut self, seen: &FeatureSet, new: &mut Vec<u32>) {

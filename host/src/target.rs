@@ -130,8 +130,28 @@ pub trait Target {
     /// Keeps the state in the target itself, one at a time, to go back to it soon: for that it is cheaper than a snapshot. Whether it
     /// did; a target that cannot be saved cannot.
     fn bookmark(&mut self) -> bool;
-    /// Goes to the state that was kept last, from wherever the target is.
-    fn to_bookmark(&mut self);
+    /// Goes to the state that was kept last, from wherever the target is; whether it did.
+    fn to_bookmark(&mut self) -> bool;
+    /// From here on the target has its guest copy states, if that can: whether it does. These states are cheap, and only the
+    /// target that saved one [`Target::has`] it, for some time.
+    fn begin_copies(&mut self) -> bool {
+        false
+    }
+    /// The target does as usual from here on, and lets go of such states.
+    fn end_copies(&mut self) {}
+    /// Whether it has its guest copy states.
+    fn is_copying(&self) -> bool {
+        false
+    }
+    /// Has it do as usual, or have its guest copy states again, in the state that the guest was in then.
+    fn set_copying(&mut self, copies: bool) {
+        let _ = copies;
+    }
+    /// Whether it can be restored to this state now.
+    fn has(&self, snapshot: &Self::Snapshot) -> bool {
+        let _ = snapshot;
+        true
+    }
     /// Puts the features that the steps since the last call showed, and that are not in `seen`, into `new`.
     fn coverage(&mut self, seen: &FeatureSet, new: &mut Vec<u32>);
     /// Puts the scores of the last step that are higher than the best of their labels into `risen`.

@@ -96,7 +96,7 @@ mod harness {
 
     use super::*;
 
-    #[derive(Default, Hash)]
+    #[derive(Clone, Default, Hash)]
     struct Harness(AlternatingBit);
 
     #[harness]

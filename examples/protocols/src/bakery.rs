@@ -105,7 +105,7 @@ mod harness {
 
     use super::*;
 
-    #[derive(Default, Hash)]
+    #[derive(Clone, Default, Hash)]
     struct Harness(Bakery);
 
     #[harness]

@@ -169,7 +169,7 @@ mod harness {
 
     use super::*;
 
-    #[derive(Default, Hash)]
+    #[derive(Clone, Default, Hash)]
     struct Harness(CrashStore<{ cfg!(feature = "mistake") }>);
 
     #[harness]

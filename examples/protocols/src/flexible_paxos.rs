@@ -153,7 +153,7 @@ mod harness {
     use super::*;
 
     /// The bug of the feature `mistake`: two of three in phase 1 need not meet the one of phase 2.
-    #[derive(Default, Hash)]
+    #[derive(Clone, Default, Hash)]
     struct Harness(FlexiblePaxos<{ if cfg!(feature = "mistake") { 2 } else { 3 } }, 1>);
 
     #[harness]

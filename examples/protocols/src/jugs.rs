@@ -40,7 +40,7 @@ mod harness {
 
     use super::*;
 
-    #[derive(Default, Hash)]
+    #[derive(Clone, Default, Hash)]
     struct Harness(Jugs);
 
     #[harness]

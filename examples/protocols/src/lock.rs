@@ -88,7 +88,7 @@ mod harness {
 
     use super::*;
 
-    #[derive(Hash)]
+    #[derive(Clone, Hash)]
     struct Harness(Lock);
 
     #[harness]

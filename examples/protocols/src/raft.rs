@@ -144,7 +144,7 @@ mod harness {
 
     use super::*;
 
-    #[derive(Default, Hash)]
+    #[derive(Clone, Default, Hash)]
     struct Harness(Raft);
 
     #[harness]

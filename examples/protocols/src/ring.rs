@@ -109,7 +109,7 @@ mod harness {
 
     use super::*;
 
-    #[derive(Default, Hash)]
+    #[derive(Clone, Default, Hash)]
     struct Harness(Ring<{ if cfg!(feature = "n5") { 5 } else { 4 } }>);
 
     #[harness]

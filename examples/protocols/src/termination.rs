@@ -70,7 +70,7 @@ mod harness {
 
     use super::*;
 
-    #[derive(Hash)]
+    #[derive(Clone, Hash)]
     struct Harness(Ring);
 
     #[harness]

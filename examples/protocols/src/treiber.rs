@@ -170,7 +170,7 @@ mod harness {
 
     use super::*;
 
-    #[derive(Default, Hash)]
+    #[derive(Clone, Default, Hash)]
     struct Harness(Treiber<{ cfg!(feature = "tags") }>);
 
     #[harness]

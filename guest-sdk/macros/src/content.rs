@@ -14,12 +14,42 @@ pub(crate) fn content_export(self_type: &syn::Type, is_symmetric: bool) -> Token
         STATE.with(|state| (&&&Tell(&*state)).send(#is_symmetric)) as i32
     });
     let export = export("state", "state", &[], Some(quote!(i32)), body);
+    let copies = copy_exports(self_type);
     quote! {
         #export
+        #copies
         const _: () = {
             use ::spelunk_guest::__private::{NotHash, NotState, Told, declaration};
             const LINE: &str =
                 if Told::<#self_type>::BY_STATE || Told::<#self_type>::BY_HASH { #content } else { #memory };
+            #[used]
+            #[cfg_attr(target_family = "wasm", unsafe(link_section = "spelunk:state"))]
+            static DECLARATION: [u8; LINE.len()] = declaration(LINE);
+        };
+    }
+}
+
+/// Copies of the state, where the type of the harness is `Clone`, which a section says.
+fn copy_exports(self_type: &syn::Type) -> TokenStream {
+    let keep = quote! {
+        #[cfg_attr(target_family = "wasm", unsafe(export_name = "copy_keep"))]
+        extern "C" fn copy_keep(number: u32) {
+            Copying(&STATE, &COPIES).keep(number);
+        }
+    };
+    let load = quote! {
+        #[cfg_attr(target_family = "wasm", unsafe(export_name = "copy_load"))]
+        extern "C" fn copy_load(number: u32, is_whole: u32) {
+            Copying(&STATE, &COPIES).load(number, is_whole != 0);
+        }
+    };
+    quote! {
+        const _: () = {
+            use ::spelunk_guest::__private::{Copies, Copying, NoCopies, NotClone, Told, declaration};
+            static COPIES: Copies<#self_type> = Copies::new();
+            #keep
+            #load
+            const LINE: &str = if Told::<#self_type>::CLONES { "copies\n" } else { "" };
             #[used]
             #[cfg_attr(target_family = "wasm", unsafe(link_section = "spelunk:state"))]
             static DECLARATION: [u8; LINE.len()] = declaration(LINE);

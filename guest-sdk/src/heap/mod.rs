@@ -21,8 +21,11 @@
 //!
 //! Sizes are not stored: who frees says them, as Rust's allocators are told.
 
+mod lists;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use lists::Lists;
 
 const GRANULE: usize = 16;
 pub(crate) const PAGE: usize = 4096;
@@ -64,6 +67,9 @@ pub(crate) trait Memory {
     /// The eight bytes at a multiple of 8.
     fn word(&self, at: usize) -> u64;
     fn set_word(&mut self, at: usize, word: u64);
+
+    /// As much more memory as this, at least, above all that there is.
+    fn more(&mut self, len: usize) -> Option<std::ops::Range<usize>>;
 
     /// Sets these bytes to 0.
     fn wipe(&mut self, at: usize, len: usize);

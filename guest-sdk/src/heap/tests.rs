@@ -44,6 +44,12 @@ impl Memory for Bytes {
         self.bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
     }
 
+    fn more(&mut self, len: usize) -> Option<std::ops::Range<usize>> {
+        let start = self.bytes.len();
+        self.bytes.resize(start + len, 0xee);
+        Some(start..start + len)
+    }
+
     fn wipe(&mut self, at: usize, len: usize) {
         self.bytes[at..at + len].fill(0);
     }
@@ -234,4 +240,35 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(allocate(&mut memory, 2 * GROUP - PAGE, 1), Some(2 * PAGE));
     assert_eq!(allocate(&mut memory, 2 * GROUP - PAGE, PAGE), Some(second + PAGE));
     assert_eq!(allocate(&mut memory, 1, 1), None);
+}
+
+#[test]
+fn blocks_of_lists_lie_apart_and_stay_as_they_are() {
+    let mut random = Random(7);
+    let (mut memory, mut lists) = (Bytes::new(1), Lists::new());
+    let mut blocks = Blocks::new();
+    assert!(!lists.has(GROUP));
+    for step in 0..20_000 {
+        if blocks.len() < 2 + step % 500 {
+            let (len, align, contents) = (random.len(), random.align().min(PAGE), random.below(255) as u8);
+            let at = lists.allocate(&mut memory, len, align).unwrap();
+            assert!(at.is_multiple_of(align) && at + len <= memory.bytes.len() && lists.has(at));
+            assert!(blocks.range(..at).next_back().is_none_or(|(before, (len, ..))| before + len <= at));
+            assert!(blocks.range(at..).next().is_none_or(|(after, _)| at + len <= *after));
+            memory.bytes[at..at + len].fill(contents);
+            blocks.insert(at, (len, align, contents));
+        } else {
+            let at = *blocks.keys().nth(random.below(blocks.len())).unwrap();
+            let (len, align, contents) = blocks.remove(&at).unwrap();
+            assert!(memory.bytes[at..at + len].iter().all(|byte| *byte == contents));
+            lists.free(&mut memory, at, len, align);
+        }
+    }
+    let most = memory.bytes.len();
+    for (at, (len, align, _)) in blocks {
+        lists.free(&mut memory, at, len, align);
+        assert!(Lists::fits(len, align, len));
+        assert_eq!(lists.allocate(&mut memory, len, align), Some(at), "what was freed last comes first");
+    }
+    assert_eq!(memory.bytes.len(), most);
 }

@@ -144,4 +144,24 @@ impl<T> Shared<T> {
     pub(crate) fn with<R>(&self, _f: impl FnOnce(&mut T) -> R) -> R {
         host::outside()
     }
+
+    pub(crate) fn with_or_default<R>(&self, _f: impl FnOnce(&mut T) -> R) -> R {
+        host::outside()
+    }
+
+    pub(crate) fn copy(&self) -> Option<T> {
+        host::outside()
+    }
+
+    pub(crate) fn replace(&self, _value: Option<T>) {
+        host::outside()
+    }
+
+    pub(crate) fn begin_anew(&self, _value: Option<T>) {
+        host::outside()
+    }
+}
+
+pub(crate) fn is_unseen() {
+    host::outside()
 }

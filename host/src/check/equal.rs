@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::visit::{Visit, Visitor};
 use super::{TroubleKind, lock, path};
 use crate::choice::{Past, Scripted, mix};
-use crate::outcome::Halt;
+use crate::outcome::{Halt, Outcome};
 use crate::target::Target;
 use crate::trace::{Action, Trace};
 
@@ -33,12 +33,22 @@ const SCRIPTS_MAX: usize = 256;
 const SCRIPT_MAX: usize = 64;
 /// States that are told apart of those that steps lead to and that are taken for one.
 const STATES_MAX: usize = 8;
+/// And where the guest copies states, so that nothing tells them apart.
+const COPIED_MAX: usize = 2;
 /// Steps that comparing may take: so many, and one for so many steps of the check that led to a state. In random models a quarter of
 /// the first number is enough to tell every omission, and an eighth is not.
 const GRACE: u64 = 8192;
+/// And where the guest copies states, each of which costs it as much as a step of the check.
+const GRACE_OF_COPIES: u64 = 2048;
 const SHARE: u64 = 16;
 /// After so many steps that led to a state, only states of the kind that is kept are compared.
 const ALL: u64 = 100_000;
+
+/// Where the guest copies states, the first so many and then one of so many are gone to as usual too, which may take so many steps, and one
+/// for so many that led to a state.
+const AUDITS: u64 = 64;
+const AUDIT_GRACE: u64 = 512;
+const AUDIT_SHARE: u64 = 64;
 
 /// Steps that are tried from one state, at most: where there are more, what is missing is not told.
 const TRIED_MAX: u64 = 4096;
@@ -50,6 +60,7 @@ pub(super) struct Equals<S> {
     kept: Mutex<Keeping<S>>,
     arrived: AtomicU64,
     taken: AtomicU64,
+    audited: AtomicU64,
 }
 
 struct Keeping<S> {
@@ -66,18 +77,59 @@ struct Kept<S> {
     beside: BTreeSet<u128>,
 }
 
+impl<S> Keeping<S> {
+    /// Keeps the state that the target is in, if it can be saved.
+    fn keep<T: Target<Snapshot = S>>(&mut self, target: &mut T, (state, arrived): (u128, u64), trace: Trace) {
+        let Some(saved) = target.snapshot() else { return };
+        self.steps += trace.len();
+        let whole = whole(target, arrived);
+        self.states.insert(state, Kept { state: saved, whole, trace, beside: BTreeSet::new() });
+    }
+}
+
+impl<S> Kept<S> {
+    /// Goes there by its steps where it cannot be had any more, and saves it again; how many they are.
+    fn go_again<T: Target<Snapshot = S>>(
+        &mut self,
+        visitor: &mut Visitor<'_, T>,
+    ) -> Result<u64, TroubleKind> {
+        if visitor.target.has(&self.state) {
+            return Ok(0);
+        }
+        match visitor.go(&self.trace) {
+            Outcome::Pass => {}
+            Outcome::Stopped => return Err(TroubleKind::Stopped),
+            _ => return Err(TroubleKind::Copies),
+        }
+        // Where it cannot be saved it cannot be had, which the comparison finds.
+        if let Some(again) = visitor.target.snapshot() {
+            self.state = again;
+        }
+        Ok(self.trace.len() as u64)
+    }
+}
+
 /// What comparing states may take.
 pub(super) struct Bounds<'a> {
     /// Bytes that all saved states may have.
     pub(super) room: usize,
     /// Whether the check is over, asked before each step.
     pub(super) is_over: &'a dyn Fn() -> bool,
+    /// Whether what a state says of runs without end is in its hash.
+    pub(super) with_holds: bool,
 }
 
 /// What comparing two states took, and may take.
 struct Effort<'a> {
     steps: u64,
     bounds: Bounds<'a>,
+    /// Which of the two is looked at.
+    side: u64,
+}
+
+/// What tells states apart that are taken for one: all of them, or where the guest copies states, nothing; then all but themselves are others.
+fn whole<T: Target>(target: &mut T, itself: u64) -> Option<u128> {
+    if target.is_copying() { Some(itself.into()) } else { target.live_state() }
 }
 
 impl Effort<'_> {
@@ -108,13 +160,16 @@ impl<S> Origin<S> {
         Origin { saved, step: None }
     }
 
-    /// Goes there.
-    fn reach<T: Target<Snapshot = S>>(&self, visitor: &mut Visitor<'_, T>) -> Result<(), TroubleKind> {
-        visitor.target.restore(&self.saved);
-        match &self.step {
-            Some((action, script)) => visitor.repeat(*action, &mut script.clone()),
-            None => Ok(()),
+    /// Goes there; whether it can be had.
+    fn reach<T: Target<Snapshot = S>>(&self, visitor: &mut Visitor<'_, T>) -> Result<bool, TroubleKind> {
+        if !visitor.target.has(&self.saved) {
+            return Ok(false);
         }
+        visitor.target.restore(&self.saved);
+        if let Some((action, script)) = &self.step {
+            visitor.repeat(*action, &mut script.clone())?;
+        }
+        Ok(true)
     }
 }
 
@@ -141,60 +196,96 @@ pub(super) struct Difference {
 impl<S: Clone> Equals<S> {
     pub(super) fn new() -> Equals<S> {
         let kept = Mutex::new(Keeping { states: BTreeMap::new(), steps: 0 });
-        Equals { kept, arrived: AtomicU64::new(0), taken: AtomicU64::new(0) }
+        Equals { kept, arrived: AtomicU64::new(0), taken: AtomicU64::new(0), audited: AtomicU64::new(0) }
     }
 
     /// The target is in a state with this hash, which the guest said. The target stays there.
     ///
     /// # Errors
-    /// An earlier state with this hash behaves differently; the check is over.
+    /// An earlier state with this hash behaves differently, or where the guest copies states, the same state as usual; the check is over.
     pub(super) fn met<T: Target<Snapshot = S>>(
         &self,
         visitor: &mut Visitor<'_, T>,
-        (state, bounds): (u128, Bounds<'_>),
+        met: (u128, Bounds<'_>),
         trace: impl FnOnce() -> Trace,
     ) -> Result<(), TroubleKind> {
+        let state = met.0;
         let arrived = self.arrived.fetch_add(1, Ordering::Relaxed);
+        if visitor.target.is_copying() && self.is_audited(arrived) {
+            let trace = trace();
+            let audited = self.audit(visitor, (state, met.1.with_holds), &trace);
+            visitor.target.set_copying(true);
+            audited?;
+            return self.compare(visitor, (state, arrived), met.1, || trace);
+        }
+        self.compare(visitor, (state, arrived), met.1, trace)
+    }
+
+    /// Whether a state that the guest copied is gone to as usual too.
+    fn is_audited(&self, arrived: u64) -> bool {
+        let is_chosen = arrived < AUDITS || arrived.is_multiple_of(AUDITS);
+        is_chosen && self.audited.load(Ordering::Relaxed) <= AUDIT_GRACE + arrived / AUDIT_SHARE
+    }
+
+    /// Goes to a state that the guest copied as usual, by the steps to it, and stays there.
+    fn audit<T: Target<Snapshot = S>>(
+        &self,
+        visitor: &mut Visitor<'_, T>,
+        (state, with_holds): (u128, bool),
+        trace: &Trace,
+    ) -> Result<(), TroubleKind> {
+        self.audited.fetch_add(trace.len() as u64, Ordering::Relaxed);
+        match visitor.walk(trace) {
+            Outcome::Pass if visitor.state(with_holds)? == Some(state) => Ok(()),
+            Outcome::Stopped => Err(TroubleKind::Stopped),
+            _ => Err(TroubleKind::Copies),
+        }
+    }
+
+    fn compare<T: Target<Snapshot = S>>(
+        &self,
+        visitor: &mut Visitor<'_, T>,
+        (state, arrived): (u128, u64),
+        bounds: Bounds<'_>,
+        trace: impl FnOnce() -> Trace,
+    ) -> Result<(), TroubleKind> {
         if arrived >= ALL && !state.is_multiple_of(EVERY) {
             return Ok(());
         }
-        let is_spent = self.taken.load(Ordering::Relaxed) > GRACE + arrived / SHARE;
+        let grace = if visitor.target.is_copying() { GRACE_OF_COPIES } else { GRACE };
+        let is_spent = self.taken.load(Ordering::Relaxed) > grace + arrived / SHARE;
         let mut kept = lock(&self.kept);
         let len = kept.states.len();
-        let mut effort = Effort { steps: 0, bounds };
+        let mut effort = Effort { steps: 0, bounds, side: 0 };
         let has_room = effort.has_room(visitor.target);
         let Some(known) = kept.states.get_mut(&state) else {
             let is_kept = len < FIRST || len < KEPT_MAX && state.is_multiple_of(EVERY);
-            if is_kept
-                && has_room
-                && !is_spent
-                && kept.steps < KEPT_STEPS_MAX
-                && let Some(snapshot) = visitor.target.snapshot()
-            {
-                let (whole, trace) = (visitor.target.live_state(), trace());
-                kept.steps += trace.len();
-                kept.states.insert(state, Kept { state: snapshot, whole, trace, beside: BTreeSet::new() });
+            if is_kept && has_room && !is_spent && kept.steps < KEPT_STEPS_MAX {
+                kept.keep(visitor.target, (state, arrived), trace());
             }
             return Ok(());
         };
-        let pairs_max = if self.taken.load(Ordering::Relaxed) < GRACE / 2 { PAIRS_MAX } else { PAIRS };
+        let pairs_max = if self.taken.load(Ordering::Relaxed) < grace / 2 { PAIRS_MAX } else { PAIRS };
         if is_spent || !has_room || known.beside.len() >= pairs_max {
             return Ok(());
         }
-        let (Some(whole), Some(known_whole)) = (visitor.target.live_state(), known.whole) else {
+        let (Some(whole), Some(known_whole)) = (whole(visitor.target, arrived), known.whole) else {
             return Ok(());
         };
         if whole == known_whole || !known.beside.insert(whole) {
             return Ok(());
         }
-        let (one, seed, other) = (known.state.clone(), known.beside.len() as u64, known.trace.clone());
-        drop(kept);
         let Some(here) = visitor.target.snapshot() else { return Ok(()) };
         visitor.target.set_counts(false);
+        effort.steps += known.go_again(visitor)?;
+        let (one, seed, other) = (known.state.clone(), known.beside.len() as u64, known.trace.clone());
+        drop(kept);
         let before: Vec<Action> = other.steps().iter().map(|step| step.action).collect();
         let difference = differ(visitor, ([one, here.clone()], &before), seed, &mut effort);
         self.taken.fetch_add(effort.steps, Ordering::Relaxed);
-        visitor.target.restore(&here);
+        if visitor.target.has(&here) {
+            visitor.target.restore(&here);
+        }
         visitor.target.set_counts(true);
         match difference? {
             Some(difference) => Err(TroubleKind::Unequal {
@@ -219,7 +310,9 @@ fn differ<T: Target>(
     let mut queue = VecDeque::from([(pair.map(Origin::of), Vec::new())]);
     while let Some((pair, steps)) = queue.pop_front() {
         let on = faults_after(visitor.target.faults().len(), before.iter().chain(&steps).copied());
+        effort.side = 0;
         let one = onward(visitor, (&pair[0], &on), effort)?;
+        effort.side = 1;
         let mut other = onward(visitor, (&pair[1], &on), effort)?;
         if let Some((last, why)) = lacks(&one, &other).or_else(|| lacks(&other, &one)) {
             return Ok(Some(Difference { steps, last, why }));
@@ -281,7 +374,9 @@ fn onward<T: Target>(
 ) -> Result<Onward<T::Snapshot>, TroubleKind> {
     let begun = effort.steps;
     let mut onward = Onward { ways: BTreeMap::new(), is_whole: true };
-    from.reach(visitor)?;
+    if !from.reach(visitor)? {
+        return Ok(Onward { is_whole: false, ..onward });
+    }
     let before = if on.is_empty() { None } else { visitor.target.snapshot() };
     match visitor.target.enabled(&mut visitor.enabled) {
         Ok(()) => {}
@@ -315,8 +410,10 @@ fn follow<T: Target>(
     (begun, effort): (u64, &mut Effort<'_>),
 ) -> Result<(), TroubleKind> {
     let mut script = Vec::new();
+    let states_max = if visitor.target.is_copying() { COPIED_MAX } else { STATES_MAX };
     for _ in 0..SCRIPTS_MAX {
-        if effort.steps - begun == TRIED_MAX || !effort.has_room(visitor.target) {
+        let is_had = visitor.target.has(from);
+        if effort.steps - begun == TRIED_MAX || !effort.has_room(visitor.target) || !is_had {
             break;
         }
         if (effort.bounds.is_over)() {
@@ -340,8 +437,8 @@ fn follow<T: Target>(
             let way = onward.ways.entry((kind, how, state));
             let states = &mut way.or_insert_with(|| There { step: action, states: Vec::new() }).states;
             if is_state
-                && states.len() < STATES_MAX
-                && let Some(whole) = visitor.target.live_state()
+                && states.len() < states_max
+                && let Some(whole) = whole(visitor.target, effort.steps)
                 && states.iter().all(|(known, _)| *known != whole)
             {
                 let origin = match script.len() {

@@ -81,9 +81,17 @@ pub struct Options {
     pub draws: bool,
     /// Runs whose schedule costs more are left out.
     pub schedules: Option<Schedules>,
+    /// Breadth-first, the guest may copy its states by itself, where it can: see [`TroubleKind::Copies`].
+    #[serde(skip)]
+    pub copies: bool,
 }
 
 impl Options {
+    /// Whether a guest may copy its states by itself in such a check.
+    pub(crate) fn may_copy(&self) -> bool {
+        self.copies && self.prunes && !self.reduces && !self.lists && self.runs_max.is_none()
+    }
+
     /// Whether so many different failures are as many as wanted.
     pub(crate) fn are_enough(&self, failures: usize) -> bool {
         self.findings_max > 0 && failures >= self.findings_max
@@ -105,6 +113,7 @@ impl Default for Options {
             lists: false,
             draws: false,
             schedules: None,
+            copies: true,
         }
     }
 }
@@ -311,6 +320,8 @@ pub enum TroubleKind {
         /// How.
         why: &'static str,
     },
+    /// What the guest copied by itself behaves differently from what it is a copy of. The check can be made without: see [`Options::copies`].
+    Copies,
     /// The host stopped the guest; it is no trouble of the guest's, and never reported as one.
     Stopped,
 }

@@ -1,10 +1,10 @@
 //! One step under a script.
 
 use super::{End, Options, TroubleKind};
-use crate::choice::{Chooser, Kind, Past, Scripted, Stopped};
-use crate::outcome::{Failure, FailureKind, Halt, Outcome};
-use crate::target::{Target, follows_preconditions};
-use crate::trace::Action;
+use crate::choice::{Chooser, Kind, Past, Scripted, Stopped, mix};
+use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};
+use crate::target::{Target, attempt, follows_preconditions};
+use crate::trace::{Action, Trace};
 
 /// How a step under a script went.
 pub(super) enum Visit {
@@ -48,6 +48,42 @@ impl<'t, T: Target> Visitor<'t, T> {
                 self.target.set_counts(true);
             }
         }
+    }
+
+    /// The hash of the state that the target is in; `with_holds`, what that says of runs without end counts too.
+    pub(super) fn state(&mut self, with_holds: bool) -> Result<Option<u128>, TroubleKind> {
+        let holds = self.target.holds();
+        let state = self.target.compared_state()?;
+        let said = u128::from(mix(holds.from, holds.to)) << 64 | u128::from(mix(holds.to, holds.from));
+        Ok(state.map(|state| if with_holds { state ^ said } else { state }))
+    }
+
+    /// Performs the steps of a trace from the start, as usual, where a target copies states. What the last of them came to, or the first that
+    /// did not pass; the target stays there.
+    pub(super) fn walk(&mut self, trace: &Trace) -> Outcome {
+        self.target.set_copying(false);
+        self.go(trace)
+    }
+
+    /// As [`Visitor::walk`], in whichever way the target is stepped.
+    pub(super) fn go(&mut self, trace: &Trace) -> Outcome {
+        self.target.reset();
+        let (mut again, mut outcome) = (Trace::default(), Outcome::Pass);
+        for step in trace.steps() {
+            if outcome != Outcome::Pass {
+                return Outcome::Reject(Reject::Precondition);
+            }
+            let what = (step.action, step.seed);
+            outcome = attempt(
+                self.target,
+                &mut self.chooser,
+                &mut self.enabled,
+                what,
+                trace.recorded(step),
+                &mut again,
+            );
+        }
+        outcome
     }
 
     /// Performs a step. The answers that were given past the script are appended to it; how many were, too.

@@ -119,6 +119,9 @@ pub struct Selection {
     /// Whether what is compared is reported. So is a second build of a target, in which what is of interest runs again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub compares: bool,
+    /// Whether the guest copies states by itself, and its memory is neither looked at nor saved. So is a build for checks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub copies: bool,
 }
 
 /// Looks for errors that need not make a guest fail.
@@ -148,6 +151,7 @@ impl Default for Selection {
             exclude: Vec::new(),
             sanitize: Vec::new(),
             compares: false,
+            copies: false,
         }
     }
 }

@@ -6,6 +6,7 @@ use wasmtime::{Func, Instance, Store, TypedFunc, Val};
 use super::against::{Number, Returned};
 use super::compile::engine_error;
 use super::component::ComponentCall;
+use super::copies::CopyCalls;
 use super::emscripten::names;
 use super::emscripten::{Main, Stack};
 use super::exports::Exports;
@@ -124,6 +125,8 @@ pub(super) struct Calls {
     pub(super) faults: Vec<TypedFunc<i32, ()>>,
     pub(super) preconditions: Vec<(u16, Call)>,
     pub(super) invariants: Vec<Call>,
+    /// Of a guest that copies its states.
+    pub(super) copies: Option<CopyCalls>,
 }
 
 impl Calls {
@@ -154,7 +157,9 @@ impl Calls {
         for (rule, name) in &exports.preconditions {
             guards.push((*rule, call(name)?));
         }
+        let invariants = exports.invariants.iter().map(|(_, name)| call(name)).collect::<Result<_>>()?;
         Ok(Calls {
+            invariants,
             setup: exports.setup.iter().map(&mut call).collect::<Result<_>>()?,
             recovery: exports.recovery().map(&mut call).collect::<Result<_>>()?,
             teardown: exports.teardown.iter().map(&mut call).collect::<Result<_>>()?,
@@ -164,7 +169,7 @@ impl Calls {
             rules: exports.rule_exports.iter().map(&mut call).collect::<Result<_>>()?,
             faults,
             preconditions: guards,
-            invariants: exports.invariants.iter().map(|(_, name)| call(name)).collect::<Result<_>>()?,
+            copies: CopyCalls::of(instance, store),
         })
     }
 }

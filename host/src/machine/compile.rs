@@ -49,7 +49,7 @@ pub(super) fn compiled(
 pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result<Instrumented> {
     let options = Options {
         edges: selection.edges.into(),
-        dirty: true,
+        dirty: !selection.copies,
         budget: true,
         page_bytes: PAGE as u32,
         include: selection.include.clone(),

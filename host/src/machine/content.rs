@@ -53,7 +53,7 @@ impl Content {
 impl Machine {
     /// The hash of what the guest says its state is, as [`Machine::guest_state`].
     pub(super) fn said(&mut self) -> Result<Option<u128>, Halt> {
-        let is_content = matches!(self.program.state_says, StateSays::Content(_));
+        let is_content = matches!(self.program.state_says, StateSays::Content { .. });
         let state = if is_content && self.content.pays() { self.live_hash(Hashing::Keyed) } else { None };
         let Some(state) = state.filter(|state| *state != 0) else {
             return self.enter(Err, Machine::guest_state);
@@ -77,6 +77,18 @@ impl Machine {
     /// memory is to be compared after all.
     fn guest_state(&mut self) -> Result<Option<u128>, Halt> {
         self.state.set_aside(&mut self.store, &mut self.content.unsaid);
+        let called = self.ask_state();
+        self.state.put_back(&mut self.store, &self.content.unsaid);
+        self.content.unsaid.forget();
+        called
+    }
+
+    /// As [`Machine::said`], of a guest in which nothing but what it holds matters.
+    pub(super) fn state_in_place(&mut self) -> Result<Option<u128>, Halt> {
+        self.enter(Err, Machine::ask_state)
+    }
+
+    fn ask_state(&mut self) -> Result<Option<u128>, Halt> {
         self.state.begin(&self.program.limits);
         let step = &mut self.store.data_mut().step;
         step.may_choose = false;
@@ -91,11 +103,9 @@ impl Machine {
         host.guest.pools.push_to(&mut pools);
         host.guest.handles.push_to(&mut pools);
         hasher.update(&pools);
-        if let (Some(system), StateSays::Content(_)) = (&host.system, &self.program.state_says) {
+        if let (Some(system), StateSays::Content { .. }) = (&host.system, &self.program.state_says) {
             hasher.update(&system.hash(Hashing::Keyed).to_le_bytes());
         }
-        self.state.put_back(&mut self.store, &self.content.unsaid);
-        self.content.unsaid.forget();
         match called {
             Ok(_) if self.program.budget.is_exhausted() => Err(Halt::Stopped),
             Ok(Some(0)) => Ok(None),

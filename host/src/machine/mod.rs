@@ -12,10 +12,12 @@ mod calls;
 mod compile;
 mod component;
 mod content;
+mod copies;
 mod data;
 mod elsewhere;
 mod emscripten;
 mod enabled;
+mod entered;
 mod exports;
 mod failure;
 mod faults;
@@ -74,7 +76,7 @@ use crate::trace::Action;
 use against::Second;
 use calls::Calls;
 use content::Content;
-use failure::Phase;
+use copies::Copies;
 use fresh::Fresh;
 use host::Host;
 use lens::Lens;
@@ -130,6 +132,8 @@ pub struct Machine {
     lens: Option<Option<Box<Machine>>>,
     /// Where states are to be had that were saved by other processes.
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// The instance in which the guest copies its states, where a check wants that.
+    copies: Option<Box<Copies>>,
 }
 
 impl Machine {
@@ -157,6 +161,7 @@ impl Machine {
             content: Content::default(),
             second,
             lens: None,
+            copies: None,
         };
         machine.store.data_mut().tally = Tally::new(&machine.program.properties);
         machine.root = machine.state.save(&mut machine.store);
@@ -205,39 +210,14 @@ impl Machine {
         self.with_second(snapshot)
     }
 
+    fn set_counts_alone(&mut self, counts: bool) {
+        self.store.data_mut().tally.counts = counts;
+    }
+
     fn live_hash(&mut self, hashing: Hashing) -> Option<u128> {
         // What no snapshot holds may differ where all else is equal.
         let is_whole = self.program.obstacles().is_empty();
         is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack, hashing))
-    }
-
-    /// Runs `f`, which calls the guest, where that has all the stack it may use, and where the watchdog sees it. Where the
-    /// guest is lost, the result is what `lost` makes of that. Nothing that the guest does counts once the host failed it:
-    /// `f` looks whether that is so, since to look here would copy every result once more.
-    fn enter<T>(&mut self, lost: impl FnOnce(Halt) -> T, f: impl FnOnce(&mut Machine) -> T) -> T {
-        if let Some(halt) = &self.lost {
-            return lost(halt.clone());
-        }
-        self.watched.turn();
-        let result = self.on_guest_stack(f);
-        self.watched.turn();
-        result
-    }
-
-    fn failed(&mut self, error: wasmtime::Error, phase: Phase) -> Outcome {
-        if self.store.data().step.is_verbose {
-            let places = failure::stack(&self.program, &error);
-            let told = &mut self.store.data_mut().step.told;
-            told.stack = self.program.symbols.stack(places.iter().copied());
-            told.places = places;
-        }
-        failure::outcome(&self.program, &mut self.state, &self.store.data().step.stderr, error, phase)
-    }
-
-    /// Runs `f` where a guest has all the stack it may use.
-    fn on_guest_stack<T>(&mut self, f: impl FnOnce(&mut Machine) -> T) -> T {
-        let needed = STACK_BYTES + STACK_MARGIN;
-        stacker::maybe_grow(needed, needed + STACK_MARGIN, || f(self))
     }
 }
 
@@ -269,6 +249,9 @@ impl Target for Machine {
     }
 
     fn reset(&mut self) {
+        if let Some(copies) = self.copying() {
+            return copies.reset();
+        }
         self.store.data_mut().step.reports.forget();
         if let Some(second) = &mut self.second {
             second.machine.reset();
@@ -295,11 +278,17 @@ impl Target for Machine {
     }
 
     fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
+        if let Some(copies) = self.copying() {
+            return copies.enabled(rules);
+        }
         let found = self.enabled_alone(rules);
         self.enabled_in_both(found, rules)
     }
 
     fn step(&mut self, action: Action, chooser: &mut Chooser) -> Outcome {
+        if let Some(copies) = self.copying() {
+            return copies.step(action, chooser);
+        }
         match action {
             Action::Loop => return self.begin_loop(),
             Action::Again(number) => return self.end_loop(number),
@@ -315,14 +304,43 @@ impl Target for Machine {
     }
 
     fn set_counts(&mut self, counts: bool) {
-        self.store.data_mut().tally.counts = counts;
+        match self.copying() {
+            Some(copies) => copies.machine_mut().set_counts(counts),
+            None => self.set_counts_alone(counts),
+        }
+    }
+
+    fn begin_copies(&mut self) -> bool {
+        self.begin_to_copy()
+    }
+
+    fn end_copies(&mut self) {
+        self.copies = None;
+    }
+
+    fn is_copying(&self) -> bool {
+        self.is_in_copies().is_some()
+    }
+
+    fn set_copying(&mut self, copies: bool) {
+        self.copies.iter_mut().for_each(|of| of.is_on = copies);
+    }
+
+    fn has(&self, snapshot: &Snapshot) -> bool {
+        self.has_copy(snapshot)
     }
 
     fn snapshot(&mut self) -> Option<Snapshot> {
+        if let Some(copies) = self.copying() {
+            return copies.snapshot();
+        }
         self.uses_snapshots.then(|| self.saved())
     }
 
     fn restore(&mut self, snapshot: &Snapshot) {
+        if let (Some(copied), Some(copies)) = (&snapshot.0.copied, self.copying()) {
+            return copies.restore(copied);
+        }
         self.store.data_mut().step.reports.forget();
         self.state.load(&mut self.store, snapshot);
         if let (Some(second), Some(other)) = (&mut self.second, &snapshot.0.against) {
@@ -339,6 +357,9 @@ impl Target for Machine {
     }
 
     fn bookmark(&mut self) -> bool {
+        if let Some(copies) = self.copying() {
+            return copies.bookmark();
+        }
         if !self.uses_snapshots {
             return false;
         }
@@ -346,12 +367,13 @@ impl Target for Machine {
         self.second.as_mut().is_none_or(|second| second.machine.bookmark())
     }
 
-    fn to_bookmark(&mut self) {
+    fn to_bookmark(&mut self) -> bool {
+        if let Some(copies) = self.copying() {
+            return copies.load_bookmark();
+        }
         self.store.data_mut().step.reports.forget();
         self.state.put_back(&mut self.store, &self.bookmark);
-        if let Some(second) = &mut self.second {
-            second.machine.to_bookmark();
-        }
+        self.second.as_mut().is_none_or(|second| second.machine.to_bookmark())
     }
 
     fn coverage(&mut self, seen: &FeatureSet, new: &mut Vec<u32>) {
@@ -367,6 +389,9 @@ impl Target for Machine {
     }
 
     fn work(&mut self) -> u64 {
+        if let Some(copies) = self.copying() {
+            return copies.machine_mut().work();
+        }
         self.state.work(&self.program.limits)
     }
 
@@ -397,6 +422,9 @@ impl Target for Machine {
     }
 
     fn take_counts(&mut self) -> Option<Box<Counts>> {
+        if let Some(copies) = self.copying() {
+            return copies.machine_mut().take_counts();
+        }
         self.store.data_mut().tally.take()
     }
 
@@ -411,6 +439,9 @@ impl Target for Machine {
     }
 
     fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
+        if let Some(copies) = self.copying() {
+            return copies.compared_state();
+        }
         let said = if self.says_state() { self.said()? } else { None };
         let hash = said.or_else(|| self.live_hash(Hashing::Keyed)).map(|hash| self.scheduled(hash));
         self.hash_of_both(hash, Hashing::Keyed, Machine::compared_state)
@@ -439,10 +470,16 @@ impl Target for Machine {
     }
 
     fn holds(&self) -> Holds {
+        if let Some(copies) = self.is_in_copies() {
+            return copies.machine().holds();
+        }
         self.store.data().step.holds
     }
 
     fn way(&self) -> Option<u64> {
+        if let Some(copies) = self.is_in_copies() {
+            return copies.machine().way();
+        }
         self.store.data().step.way
     }
 

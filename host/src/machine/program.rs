@@ -429,7 +429,7 @@ impl Program {
     pub fn compares(&self) -> Compares<'_> {
         match &self.state_says {
             _ if self.exports.state.is_none() => Compares::Memory,
-            StateSays::Content(name) => Compares::Content(name),
+            StateSays::Content { name, .. } => Compares::Content(name),
             _ => Compares::Declared,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::component::Handles;
+use super::copies::Copied;
 use super::keyed;
 use super::live::Monitor;
 use super::pages::{Hashing, Held, PageTable};
@@ -36,6 +37,8 @@ pub(super) struct Saved {
     pub(super) handles: Handles,
     /// The state of the guest that this one is compared with.
     pub(super) against: Option<Snapshot>,
+    /// The guest has it itself, and nothing else is here.
+    pub(super) copied: Option<Arc<Copied>>,
     /// What it holds beside the pages and the tables, which are counted by themselves.
     pub(super) held: Held,
 }
@@ -68,8 +71,15 @@ impl Saved {
             pools: Pools::default(),
             handles: Handles::default(),
             against: None,
+            copied: None,
             held: Held::new(0),
         }
+    }
+
+    /// Of a state that the guest has.
+    pub(super) fn copied(copied: Copied) -> Saved {
+        let saved = Saved { copied: Some(Arc::new(copied)), ..Saved::nothing() };
+        Saved { held: Held::new(SAVED_BYTES), ..saved }
     }
 }
 

@@ -48,8 +48,8 @@ pub(crate) enum StateSays {
     /// What it is, no section says: all that counts.
     #[default]
     All,
-    /// What a harness of this name holds. What is beside it in the virtual system counts too.
-    Content(String),
+    /// What a harness of this name holds. What is beside it in the virtual system counts too. The harness may copy that itself.
+    Content { name: String, copies: bool },
     /// Nothing: the memory is compared.
     Nothing,
 }
@@ -59,10 +59,14 @@ impl StateSays {
     pub(super) fn of(section: &[u8]) -> Result<StateSays> {
         let text = String::from_utf8_lossy(section);
         let mut says = StateSays::All;
-        for line in text.lines().filter(|line| !line.trim().is_empty()) {
-            says = match line.trim().split_once(' ') {
-                Some(("content", name)) if name.len() <= NAME_MAX => StateSays::Content(name.to_string()),
-                None if line.trim() == "memory" => StateSays::Nothing,
+        let copies = text.lines().any(|line| line.trim() == "copies");
+        let lines = text.lines().map(str::trim).filter(|line| !["", "copies"].contains(line));
+        for line in lines {
+            says = match line.split_once(' ') {
+                Some(("content", name)) if name.len() <= NAME_MAX => {
+                    StateSays::Content { name: name.to_string(), copies }
+                }
+                None if line == "memory" => StateSays::Nothing,
                 _ => bail!(
                     "the section `spelunk:state` has a line `{line}`; it must be `content NAME`, with a name of up to 1,000 bytes, or `memory`"
                 ),
@@ -193,9 +197,11 @@ mod tests {
     #[test]
     fn a_section_says_what_the_state_is() {
         let says = |text: &str| StateSays::of(text.as_bytes());
+        let content = |copies| StateSays::Content { name: "Net<u8>".to_string(), copies };
         assert_eq!(says("").unwrap(), StateSays::All);
         assert_eq!(says("memory\n").unwrap(), StateSays::Nothing);
-        assert_eq!(says("content Net<u8>\n").unwrap(), StateSays::Content("Net<u8>".to_string()));
+        assert_eq!(says("content Net<u8>\n").unwrap(), content(false));
+        assert_eq!(says("copies\ncontent Net<u8>\n").unwrap(), content(true));
         for wrong in ["content", "memory of", "what", &format!("content {}", "a".repeat(1001))] {
             assert!(says(wrong).unwrap_err().to_string().contains("it must be `content NAME`"), "{wrong}");
         }

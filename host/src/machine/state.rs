@@ -185,7 +185,10 @@ impl State {
     fn mark_data(&mut self, data: &[Data]) {
         let Some(private) = &mut self.private else { return };
         for Data { memory, range } in data {
-            let Some(memory) = self.memories.get(*memory as usize) else { continue };
+            let Some(memory) = self.memories.get(*memory as usize).filter(|memory| !memory.marks.is_empty())
+            else {
+                continue;
+            };
             let pages = memory.view.size() / pages::PAGE;
             let pages = match range {
                 Some(range) => range.start as usize / pages::PAGE..(range.end as usize).div_ceil(pages::PAGE),
@@ -412,6 +415,16 @@ impl State {
             && !system.is(to)
         {
             *system = to.clone();
+        }
+    }
+
+    /// Sets the globals, and nothing else, to what they were in a saved state.
+    pub(super) fn load_globals(&mut self, store: &mut Store<Host>, saved: &Saved) {
+        self.is_stale = true;
+        for (global, to) in self.globals.iter().zip(&saved.globals) {
+            if let Some(value) = self.functions.write(*to) {
+                global.set(&mut *store, value).expect("the global held a value of this type");
+            }
         }
     }
 

@@ -59,6 +59,9 @@ pub struct CheckedTarget {
 
 /// What was found is told while a check goes on for so long.
 const SOON: Duration = Duration::from_secs(2);
+/// Why a check begins anew.
+const COPIES: &str = "a copy of the harness behaves differently from the harness: its `Clone` leaves something out or shares it, or a \
+    `static` matters. The check begins anew without copies, which takes longer";
 
 impl Work<'_> {
     pub(super) fn check(&self, mut machines: Vec<Machine>, options: &Options) -> Result<Summary> {
@@ -82,8 +85,17 @@ impl Work<'_> {
             Some(fleet) => self.check_together(fleet, &mut machines, &options, &mut counts)?,
             None => self.walk_in_rounds(&mut machines, &options, (keeping, &mut counts))?,
         };
+        let has_copied = matches!(&walked, Err(trouble) if trouble.kind == TroubleKind::Copies);
+        let walked = if has_copied {
+            self.observer.warning(COPIES.to_string());
+            counts = machines[0].program().declared();
+            let options = Options { copies: false, ..options.clone() };
+            self.walk_in_rounds(&mut machines, &options, (None, &mut counts))?
+        } else {
+            walked
+        };
         let is_kept = match (&kept, &walked) {
-            (Some(kept), Ok(checked)) if checked.limit.is_some_and(Limit::is_from_outside) => {
+            (Some(kept), Ok(checked)) if !has_copied && checked.limit.is_some_and(Limit::is_from_outside) => {
                 self.is_kept(kept)
             }
             (kept, _) => {
@@ -314,6 +326,7 @@ impl Work<'_> {
             }
             TroubleKind::Unequal { .. } => cannot(unequal(machine, trace, kind)),
             TroubleKind::Stopped => unreachable!("a check that is stopped has a limit, not trouble"),
+            TroubleKind::Copies => unreachable!("it is checked without"),
             TroubleKind::Dependent { rules, why } => {
                 let [a, b] = rules.map(|rule| &machine.rules()[usize::from(rule)].name);
                 let steps = trace.steps().iter().map(|step| name_of(machine, step.action));

@@ -2,6 +2,7 @@
 
 mod check;
 mod check_examples;
+mod copies;
 mod deadlock;
 mod leftover;
 mod liveness;

@@ -47,8 +47,13 @@ pub(super) fn module(model: &Model) -> String {
     if let Some(terminal) = &model.terminal {
         functions += &format!("(func (export \"terminal\") (result i32) {})\n", guest.cond(terminal));
     }
-    let (import, state) = model.forgets.map(|cell| guest.state_but(cell)).unwrap_or_default();
+    let (import, state) = match (model.forgets, model.copies) {
+        (Some(cell), _) => guest.state_but(Some(cell)),
+        (None, true) => guest.state_but(None),
+        (None, false) => Default::default(),
+    };
     functions += &state;
+    functions += &guest.copies();
     let pairs = model.independent.iter().map(|(a, b)| format!("independent r{a} r{b}\\n"));
     let pairs: String = pairs.collect();
     let second_max = if model.has_size() { 3 } else { 1 };
@@ -76,15 +81,36 @@ struct Guest<'a> {
 }
 
 impl Guest<'_> {
-    /// An export that says what the cells hold, without this one, and what it imports.
-    fn state_but(&self, forgotten: usize) -> (&'static str, String) {
+    /// Exports that copy all cells, to a memory of their own and back.
+    fn copies(&self) -> String {
+        if !self.model.copies {
+            return String::new();
+        }
+        let at =
+            |cell| format!("(i32.add (i32.mul (local.get 0) (i32.const 1024)) (i32.const {}))", 4 * cell);
+        let cells = 0..self.model.cells.len();
+        let keep = cells.clone().map(|cell| format!("(i32.store $copies {} (call $get{cell}))", at(cell)));
+        let load = cells.map(|cell| format!("(call $set{cell} (i32.load $copies {}))", at(cell)));
+        let (keep, load) = (keep.collect::<String>(), load.collect::<String>());
+        // Each takes 1,024 bytes: where more states wait there is no room for some.
+        let pages = if self.model.forgets.is_some() { 64 } else { 1 };
+        format!(
+            r#"(func (export "copy_keep") (param i32) {keep}) (func (export "copy_load") (param i32 i32) {load})
+  (memory $copies {pages}) (@custom "spelunk:state" "content Cells\ncopies\n")
+"#
+        )
+    }
+
+    /// An export that says what the cells hold, perhaps without one, and what it imports.
+    fn state_but(&self, forgotten: Option<usize>) -> (&'static str, String) {
         let import = r#"(import "spelunk" "state" (func $state (param i32 i32)))"#;
-        let told = (0..self.model.cells.len()).filter(|cell| *cell != forgotten);
+        let told = (0..self.model.cells.len()).filter(|cell| Some(*cell) != forgotten);
         let told =
             told.map(|cell| format!("(i32.store (i32.const {}) (call $get{cell}))", 130_000 + 4 * cell));
         let told: String = told.collect();
         let call = "(call $state (i32.const 130000) (i32.const 400))";
-        (import, format!("(func (export \"state\") {told} {call})\n"))
+        let (result, all) = if self.model.copies { ("(result i32)", "(i32.const 1)") } else { ("", "") };
+        (import, format!("(func (export \"state\") {result} {told} {call} {all})\n"))
     }
 
     /// An invariant that says what the state is to what is claimed of runs without end.

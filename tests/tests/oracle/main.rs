@@ -4,6 +4,7 @@
 //! 200 models are checked; `SPELUNK_MODELS=10000 cargo test --release --workspace --test oracle` checks as many
 //! as it says. `SPELUNK_MODEL=17` checks the one of this seed, and prints it.
 
+mod forgotten;
 mod guest;
 mod live;
 mod model;
@@ -47,18 +48,53 @@ struct Subject {
     machines: Vec<Machine>,
     /// Without snapshots.
     replaying: Vec<Machine>,
+    /// Their guests copy states, where they can.
+    copying: Vec<Machine>,
 }
 
 impl Subject {
     fn new(seed: u64, model: &Model) -> Subject {
-        let wasm =
-            wat::parse_str(guest::module(model)).unwrap_or_else(|error| panic!("model {seed}: {error}"));
-        let selection = Selection { edges: Edges::None, ..Selection::default() };
-        let program = Arc::new(Program::load(&wasm, Limits::default(), selection).unwrap());
-        let machines = |count| (0..count).map(|_| Machine::new(program.clone()).unwrap()).collect();
-        let mut replaying: Vec<Machine> = machines(2);
+        let machines = |model: &Model, count| -> Vec<Machine> {
+            let wasm = wat::parse_str(guest::module(model));
+            let wasm = wasm.unwrap_or_else(|error| panic!("model {seed}: {error}"));
+            let selection = Selection { edges: Edges::None, ..Selection::default() };
+            let program = Arc::new(Program::load(&wasm, Limits::default(), selection).unwrap());
+            (0..count).map(|_| Machine::new(program.clone()).unwrap()).collect()
+        };
+        let mut replaying = machines(model, 2);
         replaying.iter_mut().for_each(|machine| machine.set_uses_snapshots(false).unwrap());
-        Subject { seed, machines: machines(3), replaying }
+        let can_copy = model.faults.is_empty() && model.teardown.is_none() && !model.has_size();
+        let copying = match can_copy {
+            true => machines(&Model { copies: true, ..model.clone() }, 3),
+            false => Vec::new(),
+        };
+        Subject { seed, machines: machines(model, 3), replaying, copying }
+    }
+
+    /// Where the guest copies its states, all is the same, but for places in the module.
+    fn copied(&mut self, options: &Options, one: &Result<Checked, Box<Trouble>>) {
+        if self.copying.is_empty() || options.reduces || !options.prunes {
+            return;
+        }
+        let told = |checked: &Result<Checked, Box<Trouble>>| {
+            let checked =
+                checked.as_ref().unwrap_or_else(|trouble| panic!("model {}: {trouble:?}", self.seed));
+            let found = checked.findings.iter();
+            let found: Vec<_> =
+                found.map(|found| (key(&found.failure), found.run, found.trace.len())).collect();
+            (checked.census, found, checked.limit, checked.rules.clone(), checked.first.clone())
+        };
+        for workers in [1, 3] {
+            let machines = &mut self.copying[..workers];
+            assert!(machines.iter_mut().all(|machine| machine.begin_copies()), "model {}", self.seed);
+            let checked = Subject::check(machines, options);
+            assert_eq!(
+                told(&checked),
+                told(one),
+                "model {} with {workers} that copy: {options:?}",
+                self.seed
+            );
+        }
     }
 
     fn check(machines: &mut [Machine], options: &Options) -> Result<Checked, Box<Trouble>> {
@@ -80,6 +116,7 @@ impl Subject {
         if options.order == Order::Breadth {
             self.in_parts(options, &one);
             self.drawn(options, &one);
+            self.copied(options, &one);
         }
         one
     }
@@ -285,57 +322,6 @@ fn check_wrong(
             tally.detected += 1;
         }
     }
-}
-
-/// What leaving cells out of the state came to.
-#[derive(Default, Debug)]
-struct Forgotten {
-    needless: u64,
-    needed: u64,
-    told: u64,
-    /// Not told, and something is not found.
-    lost: u64,
-}
-
-/// Leaves each cell of a model out of what it says that its state is.
-fn forget(seed: u64, forgotten: &mut Forgotten) {
-    let mut model = Model::random(seed);
-    let mut naive = Naive { model: &model, met: BTreeSet::new() };
-    let Some(found) = naive.search(None, true, STATES_MAX) else { return };
-    let needless: Vec<bool> = (0..model.cells.len()).map(|cell| naive.is_needless(cell)).collect();
-    for (cell, is_needless) in needless.into_iter().enumerate() {
-        model.forgets = Some(cell);
-        let mut subject = Subject::new(seed, &model);
-        for order in ORDERS {
-            let options = Options { order, findings_max: 0, ..Options::default() };
-            let told = match Subject::check(&mut subject.machines[..1], &options) {
-                Ok(checked) => {
-                    let is_lost = found.failures.iter().any(|key| !keys(&checked).contains(key));
-                    forgotten.lost += u64::from(is_lost && !is_needless);
-                    false
-                }
-                Err(trouble) => {
-                    assert!(matches!(trouble.kind, TroubleKind::Unequal { .. }), "{trouble:?}");
-                    true
-                }
-            };
-            assert!(!(told && is_needless), "model {seed}: nothing depends on cell {cell}");
-            forgotten.needless += u64::from(is_needless);
-            forgotten.needed += u64::from(!is_needless);
-            forgotten.told += u64::from(told);
-        }
-    }
-}
-
-#[test]
-fn what_a_state_leaves_out_is_told() {
-    on_guest_stack(|| {
-        let mut forgotten = Forgotten::default();
-        (0..400).for_each(|seed| forget(seed, &mut forgotten));
-        println!("{forgotten:?}");
-        assert!(forgotten.needed > 300 && forgotten.needless > 300, "{forgotten:?}");
-        assert_eq!((forgotten.told, forgotten.lost), (forgotten.needed, 0));
-    });
 }
 
 /// What declaring rules independent that are not came to.

@@ -129,6 +129,8 @@ pub(super) struct Model {
     pub(super) properties: usize,
     /// It says what its state is, and leaves this cell out.
     pub(super) forgets: Option<usize>,
+    /// It copies its states.
+    pub(super) copies: bool,
     /// Pairs of rules that are declared independent.
     pub(super) independent: Vec<(usize, usize)>,
     pub(super) live: Vec<Live>,
@@ -155,6 +157,7 @@ impl Model {
             sites: 0,
             properties: 0,
             forgets: None,
+            copies: false,
             independent: Vec::new(),
             live: Vec::new(),
             fair: Vec::new(),

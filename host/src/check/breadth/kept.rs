@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::graph::{Drawn, GraphSizes, States};
 use super::grown::Run;
 use super::nodes::{Asleep, Node, Nodes};
-use super::{Check, Frontier, Shared};
+use super::{Check, Shared};
 use crate::check::sleep::Rules;
 use crate::check::{Census, First, Keeping, Options, Order, RuleCover, lock};
 use crate::choice::{Kind, Scripted};
@@ -22,6 +22,15 @@ impl Options {
     pub fn can_be_kept(&self) -> bool {
         self.order == Order::Breadth && self.runs_max.is_none() && self.schedules.is_none() && !self.lists
     }
+}
+
+/// The states of a level that wait, which are `depth` steps from the start, or the one before setup. Those of the next level follow.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Frontier {
+    pub(super) first: u32,
+    pub(super) end: u32,
+    pub(super) depth: u32,
+    pub(super) is_start: bool,
 }
 
 /// What came to be known since the last time.

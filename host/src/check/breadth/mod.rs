@@ -21,8 +21,6 @@ mod tests;
 mod trials;
 mod worker;
 
-use serde::{Deserialize, Serialize};
-
 use super::equal::Equals;
 use super::path;
 use super::sleep;
@@ -38,7 +36,7 @@ pub use apart::{Helpers, Part, Round, Source};
 use graph::{END, FAILURE, Picture, States};
 use grow::grow;
 use grown::{Child, Grown, GrownNode, Run};
-use kept::Unkept;
+use kept::{Frontier, Unkept};
 pub use kept::{News, Soundness};
 use nodes::{Asleep, NONE, Nodes};
 use shared::{Shared, has_liveness};
@@ -55,14 +53,38 @@ pub(super) fn check<T>(
     targets: &mut [T],
     options: &Options,
     (goes_on, told): (GoesOn<'_>, Told<'_>),
-    (mut keeping, counts): (Option<Keeping<'_>>, &mut Counts),
+    (keeping, counts): (Option<Keeping<'_>>, &mut Counts),
 ) -> Result<Checked, Box<Trouble>>
 where
     T: Target + Send,
     T::Snapshot: Send + Sync,
 {
+    // Where other processes help, states are handed to them.
+    let may_copy = options.may_copy() && keeping.as_ref().is_none_or(|keeping| keeping.helpers.is_none());
+    let copies = may_copy && targets.iter_mut().all(Target::begin_copies);
+    let checked = check_alike(targets, options, (goes_on, told), (keeping, counts), copies);
+    targets.iter_mut().for_each(Target::end_copies);
+    checked
+}
+
+/// As [`check`], of targets that all have their guests copy states, or all do not.
+fn check_alike<T>(
+    targets: &mut [T],
+    options: &Options,
+    (goes_on, told): (GoesOn<'_>, Told<'_>),
+    (mut keeping, counts): (Option<Keeping<'_>>, &mut Counts),
+    copies: bool,
+) -> Result<Checked, Box<Trouble>>
+where
+    T: Target + Send,
+    T::Snapshot: Send + Sync,
+{
+    if !copies {
+        targets.iter_mut().for_each(Target::end_copies);
+    }
     targets[0].reset();
-    let root = targets[0].snapshot();
+    // Each has a copy of that state of its own.
+    let root = if copies { None } else { targets[0].snapshot() };
     let has_liveness = has_liveness(&targets[0], options);
     let keeper = keeping.as_ref().map(|keeping| keeping.keeper);
     let shared = Shared::new(&mut targets[0], options, goes_on, keeper);
@@ -112,15 +134,6 @@ struct Check<'a, S> {
     kept: u64,
     /// No more hashes can be moved.
     is_full: bool,
-}
-
-/// The states of a level that wait, which are `depth` steps from the start, or the one before setup. Those of the next level follow.
-#[derive(Clone, Serialize, Deserialize)]
-struct Frontier {
-    first: u32,
-    end: u32,
-    depth: u32,
-    is_start: bool,
 }
 
 impl<'a, S: Clone> Check<'a, S> {

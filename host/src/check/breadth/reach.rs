@@ -20,7 +20,7 @@ impl<T: Target> Worker<'_, '_, T> {
     /// Puts the target into the state of a node: as it was saved, or by repeating the steps from the nearest one on
     /// its path that was.
     pub(super) fn reach(&mut self, nodes: &Nodes<T::Snapshot>, node: u32) -> Result<(), Box<Trouble>> {
-        if let Some(saved) = nodes.saved(node) {
+        if let Some(saved) = nodes.saved(node).filter(|saved| self.visitor.target.has(saved)) {
             self.visitor.target.restore(saved);
             return Ok(());
         }
@@ -32,15 +32,18 @@ impl<T: Target> Worker<'_, '_, T> {
             while self.reached.last().is_some_and(|(last, _)| *last > at || at == NONE) {
                 self.reached.pop();
             }
-            if at == NONE || nodes.node(at).parent == NONE && nodes.saved(at).is_none() {
+            let target = &*self.visitor.target;
+            let saved = nodes.saved(at).filter(|saved| target.has(saved));
+            if at == NONE || nodes.node(at).parent == NONE && saved.is_none() {
                 self.visitor.restart();
                 break;
             }
-            if let Some((_, saved)) = self.reached.last().filter(|(last, _)| *last == at) {
+            let is_there = |(last, saved): &&(u32, T::Snapshot)| *last == at && target.has(saved);
+            if let Some((_, saved)) = self.reached.last().filter(is_there) {
                 self.visitor.target.restore(saved);
                 break;
             }
-            if let Some(saved) = nodes.saved(at) {
+            if let Some(saved) = saved {
                 self.visitor.target.restore(saved);
                 self.reached.clear();
                 break;

@@ -10,6 +10,7 @@ use crate::check::sleep;
 use crate::check::visit::{Here, Visit, Visitor};
 use crate::check::{Census, End, Limit, Trouble, TroubleKind, lock};
 use crate::choice::{Kind, Past, Scripted, mix};
+use crate::outcome::{Failure, Outcome};
 use crate::target::{Target, follows_preconditions};
 use crate::trace::{Action, Trace};
 
@@ -80,10 +81,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         if !self.shared.options.prunes {
             return Ok(None);
         }
-        let holds = self.visitor.target.holds();
-        let state = self.visitor.target.compared_state()?;
-        let said = u128::from(mix(holds.from, holds.to)) << 64 | u128::from(mix(holds.to, holds.from));
-        Ok(state.map(|state| if self.shared.keeps_steps { state ^ said } else { state }))
+        self.visitor.state(self.shared.keeps_steps)
     }
 
     /// Compares the state, which has this hash, with others that have it.
@@ -91,7 +89,8 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         let Some(equals) = self.equals else { return Ok(()) };
         let room = self.shared.met.room(self.shared.options);
         let is_over = || (self.shared.goes_on)(&lock(&self.shared.progress)).is_some();
-        equals.met(&mut self.visitor, (state, Bounds { room, is_over: &is_over }), trace)
+        let bounds = Bounds { room, is_over: &is_over, with_holds: self.shared.keeps_steps };
+        equals.met(&mut self.visitor, (state, bounds), trace)
     }
 
     /// Looks at some states of a round.
@@ -106,12 +105,17 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
                 break;
             }
             grown.nodes.push(GrownNode::default());
-            if let Err(trouble) = self.node(job, (job.round.start + index) as u32, &mut grown) {
+            if let Err(mut trouble) = self.node(job, (job.round.start + index) as u32, &mut grown) {
                 self.led = Led::default();
                 match trouble.kind {
                     // Whatever it is, it may come of that.
                     _ if job.nodes.is_broken() => self.shared.ended(Limit::Memory),
                     TroubleKind::Stopped => self.shared.stopped(),
+                    // Without copies the check comes to it too, if it is one of the guest.
+                    _ if self.visitor.target.is_copying() => {
+                        trouble.kind = TroubleKind::Copies;
+                        grown.trouble = Some(trouble);
+                    }
                     // The others finish the round, so that it does not depend on them which trouble comes first.
                     _ => grown.trouble = Some(trouble),
                 }
@@ -145,6 +149,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             if asleep.is_again {
                 actions.retain(|action| matches!(action, Action::Rule(_)));
             } else {
+                let here = self.confirmed(job, node, here)?;
                 self.ended_here(here, grown);
             }
         }
@@ -315,8 +320,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         if std::mem::take(&mut start.is_in_place) && follows {
             return Ok(());
         }
-        if follows && start.is_marked {
-            self.visitor.target.to_bookmark();
+        if follows && start.is_marked && self.visitor.target.to_bookmark() {
             return Ok(());
         }
         if let Some(before) = start.before.as_ref().filter(|_| !follows) {
@@ -324,7 +328,11 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             return Ok(());
         }
         self.reach(nodes, start.node)?;
-        self.visitor.ready(action).map_err(|kind| self.trouble(nodes, start.node, action, kind))
+        self.visitor.ready(action).map_err(|kind| self.trouble(nodes, start.node, action, kind))?;
+        if follows && start.is_marked {
+            start.is_marked = self.visitor.target.bookmark();
+        }
+        Ok(())
     }
 
     /// The answers that lead to a prefix.
@@ -366,7 +374,12 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             Visit::Passed if action != Action::Teardown => return self.arrive(job, start, action),
             Visit::Passed | Visit::Exited => End::Leaf,
             Visit::Rejected => End::Rejected,
-            Visit::Failed(failure) => End::Failed(failure),
+            Visit::Failed(failure) => {
+                let script = std::mem::take(&mut self.script);
+                let confirmed = self.confirm(failure, || job.nodes.trace_with(start.node, action, &script));
+                self.script = script;
+                End::Failed(confirmed?)
+            }
             Visit::Asks(_) => unreachable!("it was performed to its end"),
         };
         if self.shared.keeps_steps && end != End::Rejected && matches!(action, Action::Rule(_)) {
@@ -377,6 +390,35 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         self.untold.runs += 1;
         self.led.ended(end, self.shared.options, || Some((action, self.script.clone())));
         Ok(())
+    }
+
+    /// As [`Worker::confirm`], of a path that ends in the state itself.
+    fn confirmed(&mut self, job: &Job<'_, T::Snapshot>, node: u32, here: Here) -> Result<Here, Box<Trouble>> {
+        let Some(End::Failed(failure)) = &here.end else { return Ok(here) };
+        let failure = failure.clone();
+        let step = here.end.as_ref().and_then(Here::further).expect("it fails in a step that follows");
+        let failure = self.confirm(failure, || job.nodes.trace_with(node, step, &[]))?;
+        Ok(Here { end: Some(End::Failed(failure)), ..here })
+    }
+
+    /// Of what failed where the guest copies its states, that it fails so as usual; as it fails there.
+    fn confirm(
+        &mut self,
+        failure: Box<Failure>,
+        trace: impl FnOnce() -> Trace,
+    ) -> Result<Box<Failure>, Box<Trouble>> {
+        if !self.visitor.target.is_copying() {
+            return Ok(failure);
+        }
+        let trace = trace();
+        let outcome = self.visitor.walk(&trace);
+        self.visitor.target.set_copying(true);
+        let kind = match outcome {
+            Outcome::Fail(found) if found.is_same(&failure) => return Ok(found),
+            Outcome::Stopped => TroubleKind::Stopped,
+            _ => TroubleKind::Copies,
+        };
+        Err(Box::new(Trouble { trace, kind }))
     }
 
     /// A step led to another state.

@@ -337,7 +337,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
         if let Some(equals) = &self.shared.equals {
             let room = self.shared.met.room(options);
             let is_over = || (self.shared.goes_on)(&lock(&self.shared.progress)).is_some();
-            let bounds = Bounds { room, is_over: &is_over };
+            let bounds = Bounds { room, is_over: &is_over, with_holds: false };
             let (levels, top) = (&self.levels, self.top);
             equals
                 .met(&mut self.visitor, (hash, bounds), || trace_of(&levels[..top]))

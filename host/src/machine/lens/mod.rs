@@ -23,12 +23,14 @@ pub(super) struct Lens {
     wasm: Arc<[u8]>,
     cache: Option<Cache>,
     program: OnceLock<Option<Arc<Program>>>,
+    /// A third one, in which the guest copies its states.
+    copies: OnceLock<Option<Arc<Program>>>,
 }
 
 impl Lens {
     /// That of a module as it came.
     pub(super) fn of(wasm: &[u8], cache: Option<&Cache>) -> Lens {
-        Lens { wasm: wasm.into(), cache: cache.cloned(), program: OnceLock::new() }
+        Lens { wasm: wasm.into(), cache: cache.cloned(), program: OnceLock::new(), copies: OnceLock::new() }
     }
 
     /// The run from which on it is worth its making.
@@ -41,14 +43,25 @@ impl Program {
     /// The second build; `None` where it cannot be made. It is compiled when it is needed first.
     fn lens(&self) -> Option<&Arc<Program>> {
         let lens = self.lens.as_ref()?;
-        let program = lens.program.get_or_init(|| {
-            let Conditions { limits, selection, environment } = self.conditions().clone();
-            let selection =
-                Selection { edges: Edges::None, sanitize: Vec::new(), compares: true, ..selection };
-            let conditions = Conditions { limits, selection, environment };
-            Program::load_in(&lens.wasm, conditions, lens.cache.as_ref(), self.budget()).ok().map(Arc::new)
-        });
-        program.as_ref()
+        let selection = || Selection { sanitize: Vec::new(), compares: true, ..self.uncounted() };
+        lens.program.get_or_init(|| self.built(lens, selection())).as_ref()
+    }
+
+    /// The build in which the guest copies its states; `None` where it cannot be made.
+    pub(super) fn copies(&self) -> Option<&Arc<Program>> {
+        let lens = self.lens.as_ref()?;
+        let selection = || Selection { copies: true, ..self.uncounted() };
+        lens.copies.get_or_init(|| self.built(lens, selection())).as_ref()
+    }
+
+    fn uncounted(&self) -> Selection {
+        Selection { edges: Edges::None, ..self.conditions().selection.clone() }
+    }
+
+    fn built(&self, lens: &Lens, selection: Selection) -> Option<Arc<Program>> {
+        let Conditions { limits, environment, .. } = self.conditions().clone();
+        let conditions = Conditions { limits, selection, environment };
+        Program::load_in(&lens.wasm, conditions, lens.cache.as_ref(), self.budget()).ok().map(Arc::new)
     }
 }
 

@@ -253,7 +253,7 @@ impl Work<'_> {
         let config = self.guest.config;
         // What no result depends on may differ.
         let settings = Settings {
-            check: Options { saved_bytes_max: 0, met_bytes_max: 0, ..options.clone() },
+            check: Options { saved_bytes_max: 0, met_bytes_max: 0, copies: false, ..options.clone() },
             limits: config.limits,
             selection: config.selection.clone(),
             environment: config.environment.clone(),

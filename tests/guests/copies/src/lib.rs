@@ -1,0 +1,54 @@
+//! A desk at which people wait. A check has it copied, which is right as long as a copy is like it.
+
+#![forbid(unsafe_code)]
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use spelunk_guest::prelude::*;
+
+/// Who was served last, where the desk does not hold it.
+static LAST: AtomicU8 = AtomicU8::new(0);
+
+#[derive(Default, State)]
+struct Desk {
+    waiting: Vec<u8>,
+    /// Who was served last.
+    last: Rc<Cell<u8>>,
+}
+
+impl Clone for Desk {
+    fn clone(&self) -> Desk {
+        let last = if cfg!(feature = "forgets") { 0 } else { self.last.get() };
+        let last = if cfg!(feature = "shares") { self.last.clone() } else { Rc::new(Cell::new(last)) };
+        Desk { waiting: self.waiting.clone(), last }
+    }
+}
+
+#[harness]
+impl Desk {
+    #[rule]
+    fn arrive(&mut self, #[draw(0u8..4)] who: u8) {
+        self.waiting.push(who);
+        // In the middle of the call, after something was changed.
+        assume(self.waiting.len() <= 3 && (self.waiting.len() < 2 || self.last.get() != who));
+    }
+
+    #[rule]
+    #[precondition(!self.waiting.is_empty())]
+    fn serve(&mut self) {
+        let who = self.waiting.remove(0);
+        let after =
+            if cfg!(feature = "global") { LAST.swap(who, Ordering::Relaxed) } else { self.last.get() };
+        sometimes!(after == who, "somebody is served twice in a row");
+        self.last.set(if after == 3 { 0 } else { who });
+    }
+
+    #[invariant]
+    fn two_are_never_alike(&self) {
+        if cfg!(feature = "fails") {
+            assert!(self.waiting != [2, 1, 2], "{:?}", self.waiting);
+        }
+    }
+}
