@@ -153,6 +153,9 @@ impl Copies {
     }
 
     fn load(&mut self, number: u32) -> bool {
+        if self.left == Left::Torn {
+            return false;
+        }
         let is_whole = self.left == Left::Nowhere;
         if !is_whole {
             // Where the guest was, its stack was deeper.
@@ -214,7 +217,7 @@ impl Copies {
     }
 
     pub(super) fn load_bookmark(&mut self) -> bool {
-        self.has_bookmark && self.left != Left::Torn && self.load(BOOKMARK)
+        self.has_bookmark && self.load(BOOKMARK)
     }
 
     pub(super) fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
