@@ -57,7 +57,7 @@ fn more_workers_take_less_time() {
         println!("kv {kv:?}, lock {lock:?}");
         for steps in [kv, lock] {
             assert!(
-                steps[3] * 3 < steps[0] && steps[4] * 3 < steps[0] && steps[5] * 8 < steps[0],
+                steps[3] * 2 < steps[0] && steps[4] * 3 < steps[0] && steps[5] * 7 < steps[0],
                 "{steps:?}"
             );
         }

@@ -11,8 +11,8 @@ use spelunk::target::Target;
 use spelunk::trace::Action;
 
 const TIME: Duration = Duration::from_millis(300);
-/// What may be added to it: two ticks of the watchdog, and what a busy machine needs.
-const LATE: Duration = Duration::from_millis(300);
+/// What may be added to it: two ticks of the watchdog, and what a busy machine needs. A guest that is not stopped takes a lifetime.
+const LATE: Duration = Duration::from_secs(3);
 
 /// A step budget that does not end in a lifetime.
 fn limits() -> Limits {
