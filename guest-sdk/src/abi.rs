@@ -239,6 +239,11 @@ impl<T> Shared<T> {
         self.cell().take().expect("`setup` runs first")
     }
 
+    /// What there is, of which nothing is left.
+    pub(crate) fn leave(&self) -> Option<T> {
+        self.cell().borrow_mut().take()
+    }
+
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         f(self.cell().borrow_mut().as_mut().expect("`setup` runs first"))
     }

@@ -51,12 +51,21 @@ impl<T: Clone> Copying<'_, T> {
     /// Keeps a copy of the state, by a number, in place of the one that was there.
     pub fn keep(&self, number: u32) {
         abi::is_unseen();
-        let (number, copy) = (number as usize, self.0.0.copy());
+        self.store(number, self.0.0.copy());
+    }
+
+    /// Keeps the state itself by a number, and leaves nothing.
+    pub fn put(&self, number: u32) {
+        self.store(number, self.0.0.leave());
+    }
+
+    fn store(&self, number: u32, state: Option<T>) {
+        let number = number as usize;
         self.1.0.with_or_default(|copies| {
             if copies.len() <= number {
                 copies.resize_with(number + 1, || None);
             }
-            copies[number] = copy;
+            copies[number] = state;
         });
     }
 
@@ -78,6 +87,7 @@ impl<T: Clone> Copying<'_, T> {
 #[doc(hidden)]
 pub trait NoCopies {
     fn keep(&self, _number: u32) {}
+    fn put(&self, _number: u32) {}
     fn load(&self, _number: u32, _is_whole: bool) {}
 }
 

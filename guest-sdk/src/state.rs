@@ -442,26 +442,32 @@ impl Hasher for Stream {
         }
     }
 
+    #[inline(always)]
     fn write_u8(&mut self, value: u8) {
         self.put([value]);
     }
 
+    #[inline(always)]
     fn write_u16(&mut self, value: u16) {
         self.put(value.to_ne_bytes());
     }
 
+    #[inline(always)]
     fn write_u32(&mut self, value: u32) {
         self.put(value.to_ne_bytes());
     }
 
+    #[inline(always)]
     fn write_u64(&mut self, value: u64) {
         self.put(value.to_ne_bytes());
     }
 
+    #[inline(always)]
     fn write_u128(&mut self, value: u128) {
         self.put(value.to_ne_bytes());
     }
 
+    #[inline(always)]
     fn write_usize(&mut self, value: usize) {
         self.put(value.to_ne_bytes());
     }

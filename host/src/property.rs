@@ -279,6 +279,14 @@ impl Properties {
         Properties(counted)
     }
 
+    /// Makes what was counted of each what it was; nothing of those that were not known then.
+    pub(crate) fn set_counts(&mut self, before: &[(u64, u64)]) {
+        let before = before.iter().copied().chain(std::iter::repeat((0, 0)));
+        for (property, counts) in self.0.iter_mut().zip(before) {
+            (property.reached, property.held) = counts;
+        }
+    }
+
     /// The property with this index.
     pub fn at(&mut self, index: usize) -> &mut Property {
         &mut self.0[index]

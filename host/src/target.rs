@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::choice::{Answers, Choice, Chooser, Kind, Value};
+use crate::choice::{Answers, Choice, Chooser, Kind, Scripted, Value};
 use crate::compare::{Compare, Place};
 use crate::coverage::FeatureSet;
 use crate::outcome::{Halt, Outcome, Reject};
@@ -66,6 +66,32 @@ pub enum Fairness {
     Strong,
     /// Never surely.
     Unfair,
+}
+
+/// Where the steps from a state lead: those of one rule after those of another, each in depth-first order of its answers.
+#[derive(Debug, Default)]
+pub struct Successors {
+    /// The rules that may be called.
+    pub rules: Vec<u16>,
+    /// The steps.
+    pub steps: Vec<Successor>,
+    /// Their scripts, one after the other.
+    pub scripts: Vec<Scripted>,
+}
+
+/// A step from a state.
+#[derive(Clone, Copy, Debug)]
+pub struct Successor {
+    /// What is called.
+    pub rule: u16,
+    /// The length of its script, and how much of that it added to the one before.
+    pub script: usize,
+    /// See there.
+    pub asked: usize,
+    /// The hash of the state that it leads to, as [`Target::compared_state`]; `None` where it is rejected.
+    pub state: Option<u128>,
+    /// As [`Target::work`].
+    pub work: u64,
 }
 
 /// What a target keeps.
@@ -151,6 +177,26 @@ pub trait Target {
     fn has(&self, snapshot: &Self::Snapshot) -> bool {
         let _ = snapshot;
         true
+    }
+    /// Performs all steps from a state in which it has its guest copy states, or from the bookmark, with all answers to their choices, of which
+    /// none may have more than so many alternatives. Whether they all pass or are rejected, and can be told: if not, nothing is
+    /// told. Which state the target is in after that is not known.
+    ///
+    /// # Errors
+    /// It was stopped.
+    fn successors(
+        &mut self,
+        from: Option<&Self::Snapshot>,
+        alternatives_max: u32,
+        found: &mut Successors,
+    ) -> Result<bool, Halt> {
+        let _ = (from, alternatives_max, found);
+        Ok(false)
+    }
+    /// Saves the state that one of these steps led to, by its number, until others are asked for; `None` where there is no room.
+    fn successor(&mut self, number: usize) -> Option<Self::Snapshot> {
+        let _ = number;
+        None
     }
     /// Puts the features that the steps since the last call showed, and that are not in `seen`, into `new`.
     fn coverage(&mut self, seen: &FeatureSet, new: &mut Vec<u32>);

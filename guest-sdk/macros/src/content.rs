@@ -37,6 +37,12 @@ fn copy_exports(self_type: &syn::Type) -> TokenStream {
             Copying(&STATE, &COPIES).keep(number);
         }
     };
+    let moves = quote! {
+        #[cfg_attr(target_family = "wasm", unsafe(export_name = "copy_move"))]
+        extern "C" fn copy_move(number: u32) {
+            Copying(&STATE, &COPIES).put(number);
+        }
+    };
     let load = quote! {
         #[cfg_attr(target_family = "wasm", unsafe(export_name = "copy_load"))]
         extern "C" fn copy_load(number: u32, is_whole: u32) {
@@ -48,6 +54,7 @@ fn copy_exports(self_type: &syn::Type) -> TokenStream {
             use ::spelunk_guest::__private::{Copies, Copying, NoCopies, NotClone, Told, declaration};
             static COPIES: Copies<#self_type> = Copies::new();
             #keep
+            #moves
             #load
             const LINE: &str = if Told::<#self_type>::CLONES { "copies\n" } else { "" };
             #[used]

@@ -157,6 +157,10 @@ impl<T> Shared<T> {
         host::outside()
     }
 
+    pub(crate) fn leave(&self) -> Option<T> {
+        host::outside()
+    }
+
     pub(crate) fn begin_anew(&self, _value: Option<T>) {
         host::outside()
     }

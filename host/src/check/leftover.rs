@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::visit::{Visit, Visitor};
-use super::{Options, TroubleKind, path};
-use crate::choice::{Past, Scripted, mix};
+use super::{Options, TroubleKind};
+use crate::choice::{Past, Scripted, advance, mix};
 use crate::outcome::Halt;
 use crate::target::Target;
 use crate::trace::Action;
@@ -217,7 +217,7 @@ impl<T: Target> Looker<'_, '_, T> {
                 let leads_on = how == 0 && *action != Action::Teardown;
                 let state = if leads_on { self.visitor.target.snapshot() } else { None };
                 next.push(Next { action: *action, script: script.clone(), how, state });
-                if !path::advance(&mut script, 0) {
+                if !advance(&mut script, 0) {
                     break;
                 }
             }

@@ -9,6 +9,7 @@
 mod breadth;
 mod commute;
 mod depth;
+mod differ;
 mod equal;
 mod keeping;
 mod leftover;

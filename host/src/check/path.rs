@@ -14,16 +14,3 @@ pub(super) fn push(trace: &mut Trace, action: Action, script: &[Scripted]) {
 pub(super) fn is_step(action: Action) -> bool {
     matches!(action, Action::Rule(_) | Action::Fault(..))
 }
-
-/// Makes `script` the next one in depth-first order that shares its first `fixed` answers; whether there is one.
-pub(super) fn advance(script: &mut Vec<Scripted>, fixed: usize) -> bool {
-    while script.len() > fixed {
-        let last = script.last_mut().expect("it is not empty");
-        if last.has_next() {
-            last.number += 1;
-            return true;
-        }
-        script.pop();
-    }
-    false
-}

@@ -3,7 +3,7 @@
 use super::{End, Options, TroubleKind};
 use crate::choice::{Chooser, Kind, Past, Scripted, Stopped, mix};
 use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};
-use crate::target::{Target, attempt, follows_preconditions};
+use crate::target::{Successors, Target, attempt, follows_preconditions};
 use crate::trace::{Action, Trace};
 
 /// How a step under a script went.
@@ -84,6 +84,15 @@ impl<'t, T: Target> Visitor<'t, T> {
             );
         }
         outcome
+    }
+
+    /// As [`Target::successors`].
+    pub(super) fn successors(
+        &mut self,
+        from: Option<&T::Snapshot>,
+        found: &mut Successors,
+    ) -> Result<bool, Halt> {
+        self.target.successors(from, self.alternatives_max, found)
     }
 
     /// Performs a step. The answers that were given past the script are appended to it; how many were, too.

@@ -51,6 +51,19 @@ impl Scripted {
     }
 }
 
+/// Makes `script` the next one in depth-first order that shares its first `fixed` answers; whether there is one.
+pub(crate) fn advance(script: &mut Vec<Scripted>, fixed: usize) -> bool {
+    while script.len() > fixed {
+        let last = script.last_mut().expect("it is not empty");
+        if last.has_next() {
+            last.number += 1;
+            return true;
+        }
+        script.pop();
+    }
+    false
+}
+
 /// What answers a choice past the end of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Past {

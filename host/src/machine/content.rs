@@ -6,6 +6,7 @@
 
 use super::Machine;
 use super::failure::Phase;
+use super::host::Host;
 use super::keyed;
 use super::pages::Hashing;
 use super::sections::StateSays;
@@ -51,6 +52,12 @@ impl Content {
 }
 
 impl Machine {
+    pub(super) fn live_hash(&mut self, hashing: Hashing) -> Option<u128> {
+        // What no snapshot holds may differ where all else is equal.
+        let is_whole = self.program.obstacles().is_empty();
+        is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack, hashing))
+    }
+
     /// The hash of what the guest says its state is, as [`Machine::guest_state`].
     pub(super) fn said(&mut self) -> Result<Option<u128>, Halt> {
         let is_content = matches!(self.program.state_says, StateSays::Content { .. });
@@ -95,21 +102,12 @@ impl Machine {
         step.state = Some(keyed::Hasher::new());
         let call = self.calls.state.as_mut().expect("the caller found it");
         let called = call.call(&mut self.store).map_err(|error| self.failed(error, Phase::State));
-        let host = self.store.data_mut();
-        let mut hasher = host.step.state.take().expect("it was just put there");
-        hasher.update(&host.guest.faults.iter().map(|on| u8::from(*on)).collect::<Vec<_>>());
-        hasher.update(&[u8::from(host.guest.has_run)]);
-        let mut pools = Vec::new();
-        host.guest.pools.push_to(&mut pools);
-        host.guest.handles.push_to(&mut pools);
-        hasher.update(&pools);
-        if let (Some(system), StateSays::Content { .. }) = (&host.system, &self.program.state_says) {
-            hasher.update(&system.hash(Hashing::Keyed).to_le_bytes());
-        }
+        let with_system = matches!(self.program.state_says, StateSays::Content { .. });
+        let said = self.store.data_mut().said_state(with_system);
         match called {
             Ok(_) if self.program.budget.is_exhausted() => Err(Halt::Stopped),
             Ok(Some(0)) => Ok(None),
-            Ok(_) => Ok(Some(hasher.finish())),
+            Ok(_) => Ok(said),
             Err(Outcome::Fail(failure)) => Err(Halt::Fail(failure)),
             Err(Outcome::Stopped) => Err(Halt::Stopped),
             Err(_) => Err(Halt::Fail(Box::new(Failure {
@@ -119,6 +117,24 @@ impl Machine {
                 place: None,
             }))),
         }
+    }
+}
+
+impl Host {
+    /// The hash of what the guest said its state is since it was last to say it, and of what the host keeps of its state.
+    pub(super) fn said_state(&mut self, with_system: bool) -> Option<u128> {
+        let Host { step, guest, system, .. } = self;
+        let mut hasher = step.state.take()?;
+        guest.faults.iter().for_each(|on| hasher.update(&[u8::from(*on)]));
+        hasher.update(&[u8::from(guest.has_run)]);
+        let mut pools = Vec::new();
+        guest.pools.push_to(&mut pools);
+        guest.handles.push_to(&mut pools);
+        hasher.update(&pools);
+        if let (Some(system), true) = (system, with_system) {
+            hasher.update(&system.hash(Hashing::Keyed).to_le_bytes());
+        }
+        Some(hasher.finish())
     }
 }
 

@@ -7,27 +7,36 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use wasmtime::{Instance, Store, TypedFunc};
+use wasmtime::{Func, Instance, Store, TypedFunc};
 
 use super::Machine;
-use super::host::Host;
+use super::drive::{Driven, Driver, left};
+use super::host::{Host, Stop};
 use super::pages::Held;
 use super::saved::{Saved, Snapshot};
 use super::sections::StateSays;
 use crate::choice::Chooser;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
-use crate::target::Target as _;
+use crate::target::{Successors, Target as _};
 use crate::trace::Action;
 
-/// The state before setup, and that of [`Target::bookmark`](crate::target::Target::bookmark), by their numbers. Those of snapshots follow.
+/// The state before setup, that of [`Target::bookmark`](crate::target::Target::bookmark), one that nobody wants, and the one from which all steps
+/// are performed in one call, by their numbers. Those of snapshots follow.
 const ROOT: u32 = 0;
 const BOOKMARK: u32 = 1;
-const FIRST: u32 = 2;
+pub(super) const NOWHERE: u32 = 2;
+pub(super) const READY: u32 = 3;
+const FIRST: u32 = 4;
+/// Numbers end here.
+const END: u32 = i32::MAX as u32;
+/// How often all steps from a state may be performed in one call in vain, each time with the loss of all copies.
+const VAIN_MAX: u32 = 4;
 
 /// The exports that copy.
 pub(super) struct CopyCalls {
     keep: TypedFunc<u32, ()>,
     load: TypedFunc<(u32, u32), ()>,
+    moves: Option<TypedFunc<u32, ()>>,
 }
 
 impl CopyCalls {
@@ -35,13 +44,23 @@ impl CopyCalls {
     pub(super) fn of(instance: Instance, store: &mut Store<Host>) -> Option<CopyCalls> {
         let keep = instance.get_typed_func(&mut *store, "copy_keep").ok()?;
         let load = instance.get_typed_func(&mut *store, "copy_load").ok()?;
-        Some(CopyCalls { keep, load })
+        let moves = instance.get_typed_func(&mut *store, "copy_move").ok();
+        Some(CopyCalls { keep, load, moves })
+    }
+
+    /// What loads and what moves a state, of a guest that does both.
+    pub(super) fn moving(&self) -> Option<[Func; 2]> {
+        self.moves.as_ref().map(|moves| [*self.load.func(), *moves.func()])
     }
 }
 
 /// An instance that does so, and what there is in its memory.
 pub(super) struct Copies {
     machine: Machine,
+    /// Performs all steps from a state in one call, where it can.
+    driver: Option<Driver>,
+    /// How often it did so in vain.
+    vain: u32,
     numbers: Arc<Numbers>,
     /// Steps are done here.
     pub(super) is_on: bool,
@@ -49,9 +68,8 @@ pub(super) struct Copies {
     has_bookmark: bool,
     /// The guest has no room for a copy with this number.
     end: u32,
-    /// Bytes of the memory of the instance, which count as saved.
+    /// Bytes of memory that the guest had before it copied a state.
     bytes: usize,
-    _held: Held,
 }
 
 /// Where the last call of the guest was left.
@@ -66,15 +84,22 @@ enum Left {
 }
 
 /// Numbers of copies.
-struct Numbers(Mutex<(u32, Vec<u32>)>);
+pub(super) struct Numbers(Mutex<(u32, Vec<u32>)>);
+
+impl Default for Numbers {
+    fn default() -> Numbers {
+        Numbers(Mutex::new((FIRST, Vec::new())))
+    }
+}
 
 impl Numbers {
-    fn new() -> Arc<Numbers> {
-        Arc::new(Numbers(Mutex::new((FIRST, Vec::new()))))
+    /// How many there are.
+    fn count(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0 as usize
     }
 
     /// One below `end` that nobody has.
-    fn take(&self, end: u32) -> Option<u32> {
+    pub(super) fn take(&self, end: u32) -> Option<u32> {
         let mut numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         numbers.1.pop().or_else(|| {
             let next = numbers.0;
@@ -88,6 +113,8 @@ impl Numbers {
 pub(super) struct Copied {
     number: u32,
     of: Arc<Numbers>,
+    /// Its share of the memory that all copies take, which counts as saved.
+    _held: Held,
 }
 
 impl Drop for Copied {
@@ -118,18 +145,28 @@ impl Copies {
         // With `sanitize` the shadow of the heap would have to go with the copies.
         let is_plain = program.conditions().selection.sanitize.is_empty();
         let machine = Machine::new(program.copies().filter(|_| is_plain)?.clone()).ok()?;
-        let numbers = Numbers::new();
+        let bytes = machine.store.data().limits.memory_bytes;
         let mut copies = Copies {
             machine,
-            numbers,
+            driver: None,
+            vain: 0,
+            numbers: Arc::default(),
             is_on: true,
             left: Left::Nowhere,
             has_bookmark: false,
-            end: u32::MAX,
-            bytes: 0,
-            _held: Held::new(0),
+            end: END,
+            bytes,
         };
+        copies.drive();
         copies.keep_at(ROOT).then_some(copies)
+    }
+
+    /// Readies the instance to perform all steps from a state in one call.
+    fn drive(&mut self) {
+        self.driver = Driver::of(&mut self.machine);
+        let guards = self.machine.calls.preconditions.iter().map(|(rule, _)| *rule).collect();
+        let steps = self.machine.program.limits.steps();
+        self.machine.store.data_mut().driven = Driven::new(self.numbers.clone(), guards, steps);
     }
 
     /// Calls the guest beside a step; whether that came to its end.
@@ -156,13 +193,19 @@ impl Copies {
         if self.left == Left::Torn {
             return false;
         }
+        let is_whole = self.ready();
+        self.call(|calls, store| calls.load.call(store, (number, u32::from(is_whole))))
+    }
+
+    /// Readies the guest to be called, to load a state; whether the last call came to its end.
+    fn ready(&mut self) -> bool {
         let is_whole = self.left == Left::Nowhere;
         if !is_whole {
             // Where the guest was, its stack was deeper.
             self.machine.state.load_globals(&mut self.machine.store, &self.machine.root.0);
         }
         self.left = Left::Nowhere;
-        self.call(|calls, store| calls.load.call(store, (number, u32::from(is_whole))))
+        is_whole
     }
 
     /// Begins anew where nothing in memory can be relied on: all copies are lost.
@@ -173,7 +216,8 @@ impl Copies {
         let Ok(mut fresh) = Machine::new(self.machine.program.clone()) else { return };
         std::mem::swap(&mut fresh.store.data_mut().tally, &mut self.machine.store.data_mut().tally);
         self.machine = fresh;
-        (self.left, self.numbers, self.has_bookmark) = (Left::Nowhere, Numbers::new(), false);
+        (self.left, self.numbers, self.has_bookmark) = (Left::Nowhere, Arc::default(), false);
+        self.drive();
         self.keep_at(ROOT);
     }
 
@@ -196,19 +240,107 @@ impl Copies {
 
     /// A copy of the state; none where there is no room for more.
     pub(super) fn snapshot(&mut self) -> Option<Snapshot> {
+        if self.left != Left::Nowhere || !self.has_room() {
+            return None;
+        }
+        let number = self.numbers.take(self.end)?;
+        if !self.keep_at(number) {
+            self.end = number;
+            return None;
+        }
+        Some(self.copied(number))
+    }
+
+    fn has_room(&self) -> bool {
         let memory = self.machine.store.data().limits.memory_bytes;
-        if memory > self.bytes {
-            (self.bytes, self._held) = (memory, Held::new(memory));
+        memory <= self.machine.program.limits.memory_bytes_max as usize / 2
+    }
+
+    /// The copy that has this number, as others have it.
+    fn copied(&self, number: u32) -> Snapshot {
+        let grown = self.machine.store.data().limits.memory_bytes.saturating_sub(self.bytes);
+        let held = Held::new(grown / self.numbers.count());
+        Snapshot(Arc::new(Saved::copied(Copied { number, of: self.numbers.clone(), _held: held })))
+    }
+
+    /// As [`Target::successors`](crate::target::Target::successors).
+    pub(super) fn successors(
+        &mut self,
+        from: Option<&Copied>,
+        alternatives_max: u32,
+        found: &mut Successors,
+    ) -> Result<bool, Halt> {
+        let number = match from {
+            Some(copied) => Some(copied.number).filter(|_| self.has(copied)),
+            None => self.has_bookmark.then_some(BOOKMARK),
+        };
+        let (Some(number), true) = (number, self.driver.is_some() && self.left != Left::Torn) else {
+            return Ok(false);
+        };
+        let end = if self.has_room() { self.end } else { 0 };
+        let rules = self.machine.calls.rules.len() as u16;
+        let host = self.machine.store.data_mut();
+        host.driven.begin(rules, alternatives_max, end);
+        host.tally.mark();
+        let is_done = self.drive_from(number) && self.machine.store.data_mut().driven.take(found);
+        if self.machine.program.budget.over().is_some() {
+            return Err(Halt::Stopped);
         }
-        if self.left != Left::Nowhere || memory > self.machine.program.limits.memory_bytes_max as usize / 2 {
+        if !is_done {
+            self.bound_numbers();
+            self.machine.store.data_mut().tally.back_to_mark();
+            self.vain += u32::from(self.left == Left::Torn);
+            if self.vain == VAIN_MAX {
+                self.driver = None;
+            }
+        }
+        Ok(is_done)
+    }
+
+    /// Where a step came to its end, as the state that was told says, and its state could not be kept: there is no room for more.
+    fn bound_numbers(&mut self) {
+        let host = self.machine.store.data();
+        let is_told = host.step.state.as_ref().is_some_and(|said| !said.is_empty());
+        if let Some(number) = host.driven.in_step().filter(|number| is_told && *number != NOWHERE) {
+            self.end = self.end.min(number);
+        }
+    }
+
+    /// Performs all steps from the state with this number; whether they came to their ends.
+    fn drive_from(&mut self, mut number: u32) -> bool {
+        let mut is_begun = false;
+        loop {
+            let is_whole = self.ready();
+            self.machine.state.begin(&self.machine.program.limits);
+            self.machine.store.data_mut().step.may_choose = false;
+            let Some(driver) = &self.driver else { return false };
+            let call = |machine: &mut Machine| driver.call(&mut machine.store, (number, is_whole, is_begun));
+            let called = self.machine.enter(|_| Err(Stop::Crash.into()), call);
+            let Err(error) = called else { return true };
+            let is_rejected = matches!(error.downcast_ref(), Some(Stop::Reject));
+            self.left = if is_rejected { Left::Within } else { Left::Torn };
+            let host = &mut self.machine.store;
+            if !is_rejected || host.data().driven.in_step().is_none() {
+                return false;
+            }
+            let left = left(host);
+            if !host.data_mut().end_step(None, left) {
+                return false;
+            }
+            is_begun = true;
+            if !self.machine.calls.preconditions.is_empty() {
+                number = READY;
+            }
+        }
+    }
+
+    /// As [`Target::successor`](crate::target::Target::successor).
+    pub(super) fn successor(&mut self, number: usize) -> Option<Snapshot> {
+        if self.left == Left::Torn {
             return None;
         }
-        let copied = Copied { number: self.numbers.take(self.end)?, of: self.numbers.clone() };
-        if !self.keep_at(copied.number) {
-            self.end = copied.number;
-            return None;
-        }
-        Some(Snapshot(Arc::new(Saved::copied(copied))))
+        let number = self.machine.store.data_mut().driven.keep(number)?;
+        Some(self.copied(number))
     }
 
     pub(super) fn bookmark(&mut self) -> bool {
@@ -280,6 +412,25 @@ impl Machine {
             self.set_counts_alone(false);
         }
         self.copies.is_some()
+    }
+
+    /// As [`Target::successors`](crate::target::Target::successors).
+    pub(super) fn driven(
+        &mut self,
+        from: Option<&Snapshot>,
+        alternatives_max: u32,
+        found: &mut Successors,
+    ) -> Result<bool, Halt> {
+        let copied = from.map(|from| from.0.copied.as_deref());
+        match (self.copying(), copied) {
+            (Some(copies), None) => copies.successors(None, alternatives_max, found),
+            (Some(copies), Some(Some(copied))) => copies.successors(Some(copied), alternatives_max, found),
+            _ => Ok(false),
+        }
+    }
+
+    pub(super) fn set_counts_alone(&mut self, counts: bool) {
+        self.store.data_mut().tally.counts = counts;
     }
 
     /// The instance that copies, where steps are done there.

@@ -9,6 +9,7 @@ use wasmtime::{FrameInfo, Memory, ResourceLimiter, Table, Trap};
 
 use super::against::Effects;
 use super::component::{Handles, Linked};
+use super::drive::Driven;
 use super::keyed::Hasher;
 use super::lens::Reports;
 use super::live::Monitor;
@@ -32,6 +33,7 @@ pub(crate) struct Host {
     pub(crate) guest: Guest,
     pub(crate) step: Step,
     pub(crate) tally: Tally,
+    pub(crate) driven: Driven,
     pub(crate) limits: Limiter,
     /// What a guest that imports a system is given of one.
     pub(crate) environment: Arc<Environment>,

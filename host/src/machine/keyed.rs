@@ -63,9 +63,10 @@ pub fn adopt_seed(seed: [u8; 32]) -> bool {
 
 /// The hash of a block at a place; 0 of one that is all zeros.
 pub(super) fn hash_of_block(block: &[u8; BLOCK], place: u64) -> u128 {
-    if *block == [0; BLOCK] {
-        return 0;
-    }
+    if *block == [0; BLOCK] { 0 } else { mixed(block, place) }
+}
+
+fn mixed(block: &[u8; BLOCK], place: u64) -> u128 {
     let key = Key::get();
     let mut words = [0; WORDS];
     for (word, bytes) in words.iter_mut().zip(block.as_chunks().0) {
@@ -96,12 +97,18 @@ pub(crate) struct Hasher {
     sum: u128,
 }
 
-/// The places of blocks that stand in no memory.
+/// The places of blocks that stand in no memory, and those of such that are all that there is, with how many of their bytes are.
 const NOWHERE: u64 = 1 << 63;
+const ALONE: u64 = 1 << 62;
 
 impl Hasher {
     pub(super) fn new() -> Hasher {
         Hasher { block: [0; BLOCK], len: 0, sum: 0 }
+    }
+
+    /// Whether there were no bytes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     pub(super) fn update(&mut self, mut bytes: &[u8]) {
@@ -124,6 +131,9 @@ impl Hasher {
     }
 
     pub(super) fn finish(mut self) -> u128 {
+        if self.len < BLOCK as u64 {
+            return mixed(&self.block, ALONE | self.len);
+        }
         self.end_block();
         let mut last = [0; BLOCK];
         last[..16].copy_from_slice(&self.sum.to_le_bytes());

@@ -14,6 +14,7 @@ mod component;
 mod content;
 mod copies;
 mod data;
+mod drive;
 mod elsewhere;
 mod emscripten;
 mod enabled;
@@ -71,7 +72,7 @@ use crate::compare::{Compare, Place};
 use crate::coverage::FeatureSet;
 use crate::outcome::{Halt, Outcome};
 use crate::property::Counts;
-use crate::target::{Contents, Fairness, Holds, Liveness, Rule, Scores, Target};
+use crate::target::{Contents, Fairness, Holds, Liveness, Rule, Scores, Successors, Target};
 use crate::trace::Action;
 use against::Second;
 use calls::Calls;
@@ -209,16 +210,6 @@ impl Machine {
         let snapshot = self.state.save(&mut self.store);
         self.with_second(snapshot)
     }
-
-    fn set_counts_alone(&mut self, counts: bool) {
-        self.store.data_mut().tally.counts = counts;
-    }
-
-    fn live_hash(&mut self, hashing: Hashing) -> Option<u128> {
-        // What no snapshot holds may differ where all else is equal.
-        let is_whole = self.program.obstacles().is_empty();
-        is_whole.then(|| self.state.live_hash(&mut self.store, self.program.stack, hashing))
-    }
 }
 
 impl Target for Machine {
@@ -328,6 +319,19 @@ impl Target for Machine {
 
     fn has(&self, snapshot: &Snapshot) -> bool {
         self.has_copy(snapshot)
+    }
+
+    fn successors(
+        &mut self,
+        from: Option<&Snapshot>,
+        max: u32,
+        found: &mut Successors,
+    ) -> Result<bool, Halt> {
+        self.driven(from, max, found)
+    }
+
+    fn successor(&mut self, number: usize) -> Option<Snapshot> {
+        self.copying()?.successor(number)
     }
 
     fn snapshot(&mut self) -> Option<Snapshot> {
@@ -454,10 +458,7 @@ impl Target for Machine {
     fn contents(&mut self) -> Option<Contents<'_>> {
         // Of two guests, the other is not looked at.
         let is_alone = self.second.is_none() && self.program.obstacles().is_empty();
-        if !is_alone {
-            return None;
-        }
-        self.state.contents(&mut self.store, self.program.stack)
+        if is_alone { self.state.contents(&mut self.store, self.program.stack) } else { None }
     }
 
     fn is_independent(&self, a: u16, b: u16) -> bool {

@@ -16,6 +16,7 @@ use super::cache::{Cache, Key};
 use super::compile::{compiled, config, engine_error};
 use super::component::{self, Interface};
 use super::data::Data;
+use super::drive;
 use super::emscripten::linking::Dynamic;
 use super::emscripten::names;
 use super::exports::{Called, Exports};
@@ -72,6 +73,8 @@ pub struct Program {
     pub(super) against: Option<Box<Other>>,
     /// What a build that reports comparisons is made of; none of such a build, and of two that are compared.
     pub(super) lens: Option<Lens>,
+    /// Of a build in which the guest copies its states.
+    pub(super) drive: drive::Modules,
 }
 
 /// What a program is made of beside its code.
@@ -316,6 +319,7 @@ impl Program {
             compared: both.map(|(_, ignored)| ignored.clone()),
             against: None,
             lens: None,
+            drive: drive::Modules::default(),
         })
     }
 

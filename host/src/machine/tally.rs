@@ -31,6 +31,17 @@ pub(crate) struct Tally {
     has_counted: bool,
     /// Those of runs without end, by index, in order.
     liveness: Arc<[usize]>,
+    /// What [`Tally::back_to_mark`] goes back to.
+    marked: Marked,
+}
+
+/// What was counted at some time.
+#[derive(Default)]
+struct Marked {
+    properties: Vec<(u64, u64)>,
+    events: BTreeMap<Vec<u8>, u64>,
+    event_bytes: usize,
+    has_counted: bool,
 }
 
 impl Tally {
@@ -115,6 +126,22 @@ impl Tally {
         let name = if is_full { OTHERS.as_bytes() } else { name };
         self.event_bytes += name.len();
         *self.events.entry(name.to_vec()).or_default() += 1;
+    }
+
+    /// Marks what is counted now, in vain if it turns out so.
+    pub(crate) fn mark(&mut self) {
+        let Tally { marked, properties, events, event_bytes, has_counted, .. } = self;
+        marked.properties.clear();
+        marked.properties.extend(properties.iter().map(|property| (property.reached, property.held)));
+        marked.events.clone_from(events);
+        (marked.event_bytes, marked.has_counted) = (*event_bytes, *has_counted);
+    }
+
+    /// Forgets what was counted since then.
+    pub(crate) fn back_to_mark(&mut self) {
+        self.properties.set_counts(&self.marked.properties);
+        self.events = std::mem::take(&mut self.marked.events);
+        (self.event_bytes, self.has_counted) = (self.marked.event_bytes, self.marked.has_counted);
     }
 
     /// What was counted, which is forgotten.

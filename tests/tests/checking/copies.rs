@@ -1,10 +1,14 @@
 //! Where a harness is `Clone`, its copies are checked in place of saved states: with the same result, or not at all.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use spelunk::check::{self, Checked, Options, TroubleKind};
+use spelunk::choice::{Chooser, Past};
 use spelunk::machine::{Machine, Program, on_guest_stack};
-use spelunk::target::Target as _;
+use spelunk::outcome::{Outcome, Reject};
+use spelunk::target::{Successors, Target as _};
+use spelunk::trace::Action;
 use spelunk_tests::checks::{default_options, machines, program, run};
 
 const PATH: &str = "tests/guests/copies";
@@ -29,10 +33,10 @@ fn copying(program: &Arc<Program>, workers: usize, options: &Options) -> Option<
 #[test]
 fn copies_that_are_like_the_harness_change_nothing() {
     on_guest_stack(|| {
-        for features in [["like"], ["fails"]] {
+        for features in [["like"], ["fails"], ["wide"]] {
             let program = program(PATH, &features);
             let expected = without(&program);
-            assert_eq!(expected.findings.is_empty(), features == ["like"]);
+            assert_eq!(expected.findings.is_empty(), features != ["fails"]);
             assert!(expected.census.rejected > 0 && expected.census.states > 50, "{:?}", expected.census);
             let options = default_options(&program);
             for workers in [1, 2, 3] {
@@ -42,6 +46,69 @@ fn copies_that_are_like_the_harness_change_nothing() {
             let small = Options { saved_bytes_max: 0, ..options };
             assert_eq!(copying(&program, 2, &small), Some(expected), "{features:?}");
         }
+    });
+}
+
+/// All that a guest tells of the steps from a state at once is what each of them comes to by itself.
+#[test]
+fn all_steps_at_once_are_as_one_by_one() {
+    on_guest_stack(|| {
+        let program = program(PATH, &["fails"]);
+        let [mut copying, mut alone] = <[Machine; 2]>::try_from(machines(&program, 2)).ok().unwrap();
+        assert!(copying.begin_copies());
+        for machine in [&mut copying, &mut alone] {
+            machine.reset();
+            assert_eq!(machine.step(Action::Setup, &mut Chooser::default()), Outcome::Pass);
+        }
+        let state = |machine: &mut Machine| machine.compared_state().unwrap().unwrap();
+        let mut waiting = vec![(copying.snapshot().unwrap(), alone.snapshot().unwrap())];
+        let (mut known, mut found, mut enabled) = (BTreeSet::new(), Successors::default(), Vec::new());
+        let (mut rejected, mut failed) = (0, 0);
+        while let Some((copied, saved)) = waiting.pop() {
+            if !copying.has(&copied) {
+                continue;
+            }
+            if !copying.successors(Some(&copied), 64, &mut found).unwrap() {
+                failed += 1;
+                copying.reset();
+                continue;
+            }
+            alone.restore(&saved);
+            alone.enabled(&mut enabled).unwrap();
+            assert_eq!(found.rules, enabled);
+            let mut at = 0;
+            let mut scripts = BTreeSet::new();
+            for (number, step) in found.steps.iter().enumerate() {
+                let script = &found.scripts[at..at + step.script];
+                at += step.script;
+                assert!(scripts.insert((step.rule, script.iter().map(|s| s.number).collect::<Vec<_>>())));
+                alone.restore(&saved);
+                let mut chooser = Chooser::default();
+                chooser.begin_script(script, Past::Stop, 64);
+                let outcome = alone.step(Action::Rule(step.rule), &mut chooser);
+                assert_eq!(chooser.stopped, None);
+                let Some(led) = step.state else {
+                    assert!(matches!(outcome, Outcome::Reject(Reject::Assume)), "{outcome:?}");
+                    rejected += 1;
+                    continue;
+                };
+                assert_eq!((outcome, state(&mut alone)), (Outcome::Pass, led));
+                let copy = copying.successor(number).expect("there is room");
+                assert!(copying.successor(number).is_none(), "it is given once");
+                if known.insert(led) {
+                    waiting.push((copy, alone.snapshot().unwrap()));
+                }
+            }
+            // Four ways to arrive, one to serve, and one to leave last or as many as wait.
+            let waits = scripts.len() - 4;
+            assert!(waits == 0 || waits > 2, "{scripts:?}");
+            for (copied, saved) in waiting.iter().rev().take(3) {
+                copying.restore(copied);
+                alone.restore(saved);
+                assert_eq!(state(&mut copying), state(&mut alone));
+            }
+        }
+        assert!(known.len() > 20 && rejected > 20 && failed == 1, "{} {rejected} {failed}", known.len());
     });
 }
 

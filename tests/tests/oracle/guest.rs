@@ -96,6 +96,7 @@ impl Guest<'_> {
         let pages = if self.model.forgets.is_some() { 64 } else { 1 };
         format!(
             r#"(func (export "copy_keep") (param i32) {keep}) (func (export "copy_load") (param i32 i32) {load})
+  (func (export "copy_move") (param i32) {keep})
   (memory $copies {pages}) (@custom "spelunk:state" "content Cells\ncopies\n")
 "#
         )

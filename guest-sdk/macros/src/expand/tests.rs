@@ -9,7 +9,7 @@ fn expanded(block: &str) -> String {
 }
 
 /// What a harness has that says by itself what it holds.
-const BY_CONTENT: &[&str] = &["state", "copy_keep", "copy_load", "describe_state"];
+const BY_CONTENT: &[&str] = &["state", "copy_keep", "copy_move", "copy_load", "describe_state"];
 
 #[track_caller]
 fn exports_of(block: &str, expected: &[&str]) {

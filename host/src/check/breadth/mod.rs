@@ -6,6 +6,7 @@
 
 mod apart;
 mod claims;
+mod confirm;
 pub(super) mod graph;
 mod grow;
 mod grown;
@@ -16,6 +17,7 @@ mod nodes;
 mod reach;
 mod shared;
 mod start;
+mod successors;
 #[cfg(test)]
 mod tests;
 mod trials;
@@ -199,7 +201,7 @@ impl<'a, S: Clone> Check<'a, S> {
     /// Counts the state at the start, in which the target is.
     fn begin<T: Target<Snapshot = S>>(&mut self, worker: &mut Worker<'_, '_, T>) -> Result<(), TroubleKind> {
         if let Some(state) = worker.state()? {
-            worker.met(state, Trace::default)?;
+            worker.met((state, 0), Trace::default)?;
             self.nodes.visited.insert(state, 0);
             self.shared.claims.claim(state, 0);
         }

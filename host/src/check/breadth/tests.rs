@@ -273,7 +273,7 @@ impl Helpers for Recorded<'_> {
     fn offer(&self, round: &Round) {
         self.0.offer(round);
         // As often as it takes for one to be looked at by the other.
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(20));
     }
 
     fn parts(&self) -> Vec<Part> {

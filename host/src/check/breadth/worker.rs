@@ -4,14 +4,14 @@ use super::grown::{Child, Grown, GrownNode, Led};
 use super::nodes::{NONE, Nodes, index_of};
 use super::start::{Prefix, Start};
 use super::{POLL, Shared};
-use crate::check::equal::{Bounds, Equals};
-use crate::check::path::{self, is_step};
+use crate::check::differ::Bounds;
+use crate::check::equal::Equals;
+use crate::check::path::is_step;
 use crate::check::sleep;
 use crate::check::visit::{Here, Visit, Visitor};
 use crate::check::{Census, End, Limit, Trouble, TroubleKind, lock};
-use crate::choice::{Kind, Past, Scripted, mix};
-use crate::outcome::{Failure, Outcome};
-use crate::target::{Target, follows_preconditions};
+use crate::choice::{Kind, Past, Scripted, advance, mix};
+use crate::target::{Successors, Target, follows_preconditions};
 use crate::trace::{Action, Trace};
 
 /// A round: states of one level.
@@ -29,7 +29,7 @@ pub(super) struct Worker<'t, 's, T: Target> {
     pub(super) visitor: Visitor<'t, T>,
     pub(super) shared: &'s Shared<'s>,
     /// Where states are compared by what the guest says.
-    equals: Option<&'s Equals<T::Snapshot>>,
+    pub(super) equals: Option<&'s Equals<T::Snapshot>>,
     on: Vec<bool>,
     actions: Vec<Action>,
     pub(super) script: Vec<Scripted>,
@@ -41,7 +41,9 @@ pub(super) struct Worker<'t, 's, T: Target> {
     /// States on the way to the node that was reached last, the first of them first, where they are not saved with their nodes.
     pub(super) reached: Vec<(u32, T::Snapshot)>,
     /// What the step that is being tried led to.
-    led: Led<T::Snapshot>,
+    pub(super) led: Led<T::Snapshot>,
+    /// Scratch: where all steps from a state lead.
+    pub(super) found: Successors,
     polls: u32,
     /// What was tried and not reported; some of it in vain.
     untold: Census,
@@ -69,6 +71,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             kinds: Vec::new(),
             reached: Vec::new(),
             led: Led::default(),
+            found: Successors::default(),
             polls: 0,
             untold: Census::default(),
             passed: None,
@@ -85,12 +88,12 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     }
 
     /// Compares the state, which has this hash, with others that have it.
-    pub(super) fn met(&mut self, state: u128, trace: impl FnOnce() -> Trace) -> Result<(), TroubleKind> {
+    pub(super) fn met(&mut self, met: (u128, u64), trace: impl FnOnce() -> Trace) -> Result<(), TroubleKind> {
         let Some(equals) = self.equals else { return Ok(()) };
         let room = self.shared.met.room(self.shared.options);
         let is_over = || (self.shared.goes_on)(&lock(&self.shared.progress)).is_some();
         let bounds = Bounds { room, is_over: &is_over, with_holds: self.shared.keeps_steps };
-        equals.met(&mut self.visitor, (state, bounds), trace)
+        equals.met(&mut self.visitor, (met, bounds), trace)
     }
 
     /// Looks at some states of a round.
@@ -132,6 +135,9 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         node: u32,
         grown: &mut Grown<T::Snapshot>,
     ) -> Result<(), Box<Trouble>> {
+        if self.successors(job, node, grown)? {
+            return Ok(());
+        }
         self.reach(job.nodes, node)?;
         self.pass(job.nodes, node);
         let before = if self.on.is_empty() { None } else { self.visitor.target.snapshot() };
@@ -245,7 +251,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             self.asked(choices as u64);
             self.done(job, start, action, visit)?;
             std::mem::swap(&mut self.script, &mut script);
-            if !path::advance(&mut script, 0) {
+            if !advance(&mut script, 0) {
                 break true;
             }
         };
@@ -299,12 +305,12 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     }
 
     /// Records what the step led to.
-    fn record(&mut self, grown: &mut Grown<T::Snapshot>, action: Option<Action>) {
+    pub(super) fn record(&mut self, grown: &mut Grown<T::Snapshot>, action: Option<Action>) {
         self.shared.met.add(self.led.bytes);
         grown.record(&mut self.led, action, self.shared.options);
     }
 
-    fn asked(&mut self, choices: u64) {
+    pub(super) fn asked(&mut self, choices: u64) {
         self.led.census.choices += choices;
         self.untold.choices += choices;
     }
@@ -347,7 +353,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         self.script.reverse();
     }
 
-    fn trouble(
+    pub(super) fn trouble(
         &self,
         nodes: &Nodes<T::Snapshot>,
         node: u32,
@@ -366,10 +372,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         action: Action,
         visit: Visit,
     ) -> Result<(), Box<Trouble>> {
-        let counts = u64::from(is_step(action));
-        self.led.census.steps += counts;
-        self.untold.steps += counts;
-        self.led.census.depth = self.led.census.depth.max(job.depth + u32::from(is_step(action)));
+        self.stepped(job, action);
         let end = match visit {
             Visit::Passed if action != Action::Teardown => return self.arrive(job, start, action),
             Visit::Passed | Visit::Exited => End::Leaf,
@@ -387,38 +390,22 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             let child = Child { is_end: true, fails, way, ..Child::new(action, script) };
             self.led.arrived(child, &self.script);
         }
-        self.untold.runs += 1;
-        self.led.ended(end, self.shared.options, || Some((action, self.script.clone())));
+        self.ended(end, action);
         Ok(())
     }
 
-    /// As [`Worker::confirm`], of a path that ends in the state itself.
-    fn confirmed(&mut self, job: &Job<'_, T::Snapshot>, node: u32, here: Here) -> Result<Here, Box<Trouble>> {
-        let Some(End::Failed(failure)) = &here.end else { return Ok(here) };
-        let failure = failure.clone();
-        let step = here.end.as_ref().and_then(Here::further).expect("it fails in a step that follows");
-        let failure = self.confirm(failure, || job.nodes.trace_with(node, step, &[]))?;
-        Ok(Here { end: Some(End::Failed(failure)), ..here })
+    /// Counts a step.
+    pub(super) fn stepped(&mut self, job: &Job<'_, T::Snapshot>, action: Action) {
+        let counts = u32::from(is_step(action));
+        self.led.census.steps += u64::from(counts);
+        self.untold.steps += u64::from(counts);
+        self.led.census.depth = self.led.census.depth.max(job.depth + counts);
     }
 
-    /// Of what failed where the guest copies its states, that it fails so as usual; as it fails there.
-    fn confirm(
-        &mut self,
-        failure: Box<Failure>,
-        trace: impl FnOnce() -> Trace,
-    ) -> Result<Box<Failure>, Box<Trouble>> {
-        if !self.visitor.target.is_copying() {
-            return Ok(failure);
-        }
-        let trace = trace();
-        let outcome = self.visitor.walk(&trace);
-        self.visitor.target.set_copying(true);
-        let kind = match outcome {
-            Outcome::Fail(found) if found.is_same(&failure) => return Ok(found),
-            Outcome::Stopped => TroubleKind::Stopped,
-            _ => TroubleKind::Copies,
-        };
-        Err(Box::new(Trouble { trace, kind }))
+    /// A path ended in a step.
+    pub(super) fn ended(&mut self, end: End, action: Action) {
+        self.untold.runs += 1;
+        self.led.ended(end, self.shared.options, || Some((action, self.script.clone())));
     }
 
     /// A step led to another state.
@@ -440,7 +427,9 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         let mut is_known = false;
         if let Some(state) = state {
             let script = std::mem::take(&mut self.script);
-            let met = self.met(state, || job.nodes.trace_with(start.node, action, &script));
+            let arrived = self.equals.and_then(|equals| equals.arrives(&*self.visitor.target, state));
+            let trace = || job.nodes.trace_with(start.node, action, &script);
+            let met = arrived.map_or(Ok(()), |arrived| self.met((state, arrived), trace));
             self.script = script;
             met.map_err(|kind| self.trouble(job.nodes, start.node, action, kind))?;
             is_known = match self.shared.options.reduces {
@@ -477,7 +466,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     }
 
     /// Now and then reports how far this worker is, and asks whether to go on.
-    fn poll(&mut self) {
+    pub(super) fn poll(&mut self) {
         self.polls += 1;
         if !self.polls.is_multiple_of(POLL) {
             return;

@@ -1,8 +1,7 @@
 //! A path as a stack of levels, and its place in the tree.
 
-use crate::check::path::advance;
 use crate::check::sleep::{self, Rules};
-use crate::choice::Scripted;
+use crate::choice::{Scripted, advance};
 use crate::target::follows_preconditions;
 use crate::trace::Action;
 

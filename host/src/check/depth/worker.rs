@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::level::{Level, Place, bit, place_of, position};
 use super::{Failed, POLL, Shared, Task, is_alone};
 use crate::check::commute::{self, Trial, Trials};
-use crate::check::equal::Bounds;
+use crate::check::differ::Bounds;
 use crate::check::path::{self, is_step};
 use crate::check::sleep::{self, Rules};
 use crate::check::visit::{Here, Visit, Visitor};
@@ -334,13 +334,15 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
             self.task.census.states += 1;
             return Ok((None, Part::All(sleep)));
         };
-        if let Some(equals) = &self.shared.equals {
+        if let Some(equals) = &self.shared.equals
+            && let Some(arrived) = equals.arrives(&*self.visitor.target, hash)
+        {
             let room = self.shared.met.room(options);
             let is_over = || (self.shared.goes_on)(&lock(&self.shared.progress)).is_some();
             let bounds = Bounds { room, is_over: &is_over, with_holds: false };
             let (levels, top) = (&self.levels, self.top);
             equals
-                .met(&mut self.visitor, (hash, bounds), || trace_of(&levels[..top]))
+                .met(&mut self.visitor, ((hash, arrived), bounds), || trace_of(&levels[..top]))
                 .map_err(|kind| (kind, top))?;
         }
         let Some(known) = self.visited.get(hash) else {

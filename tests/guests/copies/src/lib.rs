@@ -45,6 +45,23 @@ impl Desk {
         self.last.set(if after == 3 { 0 } else { who });
     }
 
+    /// Of which not all ways make as many choices.
+    #[rule]
+    #[precondition(!self.waiting.is_empty())]
+    fn leave(&mut self, is_last: bool) {
+        let at = if is_last { self.waiting.len() - 1 } else { choose(self.waiting.len()) };
+        self.waiting.remove(at);
+    }
+
+    /// In more ways than are tried in one call.
+    #[rule]
+    #[precondition(cfg!(feature = "wide"))]
+    fn close(&mut self, #[draw(0u16..5000)] minutes: u16) {
+        if minutes == 4999 {
+            self.waiting.clear();
+        }
+    }
+
     #[invariant]
     fn two_are_never_alike(&self) {
         if cfg!(feature = "fails") {

@@ -1,0 +1,342 @@
+//! All steps from a state that the guest copies, in one call.
+//!
+//! A small module of our own calls the functions of the guest in a loop, and asks the host before each step which it is. So a step costs
+//! neither an entry into the guest for each function, nor what surrounds one, which take longer than most steps. What does not
+//! go as usual is left to whoever performs steps one by one.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
+
+use wasmtime::{Caller, Engine, Extern, Func, Instance, Linker, Module, Store, TypedFunc};
+
+use super::calls::Call;
+use super::copies::{CopyCalls, NOWHERE, Numbers, READY};
+use super::host::{Host, Private};
+use super::imports::MODULE;
+use super::keyed::Hasher;
+use super::{Calls, Machine, Program};
+use crate::choice::{Past, Scripted, advance};
+use crate::target::{Successor, Successors};
+
+/// Rules that a guest may have to be driven: a word has a bit for each.
+const RULES_MAX: usize = 64;
+/// Steps that are performed from one state, at most.
+const STEPS_MAX: usize = 1 << 12;
+
+/// What is compiled for a program, once it is needed.
+#[derive(Default)]
+pub(super) struct Modules {
+    driver: OnceLock<Option<Module>>,
+    silence: OnceLock<Option<Module>>,
+}
+
+/// The module, instantiated for a guest.
+pub(super) struct Driver(TypedFunc<(u32, u32, u32), ()>);
+
+impl Driver {
+    /// One for this guest; none where it has functions that are not called so.
+    pub(super) fn of(machine: &mut Machine) -> Option<Driver> {
+        let Machine { program, store, calls, .. } = machine;
+        let copies = calls.copies.as_ref()?;
+        let functions = Functions::of(calls, copies)?;
+        if functions.rules > RULES_MAX {
+            return None;
+        }
+        let module = program.drive.driver.get_or_init(|| functions.module(&program.engine)).as_ref()?;
+        let ours = [Func::wrap(&mut *store, guards), Func::wrap(&mut *store, next)];
+        let imports: Vec<Extern> =
+            ours.into_iter().chain(functions.all.iter().map(|(func, _)| *func)).map(Extern::from).collect();
+        let instance = Instance::new(&mut *store, module, &imports).ok()?;
+        instance.get_typed_func(&mut *store, "").ok().map(Driver)
+    }
+
+    /// Calls the guest until all steps from a state are performed or one does not return. `is_begun`, preconditions are not evaluated.
+    pub(super) fn call(
+        &self,
+        store: &mut Store<Host>,
+        (number, is_whole, is_begun): (u32, bool, bool),
+    ) -> wasmtime::Result<()> {
+        self.0.call(store, (number, is_whole.into(), is_begun.into()))
+    }
+}
+
+/// The functions of a guest, and whether each returns a number.
+struct Functions {
+    /// To load and to move a state, to say what it is, preconditions, rules, and invariants.
+    all: Vec<(Func, bool)>,
+    preconditions: usize,
+    rules: usize,
+    invariants: usize,
+}
+
+impl Functions {
+    fn of(calls: &Calls, copies: &CopyCalls) -> Option<Functions> {
+        let function = |call: &Call| match call {
+            Call::Plain(func) => Some((*func.func(), false)),
+            Call::Checked(func) => Some((*func.func(), true)),
+            _ => None,
+        };
+        let [load, moves] = copies.moving()?;
+        let mut all = vec![(load, false), (moves, false), function(calls.state.as_ref()?)?];
+        let preconditions = calls.preconditions.iter().map(|(_, call)| call);
+        for call in preconditions.chain(&calls.rules).chain(&calls.invariants) {
+            all.push(function(call)?);
+        }
+        let (preconditions, rules, invariants) =
+            (calls.preconditions.len(), calls.rules.len(), calls.invariants.len());
+        Some(Functions { all, preconditions, rules, invariants })
+    }
+
+    fn module(&self, engine: &Engine) -> Option<Module> {
+        Module::new(engine, wat::parse_str(self.text()).ok()?).ok()
+    }
+
+    fn imports(&self) -> String {
+        let mut text = String::new();
+        for (number, (_, returns)) in self.all.iter().enumerate() {
+            let ty = match (number, returns) {
+                (0, _) => "(param i32 i32)",
+                (1, _) => "(param i32)",
+                (_, true) => "(result i32)",
+                _ => "",
+            };
+            _ = write!(text, "(import \"\" \"\" (func ${number} {ty}))");
+        }
+        text
+    }
+
+    /// The module as text. Its functions are $0 and so on, in the order of [`Functions::all`].
+    fn text(&self) -> String {
+        let mut text = "(module (import \"\" \"\" (func $guards (param i64)))
+            (import \"\" \"\" (func $next (param i32) (result i64)))"
+            .to_string();
+        text += &self.imports();
+        text += "(func (export \"\") (param $from i32) (param $is_whole i32) (param $is_begun i32)
+            (local $off i64) (local $said i32) (local $next i64)
+            (if (i32.eqz (local.get $is_begun)) (then
+                (call $0 (local.get $from) (local.get $is_whole))
+                (local.set $is_whole (i32.const 1))";
+        let (guards, rules) = (3, 3 + self.preconditions);
+        for number in 0..self.preconditions {
+            let bit = 1u64 << number;
+            let off = format!("(local.set $off (i64.or (local.get $off) (i64.const {bit})))");
+            _ = match self.all[guards + number].1 {
+                true => write!(text, "(if (i32.eqz (call ${})) (then {off}))", guards + number),
+                false => write!(text, "(call ${})", guards + number),
+            };
+        }
+        if self.preconditions > 0 {
+            // They may change the state from which all steps start.
+            _ = write!(text, "(call $1 (i32.const {READY})) (local.set $from (i32.const {READY}))");
+        }
+        text += "(call $guards (local.get $off))))
+            loop $steps
+            (local.set $next (call $next (local.get $said)))
+            (if (i64.lt_s (local.get $next) (i64.const 0)) (then return))
+            (call $0 (local.get $from) (local.get $is_whole))
+            (local.set $is_whole (i32.const 1))
+            block $done ";
+        (0..self.rules).rev().for_each(|rule| _ = write!(text, "block $rule{rule} "));
+        text += "local.get $next i32.wrap_i64 br_table";
+        (0..self.rules).for_each(|rule| _ = write!(text, " $rule{rule}"));
+        // There is none beyond.
+        text += " $done";
+        for rule in 0..self.rules {
+            let drops = if self.all[rules + rule].1 { "drop" } else { "" };
+            _ = write!(text, " end call ${} {drops} br $done", rules + rule);
+        }
+        text += " end ";
+        let invariants = rules + self.rules;
+        for number in invariants..invariants + self.invariants {
+            _ = match self.all[number].1 {
+                true => write!(text, "(if (i32.eqz (call ${number})) (then unreachable))"),
+                false => write!(text, "(call ${number})"),
+            };
+        }
+        text += if self.all[2].1 {
+            "(local.set $said (call $2))"
+        } else {
+            "(call $2) (local.set $said (i32.const 1))"
+        };
+        text += "(call $1 (i32.wrap_i64 (i64.shr_u (local.get $next) (i64.const 32)))) br $steps end))";
+        text
+    }
+}
+
+/// Has what a guest tells of a step for its story do nothing, without the host. Nobody is told the story of such a step.
+pub(super) fn silence(
+    linker: &mut Linker<Host>,
+    store: &mut Store<Host>,
+    program: &Program,
+) -> wasmtime::Result<()> {
+    let text = r#"(module
+        (func (export "span_begin") (param i32 i32)) (func (export "span_end") (param i32))
+        (func (export "verbose") (result i32) (i32.const 0)))"#;
+    let module = || Module::new(&program.engine, wat::parse_str(text).expect("it is right")).ok();
+    let Some(module) = program.drive.silence.get_or_init(module) else { return Ok(()) };
+    linker.allow_shadowing(true);
+    let silent = Instance::new(&mut *store, module, &[])?;
+    linker.instance(&mut *store, MODULE, silent)?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+/// What is driven, and how far that is.
+#[derive(Default)]
+pub(crate) struct Driven {
+    found: Successors,
+    /// The rules that the preconditions guard.
+    guards: Arc<[u16]>,
+    /// Which of the rules that may be called is.
+    at: usize,
+    is_in_step: bool,
+    /// There is more than may be performed.
+    is_cut: bool,
+    script: Vec<Scripted>,
+    alternatives_max: u32,
+    /// The budget of a step.
+    steps: u64,
+    numbers: Arc<Numbers>,
+    /// Numbers that nobody has, and those of the states that the steps led to.
+    spare: Vec<u32>,
+    lent: Vec<u32>,
+    /// From here on there is no room for a copy.
+    end: u32,
+}
+
+impl Driven {
+    /// Of a guest whose preconditions guard these rules, of so many steps each.
+    pub(super) fn new(numbers: Arc<Numbers>, guards: Arc<[u16]>, steps: u64) -> Driven {
+        Driven { numbers, guards, steps, ..Driven::default() }
+    }
+
+    /// Begins anew from another state. The states that steps led to are kept below the number `end`.
+    pub(super) fn begin(&mut self, rules: u16, alternatives_max: u32, end: u32) {
+        let lent = self.lent.drain(..).filter(|number| *number != NOWHERE);
+        self.spare.extend(lent);
+        self.found.rules.clear();
+        self.found.rules.extend(0..rules);
+        self.found.steps.clear();
+        self.found.scripts.clear();
+        self.script.clear();
+        (self.at, self.is_in_step, self.is_cut) = (0, false, false);
+        (self.alternatives_max, self.end) = (alternatives_max, end);
+    }
+
+    /// The number of a state that a step led to, which is not to be used for others.
+    pub(super) fn keep(&mut self, number: usize) -> Option<u32> {
+        let lent = self.lent.get_mut(number)?;
+        (*lent != NOWHERE).then(|| std::mem::replace(lent, NOWHERE))
+    }
+
+    /// What was found, where that is all.
+    pub(super) fn take(&mut self, found: &mut Successors) -> bool {
+        let is_all = !self.is_cut && self.at == self.found.rules.len();
+        if is_all {
+            std::mem::swap(found, &mut self.found);
+        }
+        is_all
+    }
+
+    /// The number that the state of the step is to have that is performed.
+    pub(super) fn in_step(&self) -> Option<u32> {
+        self.lent.last().copied().filter(|_| self.is_in_step)
+    }
+
+    /// The number of the next step.
+    fn number(&mut self) -> u32 {
+        if self.end <= NOWHERE {
+            return NOWHERE;
+        }
+        self.spare.pop().or_else(|| self.numbers.take(self.end)).unwrap_or(NOWHERE)
+    }
+}
+
+impl Host {
+    /// The step came to its end, and the guest said so of its state; nothing of one that is rejected. Whether that is as usual.
+    pub(super) fn end_step(&mut self, said: Option<i32>, left: i64) -> bool {
+        let state = self.said_state(false);
+        let Host { step, driven, .. } = self;
+        driven.is_in_step = false;
+        step.chooser.end();
+        let further =
+            step.chooser.choices.get(driven.script.len()..).filter(|_| step.chooser.stopped.is_none());
+        let (Some(further), false) = (further, said == Some(0)) else {
+            driven.is_cut = true;
+            return false;
+        };
+        let asked = further.len();
+        driven.script.extend(further.iter().map(|choice| Scripted { kind: choice.kind, number: 0 }));
+        let rule = driven.found.rules[driven.at];
+        let work = driven.steps.saturating_sub(left.max(0) as u64);
+        let (script, state) = (driven.script.len(), state.filter(|_| said.is_some()));
+        driven.found.steps.push(Successor { rule, script, asked, state, work });
+        driven.found.scripts.extend_from_slice(&driven.script);
+        if said.is_none()
+            && let Some(last) = driven.lent.last_mut()
+        {
+            // Nothing was moved there.
+            driven.spare.extend(Some(std::mem::replace(last, NOWHERE)).filter(|number| *number != NOWHERE));
+        }
+        if !advance(&mut driven.script, 0) {
+            driven.at += 1;
+        }
+        true
+    }
+
+    /// Begins the next step: its rule, and the number that its state is to have. Nothing where there is none.
+    fn begin_step(&mut self) -> Option<(u16, u32)> {
+        let Host { step, driven, budget, .. } = self;
+        let rule = *driven.found.rules.get(driven.at)?;
+        if driven.is_cut || driven.found.steps.len() == STEPS_MAX || budget.over().is_some() {
+            driven.is_cut = true;
+            return None;
+        }
+        step.begin();
+        step.state = Some(Hasher::new());
+        step.chooser.begin_script(&driven.script, Past::First, driven.alternatives_max);
+        let number = driven.number();
+        driven.lent.push(number);
+        driven.is_in_step = true;
+        Some((rule, number))
+    }
+}
+
+/// The guest's preconditions of these bits do not hold.
+fn guards(mut caller: Caller<'_, Host>, off: u64) {
+    let Driven { guards, found, .. } = &mut caller.data_mut().driven;
+    for (bit, rule) in guards.iter().enumerate() {
+        if off >> bit & 1 == 1 {
+            found.rules.retain(|enabled| enabled != rule);
+        }
+    }
+}
+
+/// The last step, if there was one, came to its end, and the guest said so of its state. The next one: the rule, and above the number of
+/// its state; or below zero.
+fn next(mut caller: Caller<'_, Host>, said: i32) -> i64 {
+    if caller.data().driven.is_in_step {
+        let left = left(&mut caller);
+        caller.data_mut().end_step(Some(said), left);
+    }
+    let Some((rule, number)) = caller.data_mut().begin_step() else { return -1 };
+    let (steps, private) = (caller.data().driven.steps, caller.data().guest.private);
+    if let Some(Private { memory, budget, depth, .. }) = private {
+        let bytes = memory.data_mut(&mut caller);
+        if let Some(at) = budget {
+            bytes[at as usize..][..8].copy_from_slice(&steps.to_le_bytes());
+        }
+        if let Some(at) = depth {
+            bytes[at as usize..][..4].fill(0);
+        }
+    }
+    i64::from(number) << 32 | i64::from(rule)
+}
+
+/// What is left of the budget of the step.
+pub(super) fn left(store: &mut impl wasmtime::AsContextMut<Data = Host>) -> i64 {
+    let mut store = store.as_context_mut();
+    let Some(Private { memory, budget: Some(at), .. }) = store.data().guest.private else { return 0 };
+    let bytes = &memory.data(&mut store)[at as usize..][..8];
+    i64::from_le_bytes(*bytes.first_chunk().expect("eight bytes"))
+}
