@@ -293,7 +293,7 @@ impl Properties {
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = &Property> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Property> {
         self.0.iter()
     }
 }

@@ -29,7 +29,7 @@ pub(super) const READY: u32 = 3;
 const FIRST: u32 = 4;
 /// Numbers end here.
 const END: u32 = i32::MAX as u32;
-/// How often all steps from a state may be performed in one call in vain, each time with the loss of all copies.
+/// How often in a row all steps from a state may be performed in one call in vain.
 const VAIN_MAX: u32 = 4;
 
 /// The exports that copy.
@@ -59,7 +59,7 @@ pub(super) struct Copies {
     machine: Machine,
     /// Performs all steps from a state in one call, where it can.
     driver: Option<Driver>,
-    /// How often it did so in vain.
+    /// How often in a row it did so in vain.
     vain: u32,
     numbers: Arc<Numbers>,
     /// Steps are done here.
@@ -163,7 +163,7 @@ impl Copies {
 
     /// Readies the instance to perform all steps from a state in one call.
     fn drive(&mut self) {
-        self.driver = Driver::of(&mut self.machine);
+        self.driver = if self.vain < VAIN_MAX { Driver::of(&mut self.machine) } else { None };
         let guards = self.machine.calls.preconditions.iter().map(|(rule, _)| *rule).collect();
         let steps = self.machine.program.limits.steps();
         self.machine.store.data_mut().driven = Driven::new(self.numbers.clone(), guards, steps);
@@ -266,12 +266,14 @@ impl Copies {
     /// As [`Target::successors`](crate::target::Target::successors).
     pub(super) fn successors(
         &mut self,
-        from: Option<&Copied>,
+        from: Option<&Snapshot>,
         alternatives_max: u32,
         found: &mut Successors,
     ) -> Result<bool, Halt> {
         let number = match from {
-            Some(copied) => Some(copied.number).filter(|_| self.has(copied)),
+            Some(from) => {
+                from.0.copied.as_ref().filter(|copied| self.has(copied)).map(|copied| copied.number)
+            }
             None => self.has_bookmark.then_some(BOOKMARK),
         };
         let (Some(number), true) = (number, self.driver.is_some() && self.left != Left::Torn) else {
@@ -280,21 +282,25 @@ impl Copies {
         let end = if self.has_room() { self.end } else { 0 };
         let rules = self.machine.calls.rules.len() as u16;
         let host = self.machine.store.data_mut();
+        if !host.tally.mark() {
+            return Ok(false);
+        }
         host.driven.begin(rules, alternatives_max, end);
-        host.tally.mark();
         let is_done = self.drive_from(number) && self.machine.store.data_mut().driven.take(found);
         if self.machine.program.budget.over().is_some() {
             return Err(Halt::Stopped);
         }
-        if !is_done {
-            self.bound_numbers();
-            self.machine.store.data_mut().tally.back_to_mark();
-            self.vain += u32::from(self.left == Left::Torn);
-            if self.vain == VAIN_MAX {
-                self.driver = None;
-            }
+        if is_done {
+            self.vain = 0;
+            return Ok(true);
         }
-        Ok(is_done)
+        self.bound_numbers();
+        self.machine.store.data_mut().tally.back_to_mark();
+        self.vain += 1;
+        if self.vain == VAIN_MAX {
+            self.driver = None;
+        }
+        Ok(false)
     }
 
     /// Where a step came to its end, as the state that was told says, and its state could not be kept: there is no room for more.
@@ -319,12 +325,9 @@ impl Copies {
             let Err(error) = called else { return true };
             let is_rejected = matches!(error.downcast_ref(), Some(Stop::Reject));
             self.left = if is_rejected { Left::Within } else { Left::Torn };
-            let host = &mut self.machine.store;
-            if !is_rejected || host.data().driven.in_step().is_none() {
-                return false;
-            }
-            let left = left(host);
-            if !host.data_mut().end_step(None, left) {
+            let store = &mut self.machine.store;
+            let left = left(store);
+            if !is_rejected || !store.data_mut().reject_step(left) {
                 return false;
             }
             is_begun = true;
@@ -412,21 +415,6 @@ impl Machine {
             self.set_counts_alone(false);
         }
         self.copies.is_some()
-    }
-
-    /// As [`Target::successors`](crate::target::Target::successors).
-    pub(super) fn driven(
-        &mut self,
-        from: Option<&Snapshot>,
-        alternatives_max: u32,
-        found: &mut Successors,
-    ) -> Result<bool, Halt> {
-        let copied = from.map(|from| from.0.copied.as_deref());
-        match (self.copying(), copied) {
-            (Some(copies), None) => copies.successors(None, alternatives_max, found),
-            (Some(copies), Some(Some(copied))) => copies.successors(Some(copied), alternatives_max, found),
-            _ => Ok(false),
-        }
     }
 
     pub(super) fn set_counts_alone(&mut self, counts: bool) {

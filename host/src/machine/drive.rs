@@ -5,30 +5,22 @@
 //! go as usual is left to whoever performs steps one by one.
 
 use std::fmt::Write as _;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use wasmtime::{Caller, Engine, Extern, Func, Instance, Linker, Module, Store, TypedFunc};
+use wasmtime::{Caller, Engine, Extern, Func, Instance, Module, Store, TypedFunc};
 
 use super::calls::Call;
 use super::copies::{CopyCalls, NOWHERE, Numbers, READY};
 use super::host::{Host, Private};
-use super::imports::MODULE;
 use super::keyed::Hasher;
-use super::{Calls, Machine, Program};
+use super::{Calls, Machine};
 use crate::choice::{Past, Scripted, advance};
 use crate::target::{Successor, Successors};
 
-/// Rules that a guest may have to be driven: a word has a bit for each.
+/// Rules, and preconditions, that a guest may have to be driven: a word has a bit for each.
 const RULES_MAX: usize = 64;
 /// Steps that are performed from one state, at most.
 const STEPS_MAX: usize = 1 << 12;
-
-/// What is compiled for a program, once it is needed.
-#[derive(Default)]
-pub(super) struct Modules {
-    driver: OnceLock<Option<Module>>,
-    silence: OnceLock<Option<Module>>,
-}
 
 /// The module, instantiated for a guest.
 pub(super) struct Driver(TypedFunc<(u32, u32, u32), ()>);
@@ -39,11 +31,15 @@ impl Driver {
         let Machine { program, store, calls, .. } = machine;
         let copies = calls.copies.as_ref()?;
         let functions = Functions::of(calls, copies)?;
-        if functions.rules > RULES_MAX {
+        if functions.rules.max(functions.preconditions) > RULES_MAX {
             return None;
         }
-        let module = program.drive.driver.get_or_init(|| functions.module(&program.engine)).as_ref()?;
-        let ours = [Func::wrap(&mut *store, guards), Func::wrap(&mut *store, next)];
+        let module = program.driver.get_or_init(|| functions.module(&program.engine)).as_ref()?;
+        let ours = [
+            Func::wrap(&mut *store, guards),
+            Func::wrap(&mut *store, next),
+            Func::wrap(&mut *store, stating),
+        ];
         let imports: Vec<Extern> =
             ours.into_iter().chain(functions.all.iter().map(|(func, _)| *func)).map(Extern::from).collect();
         let instance = Instance::new(&mut *store, module, &imports).ok()?;
@@ -108,7 +104,8 @@ impl Functions {
     /// The module as text. Its functions are $0 and so on, in the order of [`Functions::all`].
     fn text(&self) -> String {
         let mut text = "(module (import \"\" \"\" (func $guards (param i64)))
-            (import \"\" \"\" (func $next (param i32) (result i64)))"
+            (import \"\" \"\" (func $next (param i32) (result i64)))
+            (import \"\" \"\" (func $stating))"
             .to_string();
         text += &self.imports();
         text += "(func (export \"\") (param $from i32) (param $is_whole i32) (param $is_begun i32)
@@ -153,6 +150,7 @@ impl Functions {
                 false => write!(text, "(call ${number})"),
             };
         }
+        text += "(call $stating)";
         text += if self.all[2].1 {
             "(local.set $said (call $2))"
         } else {
@@ -161,24 +159,6 @@ impl Functions {
         text += "(call $1 (i32.wrap_i64 (i64.shr_u (local.get $next) (i64.const 32)))) br $steps end))";
         text
     }
-}
-
-/// Has what a guest tells of a step for its story do nothing, without the host. Nobody is told the story of such a step.
-pub(super) fn silence(
-    linker: &mut Linker<Host>,
-    store: &mut Store<Host>,
-    program: &Program,
-) -> wasmtime::Result<()> {
-    let text = r#"(module
-        (func (export "span_begin") (param i32 i32)) (func (export "span_end") (param i32))
-        (func (export "verbose") (result i32) (i32.const 0)))"#;
-    let module = || Module::new(&program.engine, wat::parse_str(text).expect("it is right")).ok();
-    let Some(module) = program.drive.silence.get_or_init(module) else { return Ok(()) };
-    linker.allow_shadowing(true);
-    let silent = Instance::new(&mut *store, module, &[])?;
-    linker.instance(&mut *store, MODULE, silent)?;
-    linker.allow_shadowing(false);
-    Ok(())
 }
 
 /// What is driven, and how far that is.
@@ -194,8 +174,9 @@ pub(crate) struct Driven {
     is_cut: bool,
     script: Vec<Scripted>,
     alternatives_max: u32,
-    /// The budget of a step.
+    /// The budget of a call, and what the step left of it.
     steps: u64,
+    left: i64,
     numbers: Arc<Numbers>,
     /// Numbers that nobody has, and those of the states that the steps led to.
     spare: Vec<u32>,
@@ -238,7 +219,7 @@ impl Driven {
         is_all
     }
 
-    /// The number that the state of the step is to have that is performed.
+    /// The number that the state of the step that is performed is to have.
     pub(super) fn in_step(&self) -> Option<u32> {
         self.lent.last().copied().filter(|_| self.is_in_step)
     }
@@ -253,8 +234,14 @@ impl Driven {
 }
 
 impl Host {
+    /// The step was rejected; whether that is as usual. What the guest says of its state may not be.
+    pub(super) fn reject_step(&mut self, left: i64) -> bool {
+        self.driven.left = left;
+        self.driven.in_step().is_some() && self.step.state.is_none() && self.end_step(None)
+    }
+
     /// The step came to its end, and the guest said so of its state; nothing of one that is rejected. Whether that is as usual.
-    pub(super) fn end_step(&mut self, said: Option<i32>, left: i64) -> bool {
+    fn end_step(&mut self, said: Option<i32>) -> bool {
         let state = self.said_state(false);
         let Host { step, driven, .. } = self;
         driven.is_in_step = false;
@@ -268,15 +255,16 @@ impl Host {
         let asked = further.len();
         driven.script.extend(further.iter().map(|choice| Scripted { kind: choice.kind, number: 0 }));
         let rule = driven.found.rules[driven.at];
-        let work = driven.steps.saturating_sub(left.max(0) as u64);
-        let (script, state) = (driven.script.len(), state.filter(|_| said.is_some()));
+        let work = driven.steps.saturating_sub(driven.left.max(0) as u64);
+        let script = driven.script.len();
         driven.found.steps.push(Successor { rule, script, asked, state, work });
         driven.found.scripts.extend_from_slice(&driven.script);
         if said.is_none()
             && let Some(last) = driven.lent.last_mut()
         {
             // Nothing was moved there.
-            driven.spare.extend(Some(std::mem::replace(last, NOWHERE)).filter(|number| *number != NOWHERE));
+            let number = std::mem::replace(last, NOWHERE);
+            driven.spare.extend((number != NOWHERE).then_some(number));
         }
         if !advance(&mut driven.script, 0) {
             driven.at += 1;
@@ -293,7 +281,7 @@ impl Host {
             return None;
         }
         step.begin();
-        step.state = Some(Hasher::new());
+        step.state = None;
         step.chooser.begin_script(&driven.script, Past::First, driven.alternatives_max);
         let number = driven.number();
         driven.lent.push(number);
@@ -316,21 +304,32 @@ fn guards(mut caller: Caller<'_, Host>, off: u64) {
 /// its state; or below zero.
 fn next(mut caller: Caller<'_, Host>, said: i32) -> i64 {
     if caller.data().driven.is_in_step {
-        let left = left(&mut caller);
-        caller.data_mut().end_step(Some(said), left);
+        caller.data_mut().end_step(Some(said));
     }
     let Some((rule, number)) = caller.data_mut().begin_step() else { return -1 };
-    let (steps, private) = (caller.data().driven.steps, caller.data().guest.private);
-    if let Some(Private { memory, budget, depth, .. }) = private {
-        let bytes = memory.data_mut(&mut caller);
-        if let Some(at) = budget {
-            bytes[at as usize..][..8].copy_from_slice(&steps.to_le_bytes());
-        }
-        if let Some(at) = depth {
-            bytes[at as usize..][..4].fill(0);
-        }
-    }
+    refill(&mut caller);
     i64::from(number) << 32 | i64::from(rule)
+}
+
+/// The guest says next what its state is, for which it has a budget of its own.
+fn stating(mut caller: Caller<'_, Host>) {
+    let left = left(&mut caller);
+    let Host { step, driven, .. } = caller.data_mut();
+    (step.may_choose, step.state, driven.left) = (false, Some(Hasher::new()), left);
+    refill(&mut caller);
+}
+
+/// Gives the guest the budgets of a call.
+fn refill(caller: &mut Caller<'_, Host>) {
+    let (steps, private) = (caller.data().driven.steps, caller.data().guest.private);
+    let Some(Private { memory, budget, depth, .. }) = private else { return };
+    let bytes = memory.data_mut(caller);
+    if let Some(at) = budget {
+        bytes[at as usize..][..8].copy_from_slice(&steps.to_le_bytes());
+    }
+    if let Some(at) = depth {
+        bytes[at as usize..][..4].fill(0);
+    }
 }
 
 /// What is left of the budget of the step.

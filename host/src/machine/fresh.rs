@@ -14,7 +14,7 @@ use super::program::Program;
 use super::signed::{Placer, Pools};
 use super::state::State;
 use super::watchdog::Watched;
-use super::{Edges, STACK_BYTES, STACK_MARGIN, compile, drive, failure, link, schedule};
+use super::{Edges, STACK_BYTES, STACK_MARGIN, compile, failure, link, schedule};
 
 fn new_store(program: &Program) -> Store<Host> {
     let layout = &program.instrumented.layout;
@@ -73,9 +73,6 @@ impl Fresh {
         let (module, dynamic) = (&program.module, program.dynamic.as_ref());
         let stubs = program.limits.stub_imports;
         link::link(&mut linker, &mut store, module, (stubs, program.interface()), dynamic)?;
-        if program.conditions().selection.copies {
-            drive::silence(&mut linker, &mut store, program).map_err(compile::engine_error)?;
-        }
         let needed = STACK_BYTES + STACK_MARGIN;
         watched.set_place(program.place_of_start());
         watched.turn();

@@ -327,7 +327,7 @@ impl Target for Machine {
         max: u32,
         found: &mut Successors,
     ) -> Result<bool, Halt> {
-        self.driven(from, max, found)
+        self.copying().map_or(Ok(false), |copies| copies.successors(from, max, found))
     }
 
     fn successor(&mut self, number: usize) -> Option<Snapshot> {

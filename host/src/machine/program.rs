@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -16,7 +16,6 @@ use super::cache::{Cache, Key};
 use super::compile::{compiled, config, engine_error};
 use super::component::{self, Interface};
 use super::data::Data;
-use super::drive;
 use super::emscripten::linking::Dynamic;
 use super::emscripten::names;
 use super::exports::{Called, Exports};
@@ -73,8 +72,8 @@ pub struct Program {
     pub(super) against: Option<Box<Other>>,
     /// What a build that reports comparisons is made of; none of such a build, and of two that are compared.
     pub(super) lens: Option<Lens>,
-    /// Of a build in which the guest copies its states.
-    pub(super) drive: drive::Modules,
+    /// See [`super::drive`]; of a build in which the guest copies its states, once it is needed.
+    pub(super) driver: OnceLock<Option<Module>>,
 }
 
 /// What a program is made of beside its code.
@@ -319,7 +318,7 @@ impl Program {
             compared: both.map(|(_, ignored)| ignored.clone()),
             against: None,
             lens: None,
-            drive: drive::Modules::default(),
+            driver: OnceLock::new(),
         })
     }
 

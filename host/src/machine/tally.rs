@@ -35,6 +35,9 @@ pub(crate) struct Tally {
     marked: Marked,
 }
 
+/// Properties and events that are marked, at most.
+const MARKED_MAX: usize = 256;
+
 /// What was counted at some time.
 #[derive(Default)]
 struct Marked {
@@ -128,13 +131,17 @@ impl Tally {
         *self.events.entry(name.to_vec()).or_default() += 1;
     }
 
-    /// Marks what is counted now, in vain if it turns out so.
-    pub(crate) fn mark(&mut self) {
+    /// Marks what is counted now, in vain if it turns out so; whether it did, which takes too long where much is.
+    pub(crate) fn mark(&mut self) -> bool {
         let Tally { marked, properties, events, event_bytes, has_counted, .. } = self;
+        if events.len() + properties.iter().len() > MARKED_MAX {
+            return false;
+        }
         marked.properties.clear();
         marked.properties.extend(properties.iter().map(|property| (property.reached, property.held)));
         marked.events.clone_from(events);
         (marked.event_bytes, marked.has_counted) = (*event_bytes, *has_counted);
+        true
     }
 
     /// Forgets what was counted since then.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spelunk::check::{self, Checked, Options, TroubleKind};
 use spelunk::choice::{Chooser, Past};
-use spelunk::machine::{Machine, Program, on_guest_stack};
+use spelunk::machine::{Limits, Machine, Program, Selection, on_guest_stack};
 use spelunk::outcome::{Outcome, Reject};
 use spelunk::target::{Successors, Target as _};
 use spelunk::trace::Action;
@@ -123,6 +123,58 @@ fn copies_that_are_not_like_the_harness_are_told() {
         let expected = without(&program(PATH, &["like"]));
         for features in [["shares"], ["forgets"]] {
             assert_eq!(without(&program(PATH, &features)).census, expected.census, "{features:?}");
+        }
+    });
+}
+
+/// A guest that counts to nine, and does something forbidden at seven, in its rule or in saying what its state is.
+fn counter(in_rule: &str, in_state: &str) -> Arc<Program> {
+    let keep = "(i32.store (i32.add (i32.const 1024) (i32.mul (local.get 0) (i32.const 4))) (global.get $n))";
+    let is_seven = "(i32.eq (global.get $n) (i32.const 7))";
+    let wat = format!(
+        r#"(module
+          (import "spelunk" "index" (func $index (param i32) (result i32)))
+          (import "spelunk" "reject" (func $reject))
+          (import "spelunk" "state" (func $state (param i32 i32)))
+          (memory (export "memory") 1) (global $n (mut i32) (i32.const 0))
+          (@custom "spelunk:state" "content Counter\ncopies\n")
+          (func (export "copy_keep") (param i32) {keep}) (func (export "copy_move") (param i32) {keep})
+          (func (export "copy_load") (param i32 i32)
+            (global.set $n (i32.load (i32.add (i32.const 1024) (i32.mul (local.get 0) (i32.const 4))))))
+          (func (export "rule:count")
+            (global.set $n (i32.rem_u (i32.add (global.get $n) (i32.const 1)) (i32.const 9)))
+            (if {is_seven} (then {in_rule})))
+          (func (export "state") (result i32)
+            (if {is_seven} (then {in_state}))
+            (i32.store (i32.const 0) (global.get $n)) (call $state (i32.const 0) (i32.const 4)) (i32.const 1)))"#
+    );
+    let wasm = wat::parse_str(wat).unwrap();
+    Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap())
+}
+
+/// What a step may not do is told where all steps from a state are one call, too.
+#[test]
+fn what_is_forbidden_is_not_passed_over() {
+    on_guest_stack(|| {
+        let [state, index, reject] = [
+            "(call $state (i32.const 0) (i32.const 4))",
+            "(drop (call $index (i32.const 2)))",
+            "(call $reject)",
+        ];
+        let checked = |in_rule: &str, in_state: &str| {
+            let program = counter(in_rule, in_state);
+            copying(&program, 1, &default_options(&program))
+        };
+        assert_eq!(
+            checked("", "").map(|checked| (checked.findings.len(), checked.census.states)),
+            Some((0, 9))
+        );
+        assert_eq!(checked(index, "").map(|checked| checked.findings.len()), Some(0));
+        // Seven is never left.
+        assert_eq!(checked(reject, "").map(|checked| checked.census.states), Some(7));
+        assert_eq!(checked(state, "").map(|checked| checked.findings.len()), Some(1));
+        for in_state in [index, reject] {
+            assert_eq!(checked("", in_state), None, "{in_state}");
         }
     });
 }

@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::grown::{Child, Grown};
 use super::worker::{Job, Worker};
 use crate::check::{End, Trouble, TroubleKind};
-use crate::outcome::Halt;
 use crate::target::{Successor, Successors, Target};
 use crate::trace::Action;
 
@@ -41,7 +40,7 @@ impl<T: Target> Worker<'_, '_, T> {
         let is_told = match self.visitor.successors(saved, &mut found) {
             // Where none may be called the state may be one that fails.
             Ok(is_told) => is_told && !found.rules.is_empty(),
-            Err(Halt::Stopped | Halt::Fail(_)) => {
+            Err(_) => {
                 let trace = job.nodes.trace(node);
                 return Err(Box::new(Trouble { trace, kind: TroubleKind::Stopped }));
             }
@@ -61,16 +60,16 @@ impl<T: Target> Worker<'_, '_, T> {
         let (mut at, mut script) = (0, 0);
         // Comparing states has the target perform other steps, so it comes last.
         let mut compared = Vec::new();
+        let mut steps: Vec<(usize, Range<usize>)> = Vec::new();
         for rule in &found.rules {
             let of_rule = found.steps[at..].iter().take_while(|step| step.rule == *rule);
-            let mut steps: Vec<(usize, Range<usize>)> = Vec::new();
             for step in of_rule {
                 steps.push((at, script..script + step.script));
                 (at, script) = (at + 1, script + step.script);
             }
             // The shortest first, as everywhere.
             steps.sort_by_key(|(_, script)| script.len());
-            for (number, script) in steps {
+            for (number, script) in steps.drain(..) {
                 self.poll();
                 if self.shared.stop.is_set() {
                     return Ok(());
