@@ -4,7 +4,10 @@
 //! Only what steps lead to is compared, as a set, and not which step or which answer leads where: states that differ in who is who are
 //! alike.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
+
+use indexmap::IndexMap;
+use rustc_hash::FxBuildHasher;
 
 use super::TroubleKind;
 use super::visit::{Visit, Visitor};
@@ -24,7 +27,7 @@ const SCRIPT_MAX: usize = 64;
 /// States that are told apart of those that steps lead to and that are taken for one.
 const STATES_MAX: usize = 8;
 /// And where the guest copies states, so that nothing tells them apart.
-const COPIED_MAX: usize = 2;
+const COPIED_MAX: usize = 4;
 /// Steps that are tried from one state, at most: where there are more, what is missing is not told.
 const TRIED_MAX: u64 = 4096;
 
@@ -41,6 +44,8 @@ pub(super) struct Bounds<'a> {
 /// What comparing two states took, and may take.
 pub(super) struct Effort<'a> {
     pub(super) steps: u64,
+    /// Whether a step failed where the guest copies states, which are all lost then, so that the rest could not be compared.
+    pub(super) is_cut: bool,
     bounds: Bounds<'a>,
     /// Which of the two is looked at.
     side: u64,
@@ -53,7 +58,7 @@ pub(super) fn whole<T: Target>(target: &mut T, itself: u64) -> Option<u128> {
 
 impl<'a> Effort<'a> {
     pub(super) fn new(bounds: Bounds<'a>) -> Effort<'a> {
-        Effort { steps: 0, bounds, side: 0 }
+        Effort { steps: 0, is_cut: false, bounds, side: 0 }
     }
 
     pub(super) fn has_room<T: Target>(&self, target: &T) -> bool {
@@ -64,7 +69,7 @@ impl<'a> Effort<'a> {
 /// Where a step leads: what kind of step it is, how it goes, and the hash of the state.
 type Way = (u8, How, Option<u128>);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum How {
     Passed,
     Ended,
@@ -104,7 +109,8 @@ struct There<S> {
 
 /// Where the steps from a state lead.
 struct Onward<S> {
-    ways: BTreeMap<Way, There<S>>,
+    /// In the order of the steps: that of hashes is another in each process.
+    ways: IndexMap<Way, There<S>, FxBuildHasher>,
     /// Whether that is all.
     is_whole: bool,
 }
@@ -138,7 +144,7 @@ pub(super) fn differ<T: Target>(
             continue;
         }
         for (way, one) in one.ways {
-            let other = other.ways.remove(&way).into_iter().flat_map(|there| there.states);
+            let other = other.ways.swap_remove(&way).into_iter().flat_map(|there| there.states);
             // They are all taken for one.
             let mut all = one.states.into_iter().chain(other);
             let Some((first, state)) = all.next() else { continue };
@@ -163,7 +169,7 @@ fn lacks<S>(one: &Onward<S>, other: &Onward<S>) -> Option<(Action, &'static str)
     if !other.is_whole {
         return None;
     }
-    let (way, there) = one.ways.iter().find(|(way, _)| !other.ways.contains_key(way))?;
+    let (way, there) = one.ways.iter().find(|(way, _)| !other.ways.contains_key(*way))?;
     let why = match way.1 {
         How::Passed => "leads to another state",
         How::Ended => "ends the run",
@@ -190,8 +196,9 @@ fn onward<T: Target>(
     effort: &mut Effort<'_>,
 ) -> Result<Onward<T::Snapshot>, TroubleKind> {
     let begun = effort.steps;
-    let mut onward = Onward { ways: BTreeMap::new(), is_whole: true };
+    let mut onward = Onward { ways: IndexMap::default(), is_whole: true };
     if !from.reach(visitor)? {
+        effort.is_cut = true;
         return Ok(Onward { is_whole: false, ..onward });
     }
     let before = if on.is_empty() { None } else { visitor.target.snapshot() };
@@ -230,6 +237,7 @@ fn follow<T: Target>(
     let states_max = if visitor.target.is_copying() { COPIED_MAX } else { STATES_MAX };
     for _ in 0..SCRIPTS_MAX {
         let is_had = visitor.target.has(from);
+        effort.is_cut |= !is_had;
         if effort.steps - begun == TRIED_MAX || !effort.has_room(visitor.target) || !is_had {
             break;
         }

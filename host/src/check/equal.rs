@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::differ::{Bounds, Effort, differ, whole};
+use super::differ::{Bounds, Difference, Effort, differ, whole};
 use super::visit::Visitor;
 use super::{TroubleKind, lock};
 use crate::outcome::Outcome;
@@ -19,6 +19,8 @@ const KEPT_MAX: usize = 4096;
 /// States that each is compared with: at first, and once half of [`GRACE`] is taken.
 const PAIRS_MAX: usize = 64;
 const PAIRS: usize = 4;
+/// And where the guest copies states, of which many are the same, since nothing tells them apart.
+const PAIRS_OF_COPIES: usize = 16;
 /// Steps that comparing may take: so many, and one for so many steps of the check that led to a state. In random models a quarter of
 /// the first number is enough to tell every omission, and an eighth is not.
 const GRACE: u64 = 8192;
@@ -135,7 +137,11 @@ impl<S: Clone> Equals<S> {
 
     /// With how many others a state is compared.
     fn pairs_max<T: Target>(&self, target: &T) -> usize {
-        if self.taken.load(Ordering::Relaxed) < grace(target) / 2 { PAIRS_MAX } else { PAIRS }
+        match target.is_copying() {
+            _ if self.taken.load(Ordering::Relaxed) < grace(target) / 2 => PAIRS_MAX,
+            true => PAIRS_OF_COPIES,
+            false => PAIRS,
+        }
     }
 
     /// The target is in a state with this hash, to which a step led after so many others. The target stays there.
@@ -210,15 +216,21 @@ impl<S: Clone> Equals<S> {
         if whole == known_whole || !known.beside.insert(whole) {
             return Ok(());
         }
-        let Some(here) = visitor.target.snapshot() else { return Ok(()) };
+        let (seed, other) = (known.beside.len() as u64, known.trace.clone());
+        let here = visitor.target.snapshot();
         visitor.target.set_counts(false);
-        effort.steps += known.go_again(visitor)?;
-        let (one, seed, other) = (known.state.clone(), known.beside.len() as u64, known.trace.clone());
+        let copied = match &here {
+            Some(_) => known.go_again(visitor).map(|steps| (steps, known.state.clone())),
+            None => Ok((0, known.state.clone())),
+        };
         drop(kept);
-        let before: Vec<Action> = other.steps().iter().map(|step| step.action).collect();
-        let difference = differ(visitor, ([one, here.clone()], &before), seed, &mut effort);
+        let difference = copied.and_then(|(steps, state)| {
+            effort.steps += steps;
+            let pair = here.clone().map(|here| [state, here]);
+            tell(visitor, (pair, [&other, &trace()]), seed, &mut effort)
+        });
         self.taken.fetch_add(effort.steps, Ordering::Relaxed);
-        if visitor.target.has(&here) {
+        if let Some(here) = here.filter(|here| visitor.target.has(here)) {
             visitor.target.restore(&here);
         }
         visitor.target.set_counts(true);
@@ -232,4 +244,47 @@ impl<S: Clone> Equals<S> {
             None => Ok(()),
         }
     }
+}
+
+/// How two states behave differently, with the steps to them. Where the guest copies states and has lost them, they are gone to as usual.
+fn tell<T: Target>(
+    visitor: &mut Visitor<'_, T>,
+    (pair, traces): (Option<[T::Snapshot; 2]>, [&Trace; 2]),
+    seed: u64,
+    effort: &mut Effort<'_>,
+) -> Result<Option<Difference>, TroubleKind> {
+    let before: Vec<Action> = traces[0].steps().iter().map(|step| step.action).collect();
+    let is_lost = pair.is_none();
+    if let Some(pair) = pair {
+        let difference = differ(visitor, (pair, &before), seed, effort)?;
+        if difference.is_some() {
+            return Ok(difference);
+        }
+    }
+    if !visitor.target.is_copying() || !(is_lost || effort.is_cut) {
+        return Ok(None);
+    }
+    let difference = reach_both(visitor, traces, effort)
+        .and_then(|pair| pair.map_or(Ok(None), |pair| differ(visitor, (pair, &before), seed, effort)));
+    visitor.target.set_copying(true);
+    difference
+}
+
+/// Both states as the target saves them where it copies none, if it can and they are not one.
+fn reach_both<T: Target>(
+    visitor: &mut Visitor<'_, T>,
+    traces: [&Trace; 2],
+    effort: &mut Effort<'_>,
+) -> Result<Option<[T::Snapshot; 2]>, TroubleKind> {
+    let mut reach = |trace: &Trace| {
+        effort.steps += trace.len() as u64;
+        match visitor.walk(trace) {
+            Outcome::Pass => Ok((whole(visitor.target, 0), visitor.target.snapshot())),
+            Outcome::Stopped => Err(TroubleKind::Stopped),
+            _ => Err(TroubleKind::Copies),
+        }
+    };
+    let [(one, saved), (other, beside)] = [reach(traces[0])?, reach(traces[1])?];
+    let pair = saved.zip(beside).map(|(one, other)| [one, other]);
+    Ok(pair.filter(|_| one != other))
 }

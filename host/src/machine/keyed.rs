@@ -4,7 +4,7 @@
 //! So a block is hashed by NH (Black et al. 1999, UMAC), twice, as in that paper's Toeplitz construction: for any two blocks the
 //! chance over the keys is 2^-128 that they collide. What comes of it is mixed with the place of the block. The key is drawn once
 //! in a process, or is that of an earlier one whose check goes on. It reaches nothing but these hashes: no result depends on it, unless
-//! two states collide.
+//! two states collide, but which states of a large check are compared with others does.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;

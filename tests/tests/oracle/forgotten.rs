@@ -48,9 +48,7 @@ fn forget(seed: u64, forgotten: &mut Forgotten) {
             };
             assert!(!(told && is_needless), "model {seed}: nothing depends on cell {cell}");
             forgotten.needless += u64::from(is_needless);
-            // Where states are copied, a comparison ends with what fails in it.
-            let is_open = copies && !told && !found.failures.is_empty();
-            forgotten.needed += u64::from(!is_needless && !is_open);
+            forgotten.needed += u64::from(!is_needless);
             forgotten.told += u64::from(told);
         }
     }
