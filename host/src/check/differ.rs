@@ -13,7 +13,7 @@ use super::TroubleKind;
 use super::visit::{Visit, Visitor};
 use crate::choice::{Past, Scripted, advance, mix};
 use crate::outcome::Halt;
-use crate::target::Target;
+use crate::target::{Successors, Target};
 use crate::trace::Action;
 
 /// How many steps far, and so many steps with all that follow.
@@ -197,6 +197,9 @@ fn onward<T: Target>(
 ) -> Result<Onward<T::Snapshot>, TroubleKind> {
     let begun = effort.steps;
     let mut onward = Onward { ways: IndexMap::default(), is_whole: true };
+    if told(visitor, from, &mut onward, effort)? {
+        return Ok(onward);
+    }
     if !from.reach(visitor)? {
         effort.is_cut = true;
         return Ok(Onward { is_whole: false, ..onward });
@@ -224,6 +227,42 @@ fn onward<T: Target>(
         follow(visitor, (from, kind, action), &mut onward, (begun, effort))?;
     }
     Ok(onward)
+}
+
+/// Where each step from a state leads, if the target tells of all of them at once.
+fn told<T: Target>(
+    visitor: &mut Visitor<'_, T>,
+    from: &Origin<T::Snapshot>,
+    onward: &mut Onward<T::Snapshot>,
+    effort: &mut Effort<'_>,
+) -> Result<bool, TroubleKind> {
+    if effort.bounds.with_holds || !visitor.target.is_copying() || !effort.has_room(visitor.target) {
+        return Ok(false);
+    }
+    if (effort.bounds.is_over)() {
+        return Err(TroubleKind::Stopped);
+    }
+    let saved = match from.step {
+        None => Some(from.saved.clone()),
+        Some(_) if from.reach(visitor)? => visitor.target.snapshot(),
+        Some(_) => None,
+    };
+    let mut found = Successors::default();
+    let Some(saved) = saved else { return Ok(false) };
+    if !visitor.successors(Some(&saved), &mut found)? {
+        return Ok(false);
+    }
+    for (number, step) in found.steps.iter().enumerate() {
+        effort.steps += 1;
+        let Some(state) = step.state else { continue };
+        let way = onward.ways.entry((0, How::Passed, Some(state)));
+        let there = way.or_insert_with(|| There { step: Action::Rule(step.rule), states: Vec::new() });
+        if there.states.len() < COPIED_MAX {
+            let saved = visitor.target.successor(number);
+            there.states.extend(saved.map(|saved| (effort.steps.into(), Origin::of(saved))));
+        }
+    }
+    Ok(true)
 }
 
 /// Adds the ways in which a step may go.
