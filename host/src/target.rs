@@ -90,8 +90,12 @@ pub struct Successor {
     pub asked: usize,
     /// The hash of the state that it leads to, as [`Target::compared_state`]; `None` where it is rejected.
     pub state: Option<u128>,
-    /// As [`Target::work`].
+    /// As [`Target::work`], [`Target::holds`] and [`Target::way`].
     pub work: u64,
+    /// See there.
+    pub holds: Holds,
+    /// See there.
+    pub way: Option<u64>,
 }
 
 /// What a target keeps.

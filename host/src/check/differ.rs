@@ -236,7 +236,7 @@ fn told<T: Target>(
     onward: &mut Onward<T::Snapshot>,
     effort: &mut Effort<'_>,
 ) -> Result<bool, TroubleKind> {
-    if effort.bounds.with_holds || !visitor.target.is_copying() || !effort.has_room(visitor.target) {
+    if !visitor.target.is_copying() || !effort.has_room(visitor.target) {
         return Ok(false);
     }
     if (effort.bounds.is_over)() {

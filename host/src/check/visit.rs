@@ -3,7 +3,7 @@
 use super::{End, Options, TroubleKind};
 use crate::choice::{Chooser, Kind, Past, Scripted, Stopped, mix};
 use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};
-use crate::target::{Successors, Target, attempt, follows_preconditions};
+use crate::target::{Holds, Successors, Target, attempt, follows_preconditions};
 use crate::trace::{Action, Trace};
 
 /// How a step under a script went.
@@ -25,6 +25,12 @@ pub(super) struct Visitor<'t, T: Target> {
     pub(super) enabled: Vec<u16>,
     /// The state before setup, shared by all workers.
     root: Option<T::Snapshot>,
+}
+
+/// The hash of a state together with what it says of runs without end.
+pub(super) fn with(state: u128, holds: Holds) -> u128 {
+    let said = u128::from(mix(holds.from, holds.to)) << 64 | u128::from(mix(holds.to, holds.from));
+    state ^ said
 }
 
 impl<'t, T: Target> Visitor<'t, T> {
@@ -54,8 +60,7 @@ impl<'t, T: Target> Visitor<'t, T> {
     pub(super) fn state(&mut self, with_holds: bool) -> Result<Option<u128>, TroubleKind> {
         let holds = self.target.holds();
         let state = self.target.compared_state()?;
-        let said = u128::from(mix(holds.from, holds.to)) << 64 | u128::from(mix(holds.to, holds.from));
-        Ok(state.map(|state| if with_holds { state ^ said } else { state }))
+        Ok(state.map(|state| if with_holds { with(state, holds) } else { state }))
     }
 
     /// Performs the steps of a trace from the start, as usual, where a target copies states. What the last of them came to, or the first that

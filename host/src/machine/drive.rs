@@ -15,7 +15,7 @@ use super::host::{Host, Private};
 use super::keyed::Hasher;
 use super::{Calls, Machine};
 use crate::choice::{Past, Scripted, advance};
-use crate::target::{Successor, Successors};
+use crate::target::{Holds, Successor, Successors};
 
 /// Rules, and preconditions, that a guest may have to be driven: a word has a bit for each.
 const RULES_MAX: usize = 64;
@@ -177,6 +177,9 @@ pub(crate) struct Driven {
     /// The budget of a call, and what the step left of it.
     steps: u64,
     left: i64,
+    /// What the step and the invariants after it said of runs without end, and which step of its rule it is.
+    holds: Holds,
+    way: Option<u64>,
     numbers: Arc<Numbers>,
     /// Numbers that nobody has, and those of the states that the steps led to.
     spare: Vec<u32>,
@@ -256,8 +259,8 @@ impl Host {
         driven.script.extend(further.iter().map(|choice| Scripted { kind: choice.kind, number: 0 }));
         let rule = driven.found.rules[driven.at];
         let work = driven.steps.saturating_sub(driven.left.max(0) as u64);
-        let script = driven.script.len();
-        driven.found.steps.push(Successor { rule, script, asked, state, work });
+        let (script, holds, way) = (driven.script.len(), driven.holds, driven.way);
+        driven.found.steps.push(Successor { rule, script, asked, state, work, holds, way });
         driven.found.scripts.extend_from_slice(&driven.script);
         if said.is_none()
             && let Some(last) = driven.lent.last_mut()
@@ -315,7 +318,8 @@ fn next(mut caller: Caller<'_, Host>, said: i32) -> i64 {
 fn stating(mut caller: Caller<'_, Host>) {
     let left = left(&mut caller);
     let Host { step, driven, .. } = caller.data_mut();
-    (step.may_choose, step.state, driven.left) = (false, Some(Hasher::new()), left);
+    (driven.holds, driven.way, driven.left) = (step.holds, step.way, left);
+    (step.may_choose, step.state) = (false, Some(Hasher::new()));
     refill(&mut caller);
 }
 

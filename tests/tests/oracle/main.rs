@@ -71,23 +71,31 @@ impl Subject {
         Subject { seed, machines: machines(model, 3), replaying, copying }
     }
 
+    /// Has the guest copy its states in so many machines, where such a check does.
+    fn begin_copies(&mut self, workers: usize, options: &Options) -> bool {
+        if self.copying.is_empty() || options.reduces || !options.prunes {
+            return false;
+        }
+        let mut machines = self.copying[..workers].iter_mut();
+        assert!(machines.all(|machine| machine.begin_copies()), "model {}", self.seed);
+        true
+    }
+
     /// Where the guest copies its states, all is the same, but for places in the module.
     fn copied(&mut self, options: &Options, one: &Result<Checked, Box<Trouble>>) {
-        if self.copying.is_empty() || options.reduces || !options.prunes {
-            return;
-        }
+        let seed = self.seed;
         let told = |checked: &Result<Checked, Box<Trouble>>| {
-            let checked =
-                checked.as_ref().unwrap_or_else(|trouble| panic!("model {}: {trouble:?}", self.seed));
+            let checked = checked.as_ref().unwrap_or_else(|trouble| panic!("model {seed}: {trouble:?}"));
             let found = checked.findings.iter();
             let found: Vec<_> =
                 found.map(|found| (key(&found.failure), found.run, found.trace.len())).collect();
             (checked.census, found, checked.limit, checked.rules.clone(), checked.first.clone())
         };
         for workers in [1, 3] {
-            let machines = &mut self.copying[..workers];
-            assert!(machines.iter_mut().all(|machine| machine.begin_copies()), "model {}", self.seed);
-            let checked = Subject::check(machines, options);
+            if !self.begin_copies(workers, options) {
+                return;
+            }
+            let checked = Subject::check(&mut self.copying[..workers], options);
             assert_eq!(
                 told(&checked),
                 told(one),
@@ -141,6 +149,10 @@ impl Subject {
         let mut drawn = Subject::check(&mut self.machines[..2], &drawn).unwrap();
         let Some(picture) = drawn.picture.take() else { return assert_eq!(options.runs_max, Some(0)) };
         assert_eq!(&drawn, one, "model {}: {options:?}", self.seed);
+        if self.begin_copies(1, options) {
+            let copied = Subject::check(&mut self.copying[..1], &Options { draws: true, ..options.clone() });
+            assert_eq!(copied.unwrap().picture, Some(picture.clone()), "model {} copies", self.seed);
+        }
         let (census, rules) = (one.census, &one.rules);
         let has_setup = self.machines[0].has_setup();
         assert_eq!(picture.depths.len() as u64, census.states + u64::from(has_setup), "model {}", self.seed);

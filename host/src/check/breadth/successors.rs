@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::grown::{Child, Grown};
 use super::worker::{Job, Worker};
+use crate::check::visit::with;
 use crate::check::{End, Trouble, TroubleKind};
 use crate::target::{Successor, Successors, Target};
 use crate::trace::Action;
@@ -12,10 +13,7 @@ impl<T: Target> Worker<'_, '_, T> {
     /// Whether nothing is asked of a step but what [`Target::successors`] tells.
     pub(super) fn tells_all(&self) -> bool {
         let shared = self.shared;
-        self.visitor.target.is_copying()
-            && shared.options.may_copy()
-            && shared.independence.is_empty()
-            && !shared.keeps_steps
+        self.visitor.target.is_copying() && shared.options.may_copy() && shared.independence.is_empty()
     }
 
     /// Looks at what a state leads to, and says whether that could be done so. If not, nothing was recorded.
@@ -107,13 +105,18 @@ impl<T: Target> Worker<'_, '_, T> {
             self.ended(End::Rejected, action);
             return None;
         };
+        let keeps_steps = self.shared.keeps_steps;
+        let state = if keeps_steps { with(state, step.holds) } else { state };
         let arrived = self.equals.and_then(|equals| equals.arrives(&*self.visitor.target, state));
         let is_new = self.shared.claims.claim(state, node);
         let is_saved = arrived.is_some() || is_new && self.is_saved(job.nodes, node, step.work);
         let saved = if is_saved { self.visitor.target.successor(number) } else { None };
-        if is_new {
+        // Where the graph is kept, each step counts.
+        if is_new || keeps_steps {
+            let (holds, way) = (step.holds, self.way(action, step.way));
+            let saved = saved.clone().filter(|_| is_new);
             let new = Child::new(action, self.script.len());
-            self.led.arrived(Child { state: Some(state), saved: saved.clone(), ..new }, &self.script);
+            self.led.arrived(Child { state: Some(state), holds, way, saved, ..new }, &self.script);
         } else {
             self.led.census.pruned += 1;
         }

@@ -386,7 +386,11 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             Visit::Asks(_) => unreachable!("it was performed to its end"),
         };
         if self.shared.keeps_steps && end != End::Rejected && matches!(action, Action::Rule(_)) {
-            let (script, way, fails) = (self.script.len(), self.way(action), matches!(end, End::Failed(_)));
+            let (script, way, fails) = (
+                self.script.len(),
+                self.way(action, self.visitor.target.way()),
+                matches!(end, End::Failed(_)),
+            );
             let child = Child { is_end: true, fails, way, ..Child::new(action, script) };
             self.led.arrived(child, &self.script);
         }
@@ -417,7 +421,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     ) -> Result<(), Box<Trouble>> {
         // Before the state is asked for and compared, where the guest may say more.
         let holds = self.visitor.target.holds();
-        let way = self.way(action);
+        let way = self.way(action, self.visitor.target.way());
         let work = self.visitor.target.work();
         let state = self.state().map_err(|kind| self.trouble(job.nodes, start.node, action, kind))?;
         let sleep = match action {
@@ -458,11 +462,10 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     }
 
     /// Which of the steps of its rule the last one was, of a rule that is fair in each.
-    fn way(&self, action: Action) -> Option<u64> {
+    pub(super) fn way(&self, action: Action, said: Option<u64>) -> Option<u64> {
         let Action::Rule(rule) = action else { return None };
-        let target = &self.visitor.target;
         let script = || self.script.iter().fold(0, |hash, scripted| mix(hash, scripted.number.into()));
-        target.fairness(rule).1.then(|| target.way().unwrap_or_else(script))
+        self.visitor.target.fairness(rule).1.then(|| said.unwrap_or_else(script))
     }
 
     /// Now and then reports how far this worker is, and asks whether to go on.
