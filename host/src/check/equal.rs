@@ -219,14 +219,11 @@ impl<S: Clone> Equals<S> {
         let (seed, other) = (known.beside.len() as u64, known.trace.clone());
         let here = visitor.target.snapshot();
         visitor.target.set_counts(false);
-        let copied = match &here {
-            Some(_) => known.go_again(visitor).map(|steps| (steps, known.state.clone())),
-            None => Ok((0, known.state.clone())),
-        };
+        let gone = here.as_ref().map_or(Ok(0), |_| known.go_again(visitor));
+        let pair = here.clone().map(|here| [known.state.clone(), here]);
         drop(kept);
-        let difference = copied.and_then(|(steps, state)| {
+        let difference = gone.and_then(|steps| {
             effort.steps += steps;
-            let pair = here.clone().map(|here| [state, here]);
             tell(visitor, (pair, [&other, &trace()]), seed, &mut effort)
         });
         self.taken.fetch_add(effort.steps, Ordering::Relaxed);
@@ -254,18 +251,16 @@ fn tell<T: Target>(
     effort: &mut Effort<'_>,
 ) -> Result<Option<Difference>, TroubleKind> {
     let before: Vec<Action> = traces[0].steps().iter().map(|step| step.action).collect();
-    let is_lost = pair.is_none();
-    if let Some(pair) = pair {
-        let difference = differ(visitor, (pair, &before), seed, effort)?;
-        if difference.is_some() {
-            return Ok(difference);
-        }
+    effort.is_cut = pair.is_none();
+    let difference = pair.map_or(Ok(None), |pair| differ(visitor, (pair, &before), seed, effort))?;
+    if difference.is_some() || !effort.is_cut || !visitor.target.is_copying() {
+        return Ok(difference);
     }
-    if !visitor.target.is_copying() || !(is_lost || effort.is_cut) {
-        return Ok(None);
-    }
-    let difference = reach_both(visitor, traces, effort)
+    // As wide as if nothing had been compared yet.
+    let taken = std::mem::take(&mut effort.steps);
+    let difference = reach_both(visitor, traces)
         .and_then(|pair| pair.map_or(Ok(None), |pair| differ(visitor, (pair, &before), seed, effort)));
+    effort.steps += taken + traces.map(|trace| trace.len() as u64).iter().sum::<u64>();
     visitor.target.set_copying(true);
     difference
 }
@@ -274,15 +269,11 @@ fn tell<T: Target>(
 fn reach_both<T: Target>(
     visitor: &mut Visitor<'_, T>,
     traces: [&Trace; 2],
-    effort: &mut Effort<'_>,
 ) -> Result<Option<[T::Snapshot; 2]>, TroubleKind> {
-    let mut reach = |trace: &Trace| {
-        effort.steps += trace.len() as u64;
-        match visitor.walk(trace) {
-            Outcome::Pass => Ok((whole(visitor.target, 0), visitor.target.snapshot())),
-            Outcome::Stopped => Err(TroubleKind::Stopped),
-            _ => Err(TroubleKind::Copies),
-        }
+    let mut reach = |trace: &Trace| match visitor.walk(trace) {
+        Outcome::Pass => Ok((whole(visitor.target, 0), visitor.target.snapshot())),
+        Outcome::Stopped => Err(TroubleKind::Stopped),
+        _ => Err(TroubleKind::Copies),
     };
     let [(one, saved), (other, beside)] = [reach(traces[0])?, reach(traces[1])?];
     let pair = saved.zip(beside).map(|(one, other)| [one, other]);
