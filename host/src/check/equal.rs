@@ -227,23 +227,22 @@ impl<S: Clone> Equals<S> {
             tell(visitor, (pair, [&other, &trace()]), seed, &mut effort)
         });
         self.taken.fetch_add(effort.steps, Ordering::Relaxed);
+        visitor.target.set_counts(true);
+        if let Some(Difference { steps, last, why }) = difference? {
+            return Err(TroubleKind::Unequal { other: Box::new(other), steps, last, why });
+        }
         if let Some(here) = here.filter(|here| visitor.target.has(here)) {
             visitor.target.restore(&here);
         }
-        visitor.target.set_counts(true);
-        match difference? {
-            Some(difference) => Err(TroubleKind::Unequal {
-                other: Box::new(other),
-                steps: difference.steps,
-                last: difference.last,
-                why: difference.why,
-            }),
-            None => Ok(()),
-        }
+        Ok(())
     }
 }
 
-/// How two states behave differently, with the steps to them. Where the guest copies states and has lost them, they are gone to as usual.
+/// How two states behave differently, with the steps to them. Where the guest copies states and has lost them, or they behave differently,
+/// they are gone to as usual. The target copies states then only if that shows no difference.
+///
+/// # Errors
+/// Only the copies of these states behave differently.
 fn tell<T: Target>(
     visitor: &mut Visitor<'_, T>,
     (pair, traces): (Option<[T::Snapshot; 2]>, [&Trace; 2]),
@@ -253,16 +252,19 @@ fn tell<T: Target>(
     let before: Vec<Action> = traces[0].steps().iter().map(|step| step.action).collect();
     effort.is_cut = pair.is_none();
     let difference = pair.map_or(Ok(None), |pair| differ(visitor, (pair, &before), seed, effort))?;
-    if difference.is_some() || !effort.is_cut || !visitor.target.is_copying() {
+    if !visitor.target.is_copying() || difference.is_none() && !effort.is_cut {
         return Ok(difference);
     }
     // As wide as if nothing had been compared yet.
     let taken = std::mem::take(&mut effort.steps);
-    let difference = reach_both(visitor, traces)
+    let as_usual = reach_both(visitor, traces)
         .and_then(|pair| pair.map_or(Ok(None), |pair| differ(visitor, (pair, &before), seed, effort)));
     effort.steps += taken + traces.map(|trace| trace.len() as u64).iter().sum::<u64>();
+    if let Ok(Some(difference)) = as_usual {
+        return Ok(Some(difference));
+    }
     visitor.target.set_copying(true);
-    difference
+    if difference.is_some() { as_usual.and(Err(TroubleKind::Copies)) } else { as_usual }
 }
 
 /// Both states as the target saves them where it copies none, if it can and they are not one.

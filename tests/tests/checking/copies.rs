@@ -127,8 +127,8 @@ fn copies_that_are_not_like_the_harness_are_told() {
     });
 }
 
-/// A guest that counts to nine, and does something forbidden at seven, in its rule or in saying what its state is.
-fn counter(in_rule: &str, in_state: &str) -> Arc<Program> {
+/// A guest that counts to nine, and does something else at seven, in its rule or in saying what its state is, which is `said`.
+fn counter(in_rule: &str, (in_state, said): (&str, &str)) -> Arc<Program> {
     let keep = "(i32.store (i32.add (i32.const 1024) (i32.mul (local.get 0) (i32.const 4))) (global.get $n))";
     let is_seven = "(i32.eq (global.get $n) (i32.const 7))";
     let wat = format!(
@@ -146,10 +146,26 @@ fn counter(in_rule: &str, in_state: &str) -> Arc<Program> {
             (if {is_seven} (then {in_rule})))
           (func (export "state") (result i32)
             (if {is_seven} (then {in_state}))
-            (i32.store (i32.const 0) (global.get $n)) (call $state (i32.const 0) (i32.const 4)) (i32.const 1)))"#
+            (i32.store (i32.const 0) {said}) (call $state (i32.const 0) (i32.const 4)) (i32.const 1)))"#
     );
     let wasm = wat::parse_str(wat).unwrap();
     Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap())
+}
+
+/// What is left out of a state that is copied is left out of one that is not, and told as that.
+#[test]
+fn what_a_copied_state_leaves_out_is_told() {
+    on_guest_stack(|| {
+        let said = "(i32.rem_u (global.get $n) (i32.const 3))";
+        for at_seven in ["(call $reject)", "unreachable"] {
+            let program = counter(at_seven, ("", said));
+            let mut machines: Vec<Machine> = machines(&program, 1);
+            assert!(machines[0].begin_copies(), "the guest can copy its states");
+            let options = default_options(&program);
+            let trouble = check::check(&mut machines, &options, &|_| None, &mut |_, _| ()).unwrap_err();
+            assert!(matches!(trouble.kind, TroubleKind::Unequal { .. }), "{at_seven}: {trouble:?}");
+        }
+    });
 }
 
 /// What a step may not do is told where all steps from a state are one call, too.
@@ -162,7 +178,7 @@ fn what_is_forbidden_is_not_passed_over() {
             "(call $reject)",
         ];
         let checked = |in_rule: &str, in_state: &str| {
-            let program = counter(in_rule, in_state);
+            let program = counter(in_rule, (in_state, "(global.get $n)"));
             copying(&program, 1, &default_options(&program))
         };
         assert_eq!(
