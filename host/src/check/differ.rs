@@ -13,7 +13,7 @@ use super::TroubleKind;
 use super::visit::{Visit, Visitor};
 use crate::choice::{Past, Scripted, advance, mix};
 use crate::outcome::Halt;
-use crate::target::{Successors, Target};
+use crate::target::Target;
 use crate::trace::Action;
 
 /// How many steps far, and so many steps with all that follow.
@@ -26,8 +26,6 @@ const SCRIPTS_MAX: usize = 256;
 const SCRIPT_MAX: usize = 64;
 /// States that are told apart of those that steps lead to and that are taken for one.
 const STATES_MAX: usize = 8;
-/// And where the guest copies states, so that nothing tells them apart.
-const COPIED_MAX: usize = 4;
 /// Steps that are tried from one state, at most: where there are more, what is missing is not told.
 const TRIED_MAX: u64 = 4096;
 
@@ -44,21 +42,12 @@ pub(super) struct Bounds<'a> {
 /// What comparing two states took, and may take.
 pub(super) struct Effort<'a> {
     pub(super) steps: u64,
-    /// Whether a step failed where the guest copies states, which are all lost then, so that the rest could not be compared.
-    pub(super) is_cut: bool,
     bounds: Bounds<'a>,
-    /// Which of the two is looked at.
-    side: u64,
-}
-
-/// What tells states apart that are taken for one: all of them, or where the guest copies states, nothing; then all but themselves are others.
-pub(super) fn whole<T: Target>(target: &mut T, itself: u64) -> Option<u128> {
-    if target.is_copying() { Some(itself.into()) } else { target.live_state() }
 }
 
 impl<'a> Effort<'a> {
     pub(super) fn new(bounds: Bounds<'a>) -> Effort<'a> {
-        Effort { steps: 0, is_cut: false, bounds, side: 0 }
+        Effort { steps: 0, bounds }
     }
 
     pub(super) fn has_room<T: Target>(&self, target: &T) -> bool {
@@ -88,16 +77,12 @@ impl<S> Origin<S> {
         Origin { saved, step: None }
     }
 
-    /// Goes there; whether it can be had.
-    fn reach<T: Target<Snapshot = S>>(&self, visitor: &mut Visitor<'_, T>) -> Result<bool, TroubleKind> {
-        if !visitor.target.has(&self.saved) {
-            return Ok(false);
-        }
+    fn reach<T: Target<Snapshot = S>>(&self, visitor: &mut Visitor<'_, T>) -> Result<(), TroubleKind> {
         visitor.target.restore(&self.saved);
-        if let Some((action, script)) = &self.step {
-            visitor.repeat(*action, &mut script.clone())?;
+        match &self.step {
+            Some((action, script)) => visitor.repeat(*action, &mut script.clone()),
+            None => Ok(()),
         }
-        Ok(true)
     }
 }
 
@@ -133,9 +118,7 @@ pub(super) fn differ<T: Target>(
     let mut queue = VecDeque::from([(pair.map(Origin::of), Vec::new())]);
     while let Some((pair, steps)) = queue.pop_front() {
         let on = faults_after(visitor.target.faults().len(), before.iter().chain(&steps).copied());
-        effort.side = 0;
         let one = onward(visitor, (&pair[0], &on), effort)?;
-        effort.side = 1;
         let mut other = onward(visitor, (&pair[1], &on), effort)?;
         if let Some((last, why)) = lacks(&one, &other).or_else(|| lacks(&other, &one)) {
             return Ok(Some(Difference { steps, last, why }));
@@ -197,13 +180,7 @@ fn onward<T: Target>(
 ) -> Result<Onward<T::Snapshot>, TroubleKind> {
     let begun = effort.steps;
     let mut onward = Onward { ways: IndexMap::default(), is_whole: true };
-    if told(visitor, from, &mut onward, effort)? {
-        return Ok(onward);
-    }
-    if !from.reach(visitor)? {
-        effort.is_cut = true;
-        return Ok(Onward { is_whole: false, ..onward });
-    }
+    from.reach(visitor)?;
     let before = if on.is_empty() { None } else { visitor.target.snapshot() };
     match visitor.target.enabled(&mut visitor.enabled) {
         Ok(()) => {}
@@ -229,42 +206,6 @@ fn onward<T: Target>(
     Ok(onward)
 }
 
-/// Where each step from a state leads, if the target tells of all of them at once.
-fn told<T: Target>(
-    visitor: &mut Visitor<'_, T>,
-    from: &Origin<T::Snapshot>,
-    onward: &mut Onward<T::Snapshot>,
-    effort: &mut Effort<'_>,
-) -> Result<bool, TroubleKind> {
-    if !visitor.target.is_copying() || !effort.has_room(visitor.target) {
-        return Ok(false);
-    }
-    if (effort.bounds.is_over)() {
-        return Err(TroubleKind::Stopped);
-    }
-    let saved = match from.step {
-        None => Some(from.saved.clone()),
-        Some(_) if from.reach(visitor)? => visitor.target.snapshot(),
-        Some(_) => None,
-    };
-    let mut found = Successors::default();
-    let Some(saved) = saved else { return Ok(false) };
-    if !visitor.successors(Some(&saved), &mut found)? {
-        return Ok(false);
-    }
-    for (number, step) in found.steps.iter().enumerate() {
-        effort.steps += 1;
-        let Some(state) = step.state else { continue };
-        let way = onward.ways.entry((0, How::Passed, Some(state)));
-        let there = way.or_insert_with(|| There { step: Action::Rule(step.rule), states: Vec::new() });
-        if there.states.len() < COPIED_MAX {
-            let saved = visitor.target.successor(number);
-            there.states.extend(saved.map(|saved| (effort.steps.into(), Origin::of(saved))));
-        }
-    }
-    Ok(true)
-}
-
 /// Adds the ways in which a step may go.
 fn follow<T: Target>(
     visitor: &mut Visitor<'_, T>,
@@ -273,11 +214,8 @@ fn follow<T: Target>(
     (begun, effort): (u64, &mut Effort<'_>),
 ) -> Result<(), TroubleKind> {
     let mut script = Vec::new();
-    let states_max = if visitor.target.is_copying() { COPIED_MAX } else { STATES_MAX };
     for _ in 0..SCRIPTS_MAX {
-        let is_had = visitor.target.has(from);
-        effort.is_cut |= !is_had;
-        if effort.steps - begun == TRIED_MAX || !effort.has_room(visitor.target) || !is_had {
+        if effort.steps - begun == TRIED_MAX || !effort.has_room(visitor.target) {
             break;
         }
         if (effort.bounds.is_over)() {
@@ -301,8 +239,8 @@ fn follow<T: Target>(
             let way = onward.ways.entry((kind, how, state));
             let states = &mut way.or_insert_with(|| There { step: action, states: Vec::new() }).states;
             if is_state
-                && states.len() < states_max
-                && let Some(whole) = whole(visitor.target, effort.steps)
+                && states.len() < STATES_MAX
+                && let Some(whole) = visitor.target.live_state()
                 && states.iter().all(|(known, _)| *known != whole)
             {
                 let origin = match script.len() {

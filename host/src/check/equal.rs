@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::differ::{Bounds, Difference, Effort, differ, whole};
+use super::differ::{Bounds, Difference, Effort, differ};
 use super::visit::Visitor;
 use super::{TroubleKind, lock};
 use crate::outcome::Outcome;
@@ -19,12 +19,10 @@ const KEPT_MAX: usize = 4096;
 /// States that each is compared with: at first, and once half of [`GRACE`] is taken.
 const PAIRS_MAX: usize = 64;
 const PAIRS: usize = 4;
-/// And where the guest copies states, of which many are the same, since nothing tells them apart.
-const PAIRS_OF_COPIES: usize = 16;
 /// Steps that comparing may take: so many, and one for so many steps of the check that led to a state. In random models a quarter of
 /// the first number is enough to tell every omission, and an eighth is not.
 const GRACE: u64 = 8192;
-/// And where the guest copies states, since the check itself takes little.
+/// And where the guest copies states: those to compare are gone to as usual, and the steps to them count too.
 const GRACE_OF_COPIES: u64 = 2048;
 const SHARE: u64 = 16;
 /// After so many steps that led to a state, only states of the kind that is kept are compared.
@@ -47,6 +45,7 @@ pub(super) struct Equals<S> {
     arrived: AtomicU64,
     taken: AtomicU64,
     audited: AtomicU64,
+    stepped: AtomicU64,
 }
 
 struct Keeping<S> {
@@ -55,9 +54,8 @@ struct Keeping<S> {
 }
 
 struct Kept<S> {
-    state: S,
-    /// The hash of all of it.
-    whole: Option<u128>,
+    /// The state, and the hash of all of it. Where the guest copies states, once it was compared.
+    had: Option<(S, u128)>,
     trace: Trace,
     /// The hashes of those that it was compared with.
     beside: BTreeSet<u128>,
@@ -71,34 +69,54 @@ impl<S> Keeping<S> {
         is_chosen && self.steps < KEPT_STEPS_MAX
     }
 
-    /// Keeps the state that the target is in, if it can be saved.
-    fn keep<T: Target<Snapshot = S>>(&mut self, target: &mut T, (state, arrived): (u128, u64), trace: Trace) {
-        let Some(saved) = target.snapshot() else { return };
+    fn keep(&mut self, state: u128, had: Option<(S, u128)>, trace: Trace) {
         self.steps += trace.len();
-        let whole = whole(target, arrived);
-        self.states.insert(state, Kept { state: saved, whole, trace, beside: BTreeSet::new() });
+        self.states.insert(state, Kept { had, trace, beside: BTreeSet::new() });
+    }
+
+    /// Keeps the steps to a state; whether they are to be, and were not yet.
+    fn keep_steps(&mut self, state: u128, trace: &Trace) -> bool {
+        let is_new = !self.states.contains_key(&state) && self.takes(state);
+        if is_new {
+            self.keep(state, None, trace.clone());
+        }
+        is_new
     }
 }
 
-impl<S> Kept<S> {
-    /// Goes there by its steps where it cannot be had any more, and saves it again; how many they are.
-    fn go_again<T: Target<Snapshot = S>>(
+impl<S: Clone> Kept<S> {
+    /// The state with this hash, and the hash of all of it; where it cannot be had at once, by the steps to it. The target may then be anywhere.
+    fn have<T: Target<Snapshot = S>>(
         &mut self,
         visitor: &mut Visitor<'_, T>,
-    ) -> Result<u64, TroubleKind> {
-        if visitor.target.has(&self.state) {
-            return Ok(0);
+        state: (u128, bool),
+        taken: &mut u64,
+    ) -> Result<Option<(S, u128)>, TroubleKind> {
+        if self.had.is_none() {
+            *taken += self.trace.len() as u64;
+            walk(visitor, state, &self.trace)?;
+            self.had = all_of(visitor.target);
         }
-        match visitor.go(&self.trace) {
-            Outcome::Pass => {}
-            Outcome::Stopped => return Err(TroubleKind::Stopped),
-            _ => return Err(TroubleKind::Copies),
-        }
-        // Where it cannot be saved it cannot be had, which the comparison finds.
-        if let Some(again) = visitor.target.snapshot() {
-            self.state = again;
-        }
-        Ok(self.trace.len() as u64)
+        Ok(self.had.clone())
+    }
+}
+
+/// The state that the target is in, and the hash of all of it.
+fn all_of<T: Target>(target: &mut T) -> Option<(T::Snapshot, u128)> {
+    let whole = target.live_state()?;
+    target.snapshot().map(|state| (state, whole))
+}
+
+/// Goes to a state that the guest copied as usual, by the steps to it, and stays there.
+fn walk<T: Target>(
+    visitor: &mut Visitor<'_, T>,
+    (state, with_holds): (u128, bool),
+    trace: &Trace,
+) -> Result<(), TroubleKind> {
+    match visitor.walk(trace) {
+        Outcome::Pass if visitor.state(with_holds)? == Some(state) => Ok(()),
+        Outcome::Stopped => Err(TroubleKind::Stopped),
+        _ => Err(TroubleKind::Copies),
     }
 }
 
@@ -110,7 +128,8 @@ fn grace<T: Target>(target: &T) -> u64 {
 impl<S: Clone> Equals<S> {
     pub(super) fn new() -> Equals<S> {
         let kept = Mutex::new(Keeping { states: BTreeMap::new(), steps: 0 });
-        Equals { kept, arrived: AtomicU64::new(0), taken: AtomicU64::new(0), audited: AtomicU64::new(0) }
+        let [arrived, taken, audited, stepped] = Default::default();
+        Equals { kept, arrived, taken, audited, stepped }
     }
 
     /// A step led to a state with this hash, which the guest said: how many did before, where that state is to be compared.
@@ -120,10 +139,10 @@ impl<S: Clone> Equals<S> {
             return Some(arrived);
         }
         let is_seldom = arrived >= ALL && !state.is_multiple_of(EVERY);
-        let is_compared = !is_seldom && !self.is_spent(target, arrived) && {
+        let is_compared = !is_seldom && !self.is_spent(grace(target), arrived) && {
             let kept = lock(&self.kept);
             match kept.states.get(&state) {
-                Some(known) => known.beside.len() < self.pairs_max(target),
+                Some(known) => known.beside.len() < self.pairs_max(grace(target)),
                 None => kept.takes(state),
             }
         };
@@ -131,20 +150,17 @@ impl<S: Clone> Equals<S> {
     }
 
     /// Whether comparing has taken what it may.
-    fn is_spent<T: Target>(&self, target: &T, arrived: u64) -> bool {
-        self.taken.load(Ordering::Relaxed) > grace(target) + arrived / SHARE
+    fn is_spent(&self, grace: u64, arrived: u64) -> bool {
+        self.taken.load(Ordering::Relaxed) > grace + arrived / SHARE
     }
 
     /// With how many others a state is compared.
-    fn pairs_max<T: Target>(&self, target: &T) -> usize {
-        match target.is_copying() {
-            _ if self.taken.load(Ordering::Relaxed) < grace(target) / 2 => PAIRS_MAX,
-            true => PAIRS_OF_COPIES,
-            false => PAIRS,
-        }
+    fn pairs_max(&self, grace: u64) -> usize {
+        if self.taken.load(Ordering::Relaxed) < grace / 2 { PAIRS_MAX } else { PAIRS }
     }
 
-    /// The target is in a state with this hash, to which a step led after so many others. The target stays there.
+    /// The target is in a state with this hash, to which a step led after so many others. The target stays there. Where the guest copies states,
+    /// it is one of the copies, and all that is compared is gone to as usual: copies may be alike where what they are copies of is not.
     ///
     /// # Errors
     /// An earlier state with this hash behaves differently, or where the guest copies states, the same state as usual; the check is over.
@@ -154,14 +170,36 @@ impl<S: Clone> Equals<S> {
         ((state, arrived), bounds): ((u128, u64), Bounds<'_>),
         trace: impl FnOnce() -> Trace,
     ) -> Result<(), TroubleKind> {
-        if visitor.target.is_copying() && self.is_audited(arrived) {
-            let trace = trace();
-            let audited = self.audit(visitor, (state, bounds.with_holds), &trace);
-            visitor.target.set_copying(true);
-            audited?;
-            return self.compare(visitor, (state, arrived), bounds, || trace);
+        let grace = grace(visitor.target);
+        if !visitor.target.is_copying() {
+            visitor.target.set_counts(false);
+            let here = self.compare(visitor, ((state, arrived), grace), bounds, trace)?;
+            here.iter().for_each(|here| visitor.target.restore(here));
+            visitor.target.set_counts(true);
+            return Ok(());
         }
-        self.compare(visitor, (state, arrived), bounds, trace)
+        let (trace, is_audited) = (trace(), self.is_audited(arrived));
+        if !is_audited && lock(&self.kept).keep_steps(state, &trace) {
+            return Ok(());
+        }
+        let steps = if is_audited { &self.audited } else { &self.taken };
+        steps.fetch_add(trace.len() as u64, Ordering::Relaxed);
+        walk(visitor, (state, bounds.with_holds), &trace)?;
+        self.compare(visitor, ((state, arrived), grace), bounds, || trace)?;
+        visitor.target.set_copying(true);
+        Ok(())
+    }
+
+    /// Whether the steps from the state of this node, which the guest copied, are taken as usual too.
+    pub(super) fn audits_steps_of(&self, node: u32) -> bool {
+        let node = u64::from(node);
+        let most = GRACE_OF_COPIES + self.arrived.load(Ordering::Relaxed) / SHARE;
+        (node < AUDITS || node.is_multiple_of(SHARE)) && self.stepped.load(Ordering::Relaxed) <= most
+    }
+
+    /// So many are.
+    pub(super) fn audits_steps(&self, steps: u64) {
+        self.stepped.fetch_add(steps, Ordering::Relaxed);
     }
 
     /// Whether a state that the guest copied is gone to as usual too.
@@ -171,113 +209,54 @@ impl<S: Clone> Equals<S> {
         is_chosen && self.audited.load(Ordering::Relaxed) <= most
     }
 
-    /// Goes to a state that the guest copied as usual, by the steps to it, and stays there.
-    fn audit<T: Target<Snapshot = S>>(
-        &self,
-        visitor: &mut Visitor<'_, T>,
-        (state, with_holds): (u128, bool),
-        trace: &Trace,
-    ) -> Result<(), TroubleKind> {
-        self.audited.fetch_add(trace.len() as u64, Ordering::Relaxed);
-        match visitor.walk(trace) {
-            Outcome::Pass if visitor.state(with_holds)? == Some(state) => Ok(()),
-            Outcome::Stopped => Err(TroubleKind::Stopped),
-            _ => Err(TroubleKind::Copies),
-        }
-    }
-
+    /// Compares the state that the target is in with the one that is kept; where the target was, if it is there no more.
     fn compare<T: Target<Snapshot = S>>(
         &self,
         visitor: &mut Visitor<'_, T>,
-        (state, arrived): (u128, u64),
+        ((state, arrived), grace): ((u128, u64), u64),
         bounds: Bounds<'_>,
         trace: impl FnOnce() -> Trace,
-    ) -> Result<(), TroubleKind> {
+    ) -> Result<Option<S>, TroubleKind> {
         if arrived >= ALL && !state.is_multiple_of(EVERY) {
-            return Ok(());
+            return Ok(None);
         }
-        let is_spent = self.is_spent(visitor.target, arrived);
-        let pairs_max = self.pairs_max(visitor.target);
+        let (is_spent, pairs_max) = (self.is_spent(grace, arrived), self.pairs_max(grace));
         let mut kept = lock(&self.kept);
+        let with_holds = bounds.with_holds;
         let mut effort = Effort::new(bounds);
         let has_room = effort.has_room(visitor.target);
         let Some(known) = kept.states.get_mut(&state) else {
-            if kept.takes(state) && has_room && !is_spent {
-                kept.keep(visitor.target, (state, arrived), trace());
+            if kept.takes(state)
+                && has_room
+                && !is_spent
+                && let Some(had) = all_of(visitor.target)
+            {
+                kept.keep(state, Some(had), trace());
             }
-            return Ok(());
+            return Ok(None);
         };
         if is_spent || !has_room || known.beside.len() >= pairs_max {
-            return Ok(());
+            return Ok(None);
         }
-        let (Some(whole), Some(known_whole)) = (whole(visitor.target, arrived), known.whole) else {
-            return Ok(());
-        };
-        if whole == known_whole || !known.beside.insert(whole) {
-            return Ok(());
+        let Some(whole) = visitor.target.live_state() else { return Ok(None) };
+        let is_known = known.had.as_ref().is_some_and(|(_, known)| *known == whole);
+        if is_known || known.beside.contains(&whole) {
+            return Ok(None);
         }
-        let (seed, other) = (known.beside.len() as u64, known.trace.clone());
-        let here = visitor.target.snapshot();
-        visitor.target.set_counts(false);
-        let gone = here.as_ref().map_or(Ok(0), |_| known.go_again(visitor));
-        let pair = here.clone().map(|here| [known.state.clone(), here]);
+        let Some(here) = visitor.target.snapshot() else { return Ok(None) };
+        let had = known.have(visitor, (state, with_holds), &mut effort.steps)?;
+        let Some((other, _)) = had.filter(|(_, known)| *known != whole) else { return Ok(Some(here)) };
+        known.beside.insert(whole);
+        let (seed, steps) = (known.beside.len() as u64, known.trace.clone());
         drop(kept);
-        let difference = gone.and_then(|steps| {
-            effort.steps += steps;
-            tell(visitor, (pair, [&other, &trace()]), seed, &mut effort)
-        });
+        let before: Vec<Action> = steps.steps().iter().map(|step| step.action).collect();
+        let difference = differ(visitor, ([other, here.clone()], &before), seed, &mut effort);
         self.taken.fetch_add(effort.steps, Ordering::Relaxed);
-        visitor.target.set_counts(true);
-        if let Some(Difference { steps, last, why }) = difference? {
-            return Err(TroubleKind::Unequal { other: Box::new(other), steps, last, why });
+        match difference? {
+            Some(Difference { steps: after, last, why }) => {
+                Err(TroubleKind::Unequal { other: Box::new(steps), steps: after, last, why })
+            }
+            None => Ok(Some(here)),
         }
-        if let Some(here) = here.filter(|here| visitor.target.has(here)) {
-            visitor.target.restore(&here);
-        }
-        Ok(())
     }
-}
-
-/// How two states behave differently, with the steps to them. Where the guest copies states and has lost them, or they behave differently,
-/// they are gone to as usual. The target copies states then only if that shows no difference.
-///
-/// # Errors
-/// Only the copies of these states behave differently.
-fn tell<T: Target>(
-    visitor: &mut Visitor<'_, T>,
-    (pair, traces): (Option<[T::Snapshot; 2]>, [&Trace; 2]),
-    seed: u64,
-    effort: &mut Effort<'_>,
-) -> Result<Option<Difference>, TroubleKind> {
-    let before: Vec<Action> = traces[0].steps().iter().map(|step| step.action).collect();
-    effort.is_cut = pair.is_none();
-    let difference = pair.map_or(Ok(None), |pair| differ(visitor, (pair, &before), seed, effort))?;
-    if !visitor.target.is_copying() || difference.is_none() && !effort.is_cut {
-        return Ok(difference);
-    }
-    // As wide as if nothing had been compared yet.
-    let taken = std::mem::take(&mut effort.steps);
-    let as_usual = reach_both(visitor, traces)
-        .and_then(|pair| pair.map_or(Ok(None), |pair| differ(visitor, (pair, &before), seed, effort)));
-    effort.steps += taken + traces.map(|trace| trace.len() as u64).iter().sum::<u64>();
-    if let Ok(Some(difference)) = as_usual {
-        return Ok(Some(difference));
-    }
-    visitor.target.set_copying(true);
-    if difference.is_some() { as_usual.and(Err(TroubleKind::Copies)) } else { as_usual }
-}
-
-/// Both states as the target saves them where it copies none, if it can and they are not one.
-fn reach_both<T: Target>(
-    visitor: &mut Visitor<'_, T>,
-    traces: [&Trace; 2],
-) -> Result<Option<[T::Snapshot; 2]>, TroubleKind> {
-    let mut reach = |trace: &Trace| match visitor.walk(trace) {
-        Outcome::Pass => Ok((whole(visitor.target, 0), visitor.target.snapshot())),
-        Outcome::Stopped => Err(TroubleKind::Stopped),
-        _ => Err(TroubleKind::Copies),
-    };
-    let [(one, saved), (other, beside)] = [reach(traces[0])?, reach(traces[1])?];
-    let pair = saved.zip(beside).map(|(one, other)| [one, other]);
-    Ok(pair.filter(|_| one != other))
 }

@@ -100,6 +100,37 @@ impl<'t, T: Target> Visitor<'t, T> {
         self.target.successors(from, self.alternatives_max, found)
     }
 
+    /// Whether the steps from where a trace leads are these as usual, where a target copies states.
+    pub(super) fn are_alike(&mut self, trace: &Trace, found: &Successors) -> Result<bool, TroubleKind> {
+        match self.walk(trace) {
+            Outcome::Pass => {}
+            Outcome::Stopped => return Err(TroubleKind::Stopped),
+            _ => return Ok(false),
+        }
+        match self.target.enabled(&mut self.enabled) {
+            Ok(()) if self.enabled == found.rules => {}
+            Err(Halt::Stopped) => return Err(TroubleKind::Stopped),
+            _ => return Ok(false),
+        }
+        let Some(ready) = self.target.snapshot() else { return Ok(true) };
+        let mut at = 0;
+        for step in &found.steps {
+            let mut script = found.scripts[at..at + step.script].to_vec();
+            at += step.script;
+            self.target.restore(&ready);
+            let is_alike = match (self.visit(Action::Rule(step.rule), &mut script, Past::Stop), step.state) {
+                (Err(TroubleKind::Stopped), _) => return Err(TroubleKind::Stopped),
+                (Ok((Visit::Rejected, _)), None) => true,
+                (Ok((Visit::Passed, _)), Some(state)) => self.target.compared_state()? == Some(state),
+                _ => false,
+            };
+            if !is_alike {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Performs a step. The answers that were given past the script are appended to it; how many were, too.
     pub(super) fn visit(
         &mut self,

@@ -60,8 +60,8 @@ pub struct CheckedTarget {
 /// What was found is told while a check goes on for so long.
 const SOON: Duration = Duration::from_secs(2);
 /// Why a check begins anew.
-const COPIES: &str = "a copy of the harness behaves differently from the harness: its `Clone` leaves something out or shares it, or a \
-    `static` matters. The check begins anew without copies, which takes longer";
+const COPIES: &str = "what copies of the harness do is no verdict: its `Clone` leaves something out or shares it, a `static` matters, or it cannot \
+    be checked at all. The check begins anew without copies, which takes longer and tells";
 
 impl Work<'_> {
     pub(super) fn check(&self, mut machines: Vec<Machine>, options: &Options) -> Result<Summary> {
@@ -88,6 +88,8 @@ impl Work<'_> {
         let has_copied = matches!(&walked, Err(trouble) if trouble.kind == TroubleKind::Copies);
         let walked = if has_copied {
             self.observer.warning(COPIES.to_string());
+            // What it knows came of the copies.
+            kept.iter().for_each(Kept::remove);
             counts = machines[0].program().declared();
             let options = Options { copies: false, ..options.clone() };
             self.walk_in_rounds(&mut machines, &options, (None, &mut counts))?
@@ -159,6 +161,10 @@ impl Work<'_> {
     fn begin_checking(&self, machine: &Machine, options: &Options) -> Result<()> {
         let what_follows = "paths are replayed from the start, and states are not compared";
         self.warn_of_obstacles(machine.program(), what_follows);
+        if options.prunes && machine.says_state() && !machine.uses_snapshots() {
+            let text = "without snapshots nothing looks for what the harness leaves out of its state";
+            self.observer.warning(text.to_string());
+        }
         self.observer.on(Event::Begin(&Begin {
             target: self.guest.target,
             module: machine.program().hash(),

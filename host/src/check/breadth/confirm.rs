@@ -4,7 +4,7 @@ use super::worker::{Job, Worker};
 use crate::check::visit::Here;
 use crate::check::{End, Trouble, TroubleKind};
 use crate::outcome::{Failure, Outcome};
-use crate::target::Target;
+use crate::target::{Successors, Target};
 use crate::trace::Trace;
 
 impl<T: Target> Worker<'_, '_, T> {
@@ -20,6 +20,25 @@ impl<T: Target> Worker<'_, '_, T> {
         let step = here.end.as_ref().and_then(Here::further).expect("it fails in a step that follows");
         let failure = self.confirm(failure, || job.nodes.trace_with(node, step, &[]))?;
         Ok(Here { end: Some(End::Failed(failure)), ..here })
+    }
+
+    /// Takes these steps from a state that the guest copied as usual too, of some states: they may fail there, or lead elsewhere.
+    pub(super) fn audit_steps(
+        &mut self,
+        job: &Job<'_, T::Snapshot>,
+        node: u32,
+        found: &Successors,
+    ) -> Result<(), Box<Trouble>> {
+        let Some(equals) = self.equals.filter(|equals| equals.audits_steps_of(node)) else { return Ok(()) };
+        let trace = job.nodes.trace(node);
+        equals.audits_steps((trace.len() + found.steps.len()) as u64);
+        let are_alike = self.visitor.are_alike(&trace, found);
+        self.visitor.target.set_copying(true);
+        match are_alike {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Box::new(Trouble { trace, kind: TroubleKind::Copies })),
+            Err(kind) => Err(Box::new(Trouble { trace, kind })),
+        }
     }
 
     /// Of what failed where the guest copies its states, that it fails so as usual; as it fails there.

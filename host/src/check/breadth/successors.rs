@@ -76,19 +76,18 @@ impl<T: Target> Worker<'_, '_, T> {
                 self.script.clear();
                 self.script.extend_from_slice(script);
                 let arrived = self.successor(job, node, (number, &found.steps[number]));
-                compared.extend(arrived.map(|(met, saved)| (*rule, script, met, saved)));
+                compared.extend(arrived.map(|met| (*rule, script, met)));
             }
             self.record(grown, Some(Action::Rule(*rule)));
         }
-        for (rule, script, met, saved) in compared {
+        for (rule, script, met) in compared {
             let action = Action::Rule(rule);
-            self.visitor.target.restore(&saved);
             self.met(met, || job.nodes.trace_with(node, action, script)).map_err(|kind| {
                 self.script = script.to_vec();
                 self.trouble(job.nodes, node, action, kind)
             })?;
         }
-        Ok(())
+        self.audit_steps(job, node, found)
     }
 
     /// One of these steps, with its script. Where the state that it leads to is to be compared, that, and how many were met before.
@@ -97,7 +96,7 @@ impl<T: Target> Worker<'_, '_, T> {
         job: &Job<'_, T::Snapshot>,
         node: u32,
         (number, step): (usize, &Successor),
-    ) -> Option<((u128, u64), T::Snapshot)> {
+    ) -> Option<(u128, u64)> {
         let action = Action::Rule(step.rule);
         self.asked(step.asked as u64);
         self.stepped(job, action);
@@ -109,17 +108,16 @@ impl<T: Target> Worker<'_, '_, T> {
         let state = if keeps_steps { with(state, step.holds) } else { state };
         let arrived = self.equals.and_then(|equals| equals.arrives(&*self.visitor.target, state));
         let is_new = self.shared.claims.claim(state, node);
-        let is_saved = arrived.is_some() || is_new && self.is_saved(job.nodes, node, step.work);
+        let is_saved = is_new && self.is_saved(job.nodes, node, step.work);
         let saved = if is_saved { self.visitor.target.successor(number) } else { None };
         // Where the graph is kept, each step counts.
         if is_new || keeps_steps {
             let (holds, way) = (step.holds, self.way(action, step.way));
-            let saved = saved.clone().filter(|_| is_new);
             let new = Child::new(action, self.script.len());
             self.led.arrived(Child { state: Some(state), holds, way, saved, ..new }, &self.script);
         } else {
             self.led.census.pruned += 1;
         }
-        Some(((state, arrived?), saved?))
+        arrived.map(|arrived| (state, arrived))
     }
 }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -16,13 +17,23 @@ struct Desk {
     waiting: Vec<u8>,
     /// Who was served last.
     last: Rc<Cell<u8>>,
+    /// The largest of those who wait, once it was asked for.
+    most: Memo,
+}
+
+/// What follows from the rest. A copy begins without it.
+#[derive(Default)]
+struct Memo(Option<u8>);
+
+impl Hash for Memo {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 impl Clone for Desk {
     fn clone(&self) -> Desk {
         let last = if cfg!(feature = "forgets") { 0 } else { self.last.get() };
         let last = if cfg!(feature = "shares") { self.last.clone() } else { Rc::new(Cell::new(last)) };
-        Desk { waiting: self.waiting.clone(), last }
+        Desk { waiting: self.waiting.clone(), last, most: Memo::default() }
     }
 }
 
@@ -30,7 +41,14 @@ impl Clone for Desk {
 impl Desk {
     #[rule]
     fn arrive(&mut self, #[draw(0u8..4)] who: u8) {
-        self.waiting.push(who);
+        let is_lost = cfg!(feature = "room")
+            && self.waiting == [2, 1]
+            && self.waiting.len() < self.waiting.capacity()
+            && who == 3;
+        if !is_lost {
+            self.waiting.push(who);
+        }
+        assert!(!is_lost, "there was room");
         // In the middle of the call, after something was changed.
         assume(self.waiting.len() <= 3 && (self.waiting.len() < 2 || self.last.get() != who));
     }
@@ -43,6 +61,14 @@ impl Desk {
             if cfg!(feature = "global") { LAST.swap(who, Ordering::Relaxed) } else { self.last.get() };
         sometimes!(after == who, "somebody is served twice in a row");
         self.last.set(if after == 3 { 0 } else { who });
+    }
+
+    #[rule]
+    #[precondition(cfg!(feature = "memo"))]
+    fn ask(&mut self) {
+        let most = self.waiting.iter().max().copied().unwrap_or_default();
+        // Nobody forgets it when somebody leaves.
+        assert_eq!(*self.most.0.get_or_insert(most), most);
     }
 
     /// Of which not all ways make as many choices.
