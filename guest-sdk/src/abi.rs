@@ -49,6 +49,7 @@ mod host {
         pub(super) fn event(text: *const u8, text_len: usize);
 
         pub(super) fn state(pointer: *const u8, len: usize);
+        pub(super) safe fn claims() -> i32;
 
         pub(super) safe fn verbose() -> i32;
         pub(super) fn describe(name: *const u8, name_len: usize, value: *const u8, value_len: usize);
@@ -195,6 +196,11 @@ pub(crate) fn event(text: &str) {
 pub(crate) fn state(bytes: &[u8]) {
     // SAFETY: the host reads the bytes of a slice.
     unsafe { host::state(bytes.as_ptr(), bytes.len()) }
+}
+
+/// Whether anything is claimed of runs without end.
+pub(crate) fn claims() -> bool {
+    host::claims() != 0
 }
 
 /// Whether a finding is being reported, so that it pays to format.

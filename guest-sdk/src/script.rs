@@ -220,6 +220,10 @@ pub(crate) fn event(text: &str) {
     log(format!("event {text}"));
 }
 
+pub(crate) fn claims() -> bool {
+    false
+}
+
 pub fn verbose() -> bool {
     answer("verbose".into(), 0, |any| any % 2) != 0
 }

@@ -9,6 +9,7 @@ use std::any::{TypeId, type_name};
 use std::cell::{Cell, RefCell};
 
 use super::IDS_MAX;
+use crate::abi;
 use crate::state::{Bytes, Content};
 
 /// So many orders are tried without looking for what tells ids apart: that would take as long.
@@ -28,6 +29,8 @@ thread_local! {
     /// There may be ids in a state.
     static ARE_USED: Cell<bool> = const { Cell::new(false) };
     static IS_NAMING: Cell<bool> = const { Cell::new(false) };
+    /// Content gave ids to a hasher that is not ours.
+    static IS_FOREIGN: Cell<bool> = const { Cell::new(false) };
     static NAMES: RefCell<Vec<Names>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -44,7 +47,11 @@ pub(crate) fn is_needed() -> bool {
 /// What an id of the set `Of`, which has `len`, is called now for this hasher. `None` of a hasher that is not ours, such as that
 /// of a hash table in which content looks something up.
 pub(super) fn name<H, Of: 'static>(index: u8, len: usize) -> Option<u8> {
-    if !IS_NAMING.get() || !is_ours::<H>() {
+    if !IS_NAMING.get() {
+        return None;
+    }
+    if !is_ours::<H>() {
+        IS_FOREIGN.set(true);
         return None;
     }
     let of = TypeId::of::<Of>();
@@ -68,21 +75,24 @@ fn is_ours<H>() -> bool {
     name.ends_with(ours) || name.contains(ours)
 }
 
-/// The least that `content` gives under any names.
+/// The least that `content` gives under any names. If it depends on ids in a way that no names show, since another hasher is given some,
+/// or if anything is claimed of runs without end, which may have to tell who is who, what it gives under their own.
 pub(crate) fn canonical(content: &impl Content) -> Vec<u8> {
     NAMES.take();
+    IS_FOREIGN.set(false);
     let own = given(content);
     let mut sets = NAMES.take();
     // In an order that does not depend on who is who.
     sets.sort_unstable_by_key(|set| set.of);
-    if sets.is_empty() {
+    if sets.is_empty() || IS_FOREIGN.get() || abi::claims() {
         return own;
     }
     let own_names = sets.clone();
     let mut search = Search { content, least: None, own, own_names, twins: Vec::new() };
     sets.iter_mut().for_each(|set| set.names[..set.len].fill(0));
     search.descend(sets);
-    search.least.expect("there is an order to try")
+    // It may be given some under some names only.
+    if IS_FOREIGN.get() { search.own } else { search.least.expect("there is an order to try") }
 }
 
 /// What `content` gives under the names that are set.

@@ -70,8 +70,9 @@ pub(crate) const IDS_MAX: usize = 8;
 /// # fn main() {}
 /// ```
 ///
-/// States are compared so where the harness is [`State`] or `Hash`, or has a method `#[state]`, and no rule is
-/// `#[fair(each)]`, which asks who is who. What a harness keeps by ids is a [`ScalarSet`], a [`PerScalar`], or a hash table:
+/// States are compared so where the harness is [`State`] or `Hash`, or has a method `#[state]`, and nothing asks who is who: no rule is
+/// `#[fair(each)]`, nothing is claimed of runs without end, as by [`eventually!`](crate::eventually), and no id is given to a hasher of
+/// another's. What a harness keeps by ids is a [`ScalarSet`], a [`PerScalar`], or a hash table:
 /// those are equal whatever order they are in. To treat one of the ids in another way than others, as by taking the first of a set or by what
 /// [`Debug`](fmt::Debug) writes, makes states equal that are not. Where the check comes upon that, it is an error.
 pub struct Scalar<const N: usize, Of = ()> {

@@ -1,7 +1,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Debug;
-use std::hash::Hasher;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::canonical::canonical;
 use super::{PerScalar, Scalar, ScalarSet};
@@ -239,4 +239,28 @@ fn ids_are_drawn_and_sets_are_sets() {
 #[should_panic = "there are 2 ids, of which 2 is none"]
 fn there_are_no_others() {
     let _: Box<dyn Debug> = Box::new(Scalar::<2>::of_index(2));
+}
+
+/// Members in any order, as a hasher of their own makes one number of them.
+struct Summed(Vec<Scalar<3>>);
+
+impl State for Summed {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        let of_one = |id: &Scalar<3>| {
+            let mut own = DefaultHasher::new();
+            id.hash(&mut own);
+            own.finish()
+        };
+        hasher.write_u64(self.0.iter().map(of_one).fold(0, u64::wrapping_add));
+    }
+}
+
+/// What another hasher makes of ids says who is who, so that none of the rest may have another name.
+#[test]
+fn ids_that_another_hasher_is_given_are_told_apart() {
+    let of = |member: usize, leader: usize| {
+        least(&(Summed(vec![Scalar::of_index(member)]), Scalar::<3>::of_index(leader))).0
+    };
+    assert_eq!(of(0, 0), of(0, 0));
+    assert_ne!(of(0, 0), of(0, 1));
 }

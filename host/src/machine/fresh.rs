@@ -34,6 +34,7 @@ fn new_store(program: &Program) -> Store<Host> {
             .collect(),
         memory_export: layout.memories.first().map(|memory| memory.export.clone()),
         depth_max: program.limits.depth_max,
+        has_claims: !program.liveness.is_empty(),
         is_relaxed: program.module.imports().any(|import| schedule::relaxes(&import)),
         shadow_export: layout.sanitizer.as_ref().map(|sanitizer| sanitizer.shadow.clone()),
         ..Guest::default()

@@ -70,6 +70,8 @@ pub(crate) struct Guest {
     pub(crate) depth_max: u32,
     /// It has operations on memory that other threads may see late.
     pub(crate) is_relaxed: bool,
+    /// Something is claimed of its runs without end.
+    pub(crate) has_claims: bool,
     /// The export of the memory that says which bytes of memory 0 may not be touched.
     pub(crate) shadow_export: Option<String>,
     /// Memory 0, once the module is instantiated.

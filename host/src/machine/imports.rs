@@ -328,6 +328,8 @@ fn define_liveness(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
             },
         )?;
     }
+    let has_claims = |caller: Caller<'_, Host>| i32::from(caller.data().guest.has_claims);
+    linker.func_wrap(MODULE, "claims", has_claims)?;
     linker.func_wrap(
         MODULE,
         "leads_to",

@@ -35,3 +35,10 @@ fn servers_of_an_election_are_alike() {
     holds(&["raft"], (7_122, 96_839));
     fails(&["raft", "mistake"], 7, (84, 662));
 }
+
+/// A step to a state that differs in who is who alone is one that a claim of runs without end depends on: it may be all that a fair rule does.
+#[test]
+fn whoever_is_who_a_token_that_is_handed_on_is_not_used() {
+    let (findings, census) = checks::findings("tests/guests/holder", &[]);
+    assert_eq!((findings, census.states), (vec![("it is used".to_string(), 3)], 5));
+}
