@@ -132,7 +132,7 @@ impl<T: Target> Runner<'_, T> {
     }
 
     /// Whether closer looks are worth what they take.
-    fn is_looked_into(&self, known: &Known<'_, T::Snapshot>) -> bool {
+    pub(super) fn is_looked_into(&self, known: &Known<'_, T::Snapshot>) -> bool {
         known.get().looks_from.is_some_and(|from| known.plan.number >= from)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rand::RngExt;
 
-use super::energy::{Checkpoint, News};
+use super::energy::{Checkpoint, News, Strategy};
 use super::history::History;
 use super::knowledge::{PRODUCTIVE_BYTES_MAX, PRODUCTIVE_MAX, Values, bytes_of};
 use super::run::{Known, Runner};
@@ -15,6 +15,8 @@ use crate::trace::{Action, Trace};
 
 /// Bytes that the steps to a checkpoint may hold.
 const WAY_BYTES_MAX: u64 = 16 << 20;
+/// Runs after which the state that they start from is saved, if no other was.
+const START_RUNS: u64 = 64;
 
 impl<T: Target> Runner<'_, T> {
     /// Learns which features the last step showed first, and which scores rose; how many, and of how many that are no edges: numbers
@@ -68,12 +70,22 @@ impl<T: Target> Runner<'_, T> {
     pub(super) fn save(&mut self, known: &mut Known<'_, T::Snapshot>, new_edges: u32, news: News) {
         let is_function = self.target.is_function();
         let state = if is_function { None } else { self.target.live_state() };
-        let run = known.plan.number;
-        let has_room = self.target.saved_bytes() < known.options.saved_bytes_max;
-        let known = known.learn();
-        if state.is_some() && (state == known.base_state || known.checkpoints.holds(state)) {
+        let seen = known.get();
+        if state.is_some() && (state == seen.base_state || seen.checkpoints.holds(state)) {
             return;
         }
+        self.keep_state(known, state, (new_edges, news));
+    }
+
+    fn keep_state(
+        &mut self,
+        known: &mut Known<'_, T::Snapshot>,
+        state: Option<u128>,
+        (new_edges, news): (u32, News),
+    ) {
+        let (run, is_function) = (known.plan.number, self.target.is_function());
+        let has_room = self.target.saved_bytes() < known.options.saved_bytes_max;
+        let known = known.learn();
         if self.history.bytes() + self.trace.bytes() > WAY_BYTES_MAX {
             return;
         }
@@ -112,6 +124,16 @@ impl<T: Target> Runner<'_, T> {
                 Some(index) if index > evicted => Some(index - 1),
                 unmoved => unmoved,
             };
+        }
+    }
+
+    /// Saves the state that a run starts from, where many runs have led to no other: what rules compare is looked at where a state is kept.
+    pub(super) fn save_start(&mut self, known: &mut Known<'_, T::Snapshot>) {
+        let is_alone = known.get().checkpoints.is_empty() && known.plan.number > START_RUNS;
+        let is_guided = known.options.strategy != Strategy::Random && !self.target.is_function();
+        if is_alone && is_guided && self.is_looked_into(known) {
+            let state = known.get().base_state;
+            self.keep_state(known, state, (0, News::Shown));
         }
     }
 

@@ -210,6 +210,7 @@ impl<'t, T: Target> Runner<'t, T> {
             _ => self.start_fresh(&mut known),
         };
         if flow == Flow::GoOn {
+            self.save_start(&mut known);
             let steps = if is_function {
                 1
             } else {
