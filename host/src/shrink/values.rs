@@ -252,18 +252,16 @@ impl<T: Target> Gate<'_, T> {
         helped
     }
 
-    /// Shortens a byte string from its end, then from its start, then lowers each byte.
+    /// Shortens a byte string from its end and its start, then within, then lowers each byte.
     fn lower_bytes(&mut self, place: Place, min: usize, bytes: &[u8]) -> bool {
-        let mut works = |candidate: &[u8]| self.replaced(&[place], |_| Some(Value::Bytes(candidate.into())));
         let mut best = bytes.to_vec();
         let mut helped = false;
         let mut cut = best.len().saturating_sub(min);
-        while cut > 0 {
+        while cut > 0 && !self.is_over() {
             let keep = best.len().saturating_sub(cut).max(min);
             let candidates = [best[..keep].to_vec(), best[best.len() - keep..].to_vec()];
-            let shorter =
-                candidates.into_iter().find(|candidate| candidate.len() < best.len() && works(candidate));
-            match shorter {
+            let mut shorter = candidates.into_iter().filter(|candidate| candidate.len() < best.len());
+            match shorter.find(|candidate| self.has_bytes(place, candidate)) {
                 Some(shorter) => {
                     best = shorter;
                     helped = true;
@@ -271,18 +269,40 @@ impl<T: Target> Gate<'_, T> {
                 None => cut /= 2,
             }
         }
+        // From the end, in runs that double for as long as they can be left out.
+        let (mut end, mut run) = (best.len(), 1);
+        while end > 0 && best.len() > min && !self.is_over() {
+            let begin = end.saturating_sub(run.min(best.len() - min));
+            let shorter = [&best[..begin], &best[end..]].concat();
+            if self.has_bytes(place, &shorter) {
+                (best, end, run) = (shorter, begin, run * 2);
+                helped = true;
+            } else if run > 1 {
+                run = 1;
+            } else {
+                end -= 1;
+            }
+        }
         for index in 0..best.len() {
+            if self.is_over() {
+                break;
+            }
             for byte in [0, b'0', b'a', best[index] / 2, best[index].wrapping_sub(1)] {
-                let mut candidate = best.clone();
-                candidate[index] = byte;
-                if byte < best[index] && works(&candidate) {
-                    best = candidate;
+                let before = best[index];
+                best[index] = byte;
+                if byte < before && self.has_bytes(place, &best) {
                     helped = true;
                     break;
                 }
+                best[index] = before;
             }
         }
         helped
+    }
+
+    /// Whether the trace with these bytes at a place became the best.
+    fn has_bytes(&mut self, place: Place, bytes: &[u8]) -> bool {
+        self.replaced(&[place], |_| Some(Value::Bytes(bytes.into())))
     }
 
     /// Whether the trace with other values at these places became the best; it does not where there is none
