@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::builder::FalseyValueParser;
-use clap::{ArgAction, Command};
+use clap::{ArgAction, ArgMatches, Command};
 use spelunk::disk;
 
 /// The file that is read where it exists.
@@ -31,6 +31,33 @@ const PATHS: [&str; 16] = [
     "report",
     "sarif",
 ];
+
+/// The arguments that name a file which is read.
+const READ: [&str; 8] = ["target", "trace", "other", "config", "dict", "signatures", "link", "against"];
+
+/// Refuses to write to a file that is read; but a trace is shrunk where it is.
+///
+/// # Errors
+/// One is to be written to.
+pub(crate) fn refuse_overwriting(matches: &ArgMatches) -> Result<()> {
+    let Some((verb, matches)) = matches.subcommand() else { return Ok(()) };
+    let files = |name: &str| {
+        let values = matches.try_get_raw(name).ok().flatten().into_iter().flatten();
+        let paths: Vec<PathBuf> = values.filter_map(|value| Path::new(value).canonicalize().ok()).collect();
+        paths.into_iter().filter(|path| path.is_file())
+    };
+    for read in READ.into_iter().filter(|read| (verb, *read) != ("shrink", "trace")) {
+        for path in files(read) {
+            // That of findings is a folder, and says so itself.
+            let mut flags = PATHS.into_iter().filter(|flag| *flag != "out");
+            let flag = flags.find(|flag| files(flag).any(|written| written == path));
+            if let Some(flag) = flag {
+                bail!("--{flag} would overwrite `{}`, which is read: name another file", path.display());
+            }
+        }
+    }
+    Ok(())
+}
 
 /// The command with the environment variables of its flags: `SPELUNK_SEED=3` is `--seed 3`.
 pub(crate) fn with_environment(command: Command) -> Command {

@@ -214,6 +214,7 @@ pub(crate) fn parsed() -> Result<Cli> {
     built.build();
     let arguments = config::complete(std::env::args_os().collect::<Vec<OsString>>(), &built)?;
     let matches = command.get_matches_from(arguments);
+    config::refuse_overwriting(&matches)?;
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let (quiet, verbose) = (given_at(&matches, "quiet"), given_at(&matches, "verbose"));
     Ok(Cli { quiet: cli.quiet && quiet >= verbose, verbose: cli.verbose && verbose >= quiet, ..cli })
