@@ -8,7 +8,7 @@ use crate::trace::{Action, Trace};
 /// What a replay established.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Replayed {
-    /// The run failed at its last step.
+    /// The run failed at its last step, or on another build at an earlier one.
     Failed(Box<Failure>),
     /// Every step passed.
     Passed,
@@ -26,8 +26,8 @@ pub enum Replayed {
 /// Replays `trace` from the start. The trace that is returned holds the state hash after each step.
 ///
 /// A step diverges where a recorded answer does not fit what is asked, where fewer or more questions are
-/// asked than recorded, where a rule may not be called, where the guest rejects or fails too early, and,
-/// with `compares_states`, where the state after it has another hash than recorded.
+/// asked than recorded, where a rule may not be called, where the guest rejects, and, with `compares_states`, where it fails too
+/// early or the state after it has another hash than recorded.
 pub fn replay<T: Target>(target: &mut T, trace: &Trace, compares_states: bool) -> (Replayed, Trace) {
     replay_each(target, trace, compares_states, |_, _| {})
 }
@@ -51,14 +51,7 @@ pub fn replay_each<T: Target>(
         let state = target.state();
         let diverged = |why: String| Replayed::Diverged { step: index, why };
         if outcome == Outcome::Reject(Reject::Precondition) {
-            let why = match step.action {
-                Action::Deadlock => "a rule may be called here",
-                Action::Again(_) => {
-                    "the steps since the loop began lead to another state, or what must come does"
-                }
-                _ => "its precondition does not hold here",
-            };
-            return (diverged(why.to_string()), again);
+            return (diverged(forbidden(step.action).to_string()), again);
         }
         again.set_state(state);
         let is_last = index + 1 == trace.len();
@@ -66,6 +59,13 @@ pub fn replay_each<T: Target>(
             return (Replayed::Stopped, again);
         }
         each(target, again.len());
+        // Another build may fail sooner, and ask for less then.
+        if let Outcome::Fail(failure) = &outcome
+            && !compares_states
+            && chooser.misfit.is_none()
+        {
+            return (Replayed::Failed(failure.clone()), again);
+        }
         // Misfits first: they are the cause of whatever follows.
         if let Some(why) = misfit(&chooser, trace, &again, index) {
             return (diverged(why), again);
@@ -88,6 +88,15 @@ pub fn replay_each<T: Target>(
         }
     }
     (Replayed::Passed, again)
+}
+
+/// Why a step may not be taken.
+fn forbidden(action: Action) -> &'static str {
+    match action {
+        Action::Deadlock => "a rule may be called here",
+        Action::Again(_) => "the steps since the loop began lead to another state, or what must come does",
+        _ => "its precondition does not hold here",
+    }
 }
 
 /// The failure that the steps of `trace` lead to on a target that is instrumented otherwise, so that its states do not
@@ -182,6 +191,8 @@ mod tests {
         let mut longer = failing.clone();
         longer.push(Action::Rule(0), 1);
         check(&mut adder(9), &longer, true, "2: it already fails: panic: ten");
+        check(&mut adder(9), &longer, false, "ten");
+        assert_eq!(replay(&mut adder(9), &longer, false).1.len(), 3);
     }
 
     #[test]

@@ -61,10 +61,11 @@ impl Replay {
                     output.console.warning(&format!("another failure than recorded, which was {recorded}"));
                 }
                 output.report.event("replay", data("failed"))?;
-                let story = story::tell(&mut machine, &trace);
+                // Another build may fail sooner.
+                let story = story::tell(&mut machine, &again);
                 let cache = Caching::from(&self.compiled).open().and_then(Result::ok);
-                let cause = cause(&wasm, &machine, &trace, cache.as_ref(), budget);
-                let finding = self.guest.finding(*failure, story, steps_of(&trace), &self.trace);
+                let cause = cause(&wasm, &machine, &again, cache.as_ref(), budget);
+                let finding = self.guest.finding(*failure, story, steps_of(&again), &self.trace);
                 output.report.finding(&Finding { cause, ..finding })?;
                 Ok(FOUND)
             }

@@ -44,7 +44,14 @@ pub(super) fn of_start(program: &Program, error: &Error) -> anyhow::Error {
         );
     }
     let at = place(program, error, None).map(|place| format!(", at {place}")).unwrap_or_default();
-    anyhow!("the module cannot be instantiated: {}{at}", error.root_cause())
+    let why = match error.downcast_ref() {
+        // That is how a guest ends whose budget is spent, too.
+        Some(Trap::UnreachableCodeReached) => {
+            format!("; or what it executes then takes more than --step-budget {}", program.limits.step_budget)
+        }
+        _ => String::new(),
+    };
+    anyhow!("the module cannot be instantiated: {}{at}{why}", error.root_cause())
 }
 
 /// Why a module cannot be instantiated that was instantiated before.

@@ -116,6 +116,10 @@ impl Work<'_> {
         let Conditions { limits, selection, environment } = config.conditions();
         let settings = &Settings { limits, selection, environment, ..settings.clone() };
         self.begin_exploring(&machines[0], settings)?;
+        if !config.seeds.is_empty() {
+            // What is wrong with them is said before an earlier campaign is put aside.
+            Inputs::of(machines[0].program(), &config.seeds, "--seeds")?;
+        }
         if let Some(path) = &config.report {
             write_report(path, "")?;
         }
@@ -194,7 +198,9 @@ impl Search<'_, '_, '_> {
         let known: Vec<_> = self.explorer.findings().take(self.next).cloned().collect();
         for found in &known {
             let path = self.work.guest.place.trace(&found.failure);
-            let saved = self.saved.iter().find(|saved| saved.path == path);
+            // Under another name where it was saved from another build, in which it failed at another line.
+            let is_it = |saved: &&Saved| saved.path == path || saved.fails_with(&found.failure);
+            let saved = self.saved.iter().find(is_it);
             if saved.is_none_or(Saved::is_pending) && !self.is_flaky {
                 self.tell_or_wait(found, |search| {
                     search.told(|work, machine| work.tell(machine, found, None, false))
@@ -402,6 +408,10 @@ impl Search<'_, '_, '_> {
             _ if self.told.is_empty() && progress.findings == self.link.uncounted() => Verdict::Passed,
             _ => Verdict::Found,
         };
+        if end == End::Time && progress.runs == runs_before {
+            let text = "no run ended before the time was up, which begins before the module is compiled: give it more --time";
+            self.work.observer.warning(text.to_string());
+        }
         let last_new = self.explorer.knowledge().last_new_edge();
         let barren = progress.runs - last_new.min(progress.runs);
         let program = self.explorer.target().program().clone();

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use super::input::input_of;
 use super::pace::Pace;
 use super::place::Place;
+use super::saved::{Fate, Saved};
 use super::{Cause, Config, Event, Job, Work};
 use crate::disk;
 use crate::file::{self, Conditions, Environment, Hex, Shrinking, TraceFile};
@@ -75,6 +76,11 @@ impl fmt::Display for Finding {
         f.write_str(&report::story_text(self))
     }
 }
+
+/// Traces that one failure may have, those of what was fixed included.
+const ASIDE_MAX: u32 = 9;
+/// Traces that a target may have for further ones to be saved which are met while one is shrunk.
+const KEPT_MAX: usize = 64;
 
 /// What a finding is of.
 #[derive(Clone, Debug)]
@@ -256,7 +262,7 @@ impl Work<'_> {
         self.observer.on(Event::Found { failure, run: *run, steps: steps_of(trace) })?;
         let budget = if is_simplest { 0 } else { self.guest.config.shrink_budget };
         // As it was found first, so that it is not lost whatever happens while it is shrunk.
-        let saved = self.guest.place.make();
+        let saved = self.guest.place.make().and_then(|()| set_aside(machine, &path));
         let pending = if is_simplest { Shrinking::Minimal } else { Shrinking::Pending };
         let saved = saved.and_then(|()| write_trace(machine, trace, (Some(failure), Some(pending)), &path));
         let shrunk = match self.shrunk(machine, trace, failure, budget) {
@@ -327,7 +333,8 @@ impl Work<'_> {
     /// Saves another failure that was met while one was shrunk, unless it is saved already.
     fn keep(&self, machine: &Machine, trace: &Trace, failure: &Failure) -> Result<()> {
         let path = self.guest.place.trace(failure);
-        if path.exists() {
+        let kept = disk::files(&self.guest.place.findings(), Some("json"));
+        if path.exists() || kept.is_ok_and(|kept| kept.len() >= KEPT_MAX) {
             return Ok(());
         }
         write_trace(machine, trace, (Some(failure), Some(Shrinking::Pending)), &path)?;
@@ -344,6 +351,21 @@ impl Work<'_> {
             Job::Check(_) => None,
         }
     }
+}
+
+/// Gives the trace at `path` another name, if every step passes now: it may be kept as a test of what was fixed.
+fn set_aside(machine: &mut Machine, path: &Path) -> Result<()> {
+    if !path.exists() || Saved::at(machine, path.to_path_buf()).fate != Fate::Fixed {
+        return Ok(());
+    }
+    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let named = |number: u32| path.with_file_name(format!("{name}-{number}.json"));
+    let Some(aside) = (2..=ASIDE_MAX).map(named).find(|aside| !aside.exists()) else { return Ok(()) };
+    let input = path.with_extension("input");
+    if input.exists() {
+        std::fs::rename(&input, aside.with_extension("input"))?;
+    }
+    std::fs::rename(path, &aside).with_context(|| format!("cannot rename `{}`", path.display()))
 }
 
 /// A trace that there was no time to shrink.

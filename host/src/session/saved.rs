@@ -152,7 +152,13 @@ impl Saved {
             return stale(path, "it was found with other sanitizers (--sanitize)".to_string());
         }
         let is_same = file.is_of(program.hash(), program.conditions());
-        let fate = match replay(machine, &trace, is_same).0 {
+        let (replayed, again) = replay(machine, &trace, is_same);
+        let fate = match replayed {
+            // Sooner than it did.
+            Replayed::Failed(failure) if again.len() < trace.len() => {
+                let shrinking = Some(Shrinking::Pending);
+                return Saved { path, fate: Fate::StillFails(*failure), trace: again, shrinking };
+            }
             Replayed::Failed(failure) => Fate::StillFails(*failure),
             Replayed::Passed => Fate::Fixed,
             Replayed::Stopped => Fate::Unknown,

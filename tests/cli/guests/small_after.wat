@@ -1,0 +1,10 @@
+;; It may not count to two, after three.
+(module (global $n (mut i32) (i32.const 0))
+  (func (export "rule:inc") (global.set $n (i32.add (global.get $n) (i32.const 1))))
+  (func (export "rule:dec")
+    (if (i32.gt_s (global.get $n) (i32.const 0))
+      (then (global.set $n (i32.sub (global.get $n) (i32.const 1))))))
+  (global $most (mut i32) (i32.const 0))
+  (func (export "invariant:small") (result i32)
+    (if (i32.gt_s (global.get $n) (global.get $most)) (then (global.set $most (global.get $n))))
+    (i32.or (i32.lt_s (global.get $most) (i32.const 3)) (i32.ne (global.get $n) (i32.const 2)))))

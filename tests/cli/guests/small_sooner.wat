@@ -1,0 +1,7 @@
+;; Counts up and down; it may not count to three.
+(module (global $n (mut i32) (i32.const 0))
+  (func (export "rule:inc") (global.set $n (i32.add (global.get $n) (i32.const 1))))
+  (func (export "rule:dec")
+    (if (i32.gt_s (global.get $n) (i32.const 0))
+      (then (global.set $n (i32.sub (global.get $n) (i32.const 1))))))
+  (func (export "invariant:small") (result i32) (i32.lt_s (global.get $n) (i32.const 3))))
