@@ -51,8 +51,9 @@ use proc_macro::TokenStream;
 /// Otherwise equal are those with equal memories.
 ///
 /// With a method marked `#[state]`, equal are those of which it returns the same: all that can still matter, in an order that does
-/// not depend on how it came about. To sort clients that are alike makes one of states that differ only in who is who. The faults that
-/// are on are always compared too.
+/// not depend on how it came about. To sort clients that are alike makes one of states that differ only in who is who; where something is
+/// claimed of runs without end, do not sort them, since a step between two such states would count as none. The faults that are on are always
+/// compared too.
 ///
 /// `#[rule(independent_of = other)]` promises that in every state this rule and the other, each with any
 /// arguments, lead to the same state in either order, and that neither makes the other possible or

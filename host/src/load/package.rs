@@ -61,7 +61,7 @@ impl Package {
         let Some(library) = self.library() else {
             bail!(
                 "`{shown}` has no library, and Spelunk explores nothing else of a package: move what is to be explored to \
-                 src/lib.rs, or `spelunk new DIR` writes a package with a harness"
+                 src/lib.rs, or build it for `wasm32-wasip1` and name the .wasm, or `spelunk new DIR` writes a package with a harness"
             )
         };
         if library.kind.iter().any(|kind| kind == MODULE) {
@@ -97,6 +97,7 @@ fn ensure_sdk(folder: &Path, manifest: &toml::Table) -> Result<()> {
 pub(super) fn of_folder(folder: &Path) -> Result<(Package, PathBuf, PathBuf)> {
     let shown = folder.display();
     let manifest = folder.join("Cargo.toml");
+    ensure!(folder.exists(), "there is no folder `{shown}`");
     ensure!(
         manifest.is_file(),
         "the folder `{shown}` has no Cargo.toml; name a .wasm, a .wat or a folder that holds a Rust package"

@@ -101,12 +101,12 @@ pub(super) fn classify<'a>(
         }
         if rest.starts_with(':') {
             let wanted = match kind {
-                "rule" => "numeric parameters",
+                "rule" => "one with numeric parameters",
                 "precondition" => "() -> i32",
                 "invariant" => "() or () -> i32",
                 _ => "(i32) -> ()",
             };
-            bail!("the export `{export}` has the type {}; a {kind} has {wanted}", shown(ty));
+            bail!("the export `{export}` has the type {}; that of a {kind} is {wanted}", shown(ty));
         }
     }
     Ok(None)

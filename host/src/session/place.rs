@@ -18,6 +18,8 @@ pub struct Place {
 const NAME_MAX: usize = 200;
 /// What stands between the names of two targets. A name has none of it: every part of a path has a letter.
 const BETWEEN: &str = "++";
+/// What the name of the current folder begins with, wherever that is. No part of a path is `.`.
+const HERE: &str = "+.+";
 
 impl Place {
     /// The place of this target below `out`.
@@ -85,7 +87,10 @@ fn name_of(target: &Path) -> String {
 fn full_name_of(target: &Path) -> String {
     let absolute = target.canonicalize().unwrap_or_else(|_| target.to_path_buf());
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
-    let below = absolute.strip_prefix(&here).ok().filter(|below| !below.as_os_str().is_empty());
+    if absolute == here {
+        return format!("{HERE}{}", plain(&here.file_name().unwrap_or_default().to_string_lossy()));
+    }
+    let below = absolute.strip_prefix(&here).ok();
     let parts = below.unwrap_or(&absolute).components().filter_map(|part| match part {
         Component::Normal(name) => Some(plain(&name.to_string_lossy())),
         _ => None,
@@ -123,6 +128,8 @@ mod tests {
         check("/nowhere/-x.wat", "+nowhere+%2Dx.wat");
         check("Cargo.toml", "Cargo.toml");
         check("./src/../src/lib.rs", "src+lib.rs");
+        check(".", "+.+host");
+        check("../host", "+.+host");
         let both = |target: &str, other: &str| {
             Place::of_both(Path::new(target), Some(Path::new(other)), Path::new("out")).name()
         };
