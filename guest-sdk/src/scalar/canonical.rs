@@ -44,8 +44,8 @@ pub(crate) fn is_needed() -> bool {
     ARE_USED.get()
 }
 
-/// What an id of the set `Of`, which has `len`, is called now for this hasher. `None` of a hasher that is not ours, such as that
-/// of a hash table in which content looks something up.
+/// What an id of the set `Of`, which has `len`, is called now for this hasher. `None` of a hasher that is not ours: that of a hash table
+/// in which content looks something up finds an id by its own name only, and any other may make something of it that is kept.
 pub(super) fn name<H, Of: 'static>(index: u8, len: usize) -> Option<u8> {
     if !IS_NAMING.get() {
         return None;

@@ -192,6 +192,7 @@ impl State for ByLookup {
     }
 }
 
+/// What is looked up is given to the hasher of the table, so who is who is told.
 #[test]
 fn content_can_look_things_up_by_ids() {
     let [one, other] = [0, 1].map(Scalar::of_index);
@@ -200,7 +201,7 @@ fn content_can_look_things_up_by_ids() {
         ByLookup(LooksUp { ids: HashMap::from([(first, 1), (second, 2)]), of_first })
     };
     let (told, _) = least(&value(one, other));
-    assert_eq!(told, least(&value(other, one)).0);
+    assert_ne!(told, least(&value(other, one)).0);
     assert!(told.ends_with(&[1, 2]), "what was looked up was found: {told:?}");
 }
 

@@ -16,15 +16,23 @@ use crate::trace::{Action, Trace};
 const FIRST: usize = 1024;
 const EVERY: u128 = 64;
 const KEPT_MAX: usize = 4096;
-/// States that each is compared with: at first, and once half of [`GRACE`] is taken.
+/// States that each is compared with: at first, and once half of the first number of [`Allowed`] is taken.
 const PAIRS_MAX: usize = 64;
 const PAIRS: usize = 4;
-/// Steps that comparing may take: so many, and one for so many steps of the check that led to a state. In random models a quarter of
-/// the first number is enough to tell every omission, and an eighth is not.
-const GRACE: u64 = 8192;
-/// And where the guest copies states: those to compare are gone to as usual, and the steps to them count too.
-const GRACE_OF_COPIES: u64 = 2048;
-const SHARE: u64 = 16;
+
+/// Steps that comparing may take: so many, and one for so many steps of the check that led to a state.
+#[derive(Clone, Copy)]
+struct Allowed {
+    grace: u64,
+    share: u64,
+}
+
+/// In random models a quarter of the first number is enough to tell every omission, and an eighth is not.
+const ALONE: Allowed = Allowed { grace: 8192, share: 16 };
+/// Where the guest copies states: those to compare are gone to as usual, which takes longer than the check, and the steps to them count too.
+const OF_COPIES: Allowed = Allowed { grace: 2048, share: 64 };
+/// All steps are taken as usual from the first states, and from one of so many.
+const STEPPED_EVERY: u64 = 16;
 /// After so many steps that led to a state, only states of the kind that is kept are compared.
 const ALL: u64 = 100_000;
 
@@ -120,9 +128,15 @@ fn walk<T: Target>(
     }
 }
 
-/// Steps that comparing may take at least.
-fn grace<T: Target>(target: &T) -> u64 {
-    if target.is_copying() { GRACE_OF_COPIES } else { GRACE }
+impl Allowed {
+    fn of<T: Target>(target: &T) -> Allowed {
+        if target.is_copying() { OF_COPIES } else { ALONE }
+    }
+
+    /// Whether so many were taken by the time that so many led to a state.
+    fn is_spent(self, taken: &AtomicU64, arrived: u64) -> bool {
+        taken.load(Ordering::Relaxed) > self.grace + arrived / self.share
+    }
 }
 
 impl<S: Clone> Equals<S> {
@@ -139,24 +153,19 @@ impl<S: Clone> Equals<S> {
             return Some(arrived);
         }
         let is_seldom = arrived >= ALL && !state.is_multiple_of(EVERY);
-        let is_compared = !is_seldom && !self.is_spent(grace(target), arrived) && {
+        let is_compared = !is_seldom && !Allowed::of(target).is_spent(&self.taken, arrived) && {
             let kept = lock(&self.kept);
             match kept.states.get(&state) {
-                Some(known) => known.beside.len() < self.pairs_max(grace(target)),
+                Some(known) => known.beside.len() < self.pairs_max(Allowed::of(target)),
                 None => kept.takes(state),
             }
         };
         is_compared.then_some(arrived)
     }
 
-    /// Whether comparing has taken what it may.
-    fn is_spent(&self, grace: u64, arrived: u64) -> bool {
-        self.taken.load(Ordering::Relaxed) > grace + arrived / SHARE
-    }
-
     /// With how many others a state is compared.
-    fn pairs_max(&self, grace: u64) -> usize {
-        if self.taken.load(Ordering::Relaxed) < grace / 2 { PAIRS_MAX } else { PAIRS }
+    fn pairs_max(&self, allowed: Allowed) -> usize {
+        if self.taken.load(Ordering::Relaxed) < allowed.grace / 2 { PAIRS_MAX } else { PAIRS }
     }
 
     /// The target is in a state with this hash, to which a step led after so many others. The target stays there. Where the guest copies states,
@@ -170,10 +179,10 @@ impl<S: Clone> Equals<S> {
         ((state, arrived), bounds): ((u128, u64), Bounds<'_>),
         trace: impl FnOnce() -> Trace,
     ) -> Result<(), TroubleKind> {
-        let grace = grace(visitor.target);
+        let allowed = Allowed::of(visitor.target);
         if !visitor.target.is_copying() {
             visitor.target.set_counts(false);
-            let here = self.compare(visitor, ((state, arrived), grace), bounds, trace)?;
+            let here = self.compare(visitor, ((state, arrived), allowed), bounds, trace)?;
             here.iter().for_each(|here| visitor.target.restore(here));
             visitor.target.set_counts(true);
             return Ok(());
@@ -185,16 +194,16 @@ impl<S: Clone> Equals<S> {
         let steps = if is_audited { &self.audited } else { &self.taken };
         steps.fetch_add(trace.len() as u64, Ordering::Relaxed);
         walk(visitor, (state, bounds.with_holds), &trace)?;
-        self.compare(visitor, ((state, arrived), grace), bounds, || trace)?;
+        self.compare(visitor, ((state, arrived), allowed), bounds, || trace)?;
         visitor.target.set_copying(true);
         Ok(())
     }
 
     /// Whether the steps from the state of this node, which the guest copied, are taken as usual too.
     pub(super) fn audits_steps_of(&self, node: u32) -> bool {
-        let node = u64::from(node);
-        let most = GRACE_OF_COPIES + self.arrived.load(Ordering::Relaxed) / SHARE;
-        (node < AUDITS || node.is_multiple_of(SHARE)) && self.stepped.load(Ordering::Relaxed) <= most
+        let (node, arrived) = (u64::from(node), self.arrived.load(Ordering::Relaxed));
+        let is_chosen = node < AUDITS || node.is_multiple_of(STEPPED_EVERY);
+        is_chosen && !OF_COPIES.is_spent(&self.stepped, arrived)
     }
 
     /// So many are.
@@ -213,14 +222,14 @@ impl<S: Clone> Equals<S> {
     fn compare<T: Target<Snapshot = S>>(
         &self,
         visitor: &mut Visitor<'_, T>,
-        ((state, arrived), grace): ((u128, u64), u64),
+        ((state, arrived), allowed): ((u128, u64), Allowed),
         bounds: Bounds<'_>,
         trace: impl FnOnce() -> Trace,
     ) -> Result<Option<S>, TroubleKind> {
         if arrived >= ALL && !state.is_multiple_of(EVERY) {
             return Ok(None);
         }
-        let (is_spent, pairs_max) = (self.is_spent(grace, arrived), self.pairs_max(grace));
+        let (is_spent, pairs_max) = (allowed.is_spent(&self.taken, arrived), self.pairs_max(allowed));
         let mut kept = lock(&self.kept);
         let with_holds = bounds.with_holds;
         let mut effort = Effort::new(bounds);
