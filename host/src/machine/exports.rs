@@ -476,7 +476,7 @@ mod tests {
         );
         check(
             r#"(func (export "rule:a")) (func (export "fault:f"))"#,
-            "the export `fault:f` has the type () -> (); a fault has (i32) -> ()",
+            "the export `fault:f` has the type () -> (); that of a fault is (i32) -> ()",
         );
         check(
             r#"(func (export "setup") (param i32))"#,
