@@ -33,7 +33,19 @@ const PATHS: [&str; 16] = [
 ];
 
 /// The arguments that name a file which is read.
-const READ: [&str; 8] = ["target", "trace", "other", "config", "dict", "signatures", "link", "against"];
+const READ: [&str; 11] = [
+    "target",
+    "trace",
+    "other",
+    "config",
+    "dict",
+    "signatures",
+    "link",
+    "against",
+    "compose",
+    "seeds",
+    "stdin",
+];
 
 /// Refuses to write to a file that is read; but a trace is shrunk where it is.
 ///

@@ -1,7 +1,7 @@
 //! An exploration: it searches until it is over, and saves and tells what it finds.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -116,10 +116,10 @@ impl Work<'_> {
         let Conditions { limits, selection, environment } = config.conditions();
         let settings = &Settings { limits, selection, environment, ..settings.clone() };
         self.begin_exploring(&machines[0], settings)?;
-        if !config.seeds.is_empty() {
-            // What is wrong with them is said before an earlier campaign is put aside.
-            Inputs::of(machines[0].program(), &config.seeds, "--seeds")?;
-        }
+        // What is wrong with them is said before an earlier campaign is put aside.
+        let program = machines[0].program().clone();
+        let seeds = (!config.seeds.is_empty()).then(|| Inputs::of(&program, &config.seeds, "--seeds"));
+        let seeds = seeds.transpose()?;
         if let Some(path) = &config.report {
             write_report(path, "")?;
         }
@@ -150,8 +150,8 @@ impl Work<'_> {
             telling: Duration::ZERO,
         };
         search.tell_earlier()?;
-        if !config.seeds.is_empty() {
-            search.plant_seeds(&config.seeds)?;
+        if let Some(seeds) = &seeds {
+            search.plant_seeds(seeds)?;
         }
         let before = search.explorer.progress();
         self.observer.on(Event::Searching { before: &before, left: search.left(before.runs) })?;
@@ -224,10 +224,9 @@ impl Search<'_, '_, '_> {
     }
 
     /// Executes files as inputs, and shortens those that reach new edges, which are kept. What fails is reported.
-    fn plant_seeds(&mut self, named: &[PathBuf]) -> Result<()> {
+    fn plant_seeds(&mut self, seeds: &Inputs) -> Result<()> {
         let (began, work) = (Instant::now(), self.work);
         let program = self.explorer.target().program().clone();
-        let seeds = Inputs::of(&program, named, "--seeds")?;
         let (mut inputs, mut kept, mut cut) = (0, 0, 0);
         for path in &seeds.files {
             if work.budget.is_over() || self.has_enough() || self.is_flaky {

@@ -333,14 +333,17 @@ impl Work<'_> {
     /// Saves another failure that was met while one was shrunk, unless it is saved already.
     fn keep(&self, machine: &Machine, trace: &Trace, failure: &Failure) -> Result<()> {
         let path = self.guest.place.trace(failure);
-        let kept = disk::files(&self.guest.place.findings(), Some("json"));
-        if path.exists() || kept.is_ok_and(|kept| kept.len() >= KEPT_MAX) {
+        if path.exists() {
+            return Ok(());
+        }
+        let what = format!("another failure while this one was shrunk: {failure}");
+        let kept = disk::files(&self.guest.place.findings(), Some("json"))?.len();
+        if kept >= KEPT_MAX {
+            self.observer.status("Met", &format!("{what}; not saved, since there are {kept} findings"));
             return Ok(());
         }
         write_trace(machine, trace, (Some(failure), Some(Shrinking::Pending)), &path)?;
-        let text =
-            format!("another failure while this one was shrunk: {failure}; saved in {}", path.display());
-        self.observer.status("Met", &text);
+        self.observer.status("Met", &format!("{what}; saved in {}", path.display()));
         Ok(())
     }
 
