@@ -223,8 +223,8 @@ pub trait Target {
     fn compared(&mut self) -> Vec<(Place, Compare)> {
         Vec::new()
     }
-    /// Puts the features that the last step showed, in such a build, into `features`: none is of an edge. These are the choices
-    /// that the step made.
+    /// Puts the features that the last step showed, in such a build, into `features`, in any order and some more than once: none is of an
+    /// edge. These are the choices that the step made.
     fn shown(&mut self, choices: &[Choice], features: &mut Vec<u32>) {
         let _ = (choices, features);
     }
@@ -311,6 +311,16 @@ pub fn perform<T: Target>(
     trace: &mut Trace,
 ) -> Outcome {
     chooser.begin(seed, recorded);
+    perform_begun(target, chooser, (action, seed), trace)
+}
+
+/// As [`perform`], with a chooser that has begun the step.
+pub(crate) fn perform_begun<T: Target>(
+    target: &mut T,
+    chooser: &mut Chooser,
+    (action, seed): (Action, u64),
+    trace: &mut Trace,
+) -> Outcome {
     let outcome = target.step(action, chooser);
     chooser.end();
     trace.push(action, seed);

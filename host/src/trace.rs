@@ -81,6 +81,14 @@ pub struct Trace {
     spans: Vec<Span>,
 }
 
+/// Appends all of a list, which has nothing left. To take its place costs less than to copy it.
+fn appended<T>(to: &mut Vec<T>, list: &mut Vec<T>) {
+    match to.is_empty() {
+        true => std::mem::swap(to, list),
+        false => to.append(list),
+    }
+}
+
 impl Trace {
     /// Empties the trace and keeps its buffers.
     pub fn clear(&mut self) {
@@ -103,8 +111,8 @@ impl Trace {
 
     /// Appends choices and spans to the last step; both are emptied into the trace.
     pub fn chose(&mut self, choices: &mut Vec<Choice>, spans: &mut Vec<Span>) {
-        self.choices.append(choices);
-        self.spans.append(spans);
+        appended(&mut self.choices, choices);
+        appended(&mut self.spans, spans);
         if let Some(step) = self.steps.last_mut() {
             step.choices.1 = self.choices.len() as u32;
             step.spans.1 = self.spans.len() as u32;

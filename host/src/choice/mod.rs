@@ -166,9 +166,20 @@ impl Answers {
     /// Starts a step: the answers come from `recorded`, and from `seed` where that holds `None`, does not
     /// fit, or has ended.
     pub fn begin(&mut self, seed: u64, recorded: impl IntoIterator<Item = Option<Value>>) {
-        self.seed = seed;
         self.recorded.clear();
         self.recorded.extend(recorded);
+        self.begin_recorded(seed);
+    }
+
+    /// As [`Answers::begin`], with what is recorded in a list, in place of which an empty one is left.
+    pub(crate) fn begin_with(&mut self, seed: u64, recorded: &mut Vec<Option<Value>>) {
+        self.recorded.clear();
+        std::mem::swap(&mut self.recorded, recorded);
+        self.begin_recorded(seed);
+    }
+
+    fn begin_recorded(&mut self, seed: u64) {
+        self.seed = seed;
         (self.scripted, self.echoes) = (None, false);
         self.clear();
     }

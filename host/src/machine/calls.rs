@@ -12,7 +12,7 @@ use super::emscripten::{Main, Stack};
 use super::exports::Exports;
 use super::heap::grow_shadow;
 use super::host::{Host, Stop};
-use super::imports::{stop, write};
+use super::imports::{fill, stop, write};
 use super::link::{drawn, drawn_kind};
 use super::signed::{Placer, Pools, Signed};
 use super::spelling::{INITIALIZE, INPUT, START};
@@ -265,11 +265,14 @@ impl Call {
             }
             Call::Input { func, room } => {
                 let kind = Kind::Bytes { min: 0, max: room.bytes_max };
-                let answer = store.data_mut().step.chooser.ask(kind).ok_or(Stop::Reject)?;
-                let Value::Bytes(bytes) = answer.clone() else { unreachable!("{answer:?} answers bytes") };
-                let at = room.reserve(store, bytes.len() as u32)?;
-                write(store, at, &bytes)?;
-                match func.call(store, (at, bytes.len() as u32))? {
+                let chooser = &mut store.data_mut().step.chooser;
+                let number = chooser.choices.len();
+                let len = bytes_of(chooser.ask(kind).ok_or(Stop::Reject)?).len() as u32;
+                let at = room.reserve(store, len)?;
+                fill(store, (at, len), |host, place| {
+                    place.copy_from_slice(bytes_of(&host.step.chooser.choices[number].value));
+                })?;
+                match func.call(store, (at, len))? {
                     -1 => Err(Stop::Reject.into()),
                     _ => Ok(None),
                 }
@@ -281,6 +284,12 @@ impl Call {
             }
         }
     }
+}
+
+/// The bytes that an answer is.
+fn bytes_of(answer: &Value) -> &[u8] {
+    let Value::Bytes(bytes) = answer else { unreachable!("{answer:?} answers bytes") };
+    bytes
 }
 
 /// Draws one argument of a rule by its type.

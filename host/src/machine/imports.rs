@@ -228,12 +228,21 @@ fn bytes(mut caller: Caller<'_, Host>, pointer: u32, min: u32, max: u32) -> Answ
 
 /// Writes into memory 0, and marks the pages that it writes.
 pub(super) fn write(store: &mut impl AsContextMut<Data = Host>, pointer: u32, bytes: &[u8]) -> Answer<()> {
+    fill(store, (pointer, bytes.len() as u32), |_, place| place.copy_from_slice(bytes))
+}
+
+/// Has so many bytes at a place in memory 0 filled from what the host has, and marks the pages.
+pub(super) fn fill(
+    store: &mut impl AsContextMut<Data = Host>,
+    (pointer, len): (u32, u32),
+    fill: impl FnOnce(&Host, &mut [u8]),
+) -> Answer<()> {
     let mut store = store.as_context_mut();
     let memory = store.data().guest.memory.ok_or(Trap::MemoryOutOfBounds)?;
-    let place = memory.data_mut(&mut store).get_mut(pointer as usize..);
-    let place = place.and_then(|place| place.get_mut(..bytes.len())).ok_or(Trap::MemoryOutOfBounds)?;
-    place.copy_from_slice(bytes);
-    mark(&mut store, pointer, bytes.len() as u32);
+    let (data, host) = memory.data_and_store_mut(&mut store);
+    let place = data.get_mut(pointer as usize..).and_then(|place| place.get_mut(..len as usize));
+    fill(host, place.ok_or(Trap::MemoryOutOfBounds)?);
+    mark(&mut store, pointer, len);
     Ok(())
 }
 

@@ -252,7 +252,9 @@ impl<T: Target> Runner<'_, T> {
         for (step, features) in (from..).zip(shown) {
             let seen = &known.get().seen;
             let is_new = |feature: &u32| *feature >= SHOWN && seen.lacks_shown(*feature);
-            let new: Vec<u32> = features.into_iter().filter(is_new).collect();
+            let mut new: Vec<u32> = features.into_iter().filter(is_new).collect();
+            new.sort_unstable();
+            new.dedup();
             if !new.is_empty() {
                 count += new.len() as u32;
                 new_at.push((step, new.len() as u32));

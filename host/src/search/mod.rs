@@ -34,6 +34,7 @@ mod trim;
 mod turns;
 mod ways;
 mod weights;
+mod written;
 
 use serde::{Deserialize, Serialize};
 

@@ -5,15 +5,16 @@
 //! by the difference of both sides at a place that is guessed.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use rand::{Rng, RngExt};
-use smallvec::SmallVec;
 
 use super::drawn::Drawn;
 use super::knowledge::{Values, bytes_of, values_of};
 use super::mutate::change_number;
 use super::parts::{self, Parts};
 use super::tokens::put;
+use super::written::{Operand, decimal, hexadecimal, number};
 use crate::choice::{Choice, Kind, Value, printable};
 use crate::compare::{Compare, Place};
 use crate::trace::Action;
@@ -95,9 +96,6 @@ pub(super) struct Difference {
     /// Whether it is the first of the two operands.
     pub(super) is_first: bool,
 }
-
-/// Bytes of an operand, most of which are those of a number: what stands in place is read faster.
-type Operand = SmallVec<[u8; 16]>;
 
 /// What takes the place of bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -225,7 +223,11 @@ impl Hints {
                     for is_big in [false, true].into_iter().filter(|is_big| len > 1 || !is_big) {
                         // What is compared may be one more or less than what stands there.
                         for beside in if len > 1 { -1..=1 } else { 0..=0 } {
-                            let pattern = number(from.wrapping_add_signed(beside), len, is_big);
+                            let value = from.wrapping_add_signed(beside);
+                            if !inputs.may_have(value, len, is_big) {
+                                continue;
+                            }
+                            let pattern = number(value, len, is_big);
                             if inputs.have(&pattern) {
                                 is_there |= len > 1;
                                 let to = to.wrapping_add_signed(beside);
@@ -235,16 +237,16 @@ impl Hints {
                     }
                 }
             }
-            let digits = format!("{from:x}");
-            if digits.len() > 1 && inputs.have(digits.as_bytes()) {
+            let digits = hexadecimal(from);
+            if digits.len() > 1 && inputs.have(&digits) {
                 is_there = true;
-                self.bytes.push((digits.as_bytes().into(), With::Hexadecimal(to)));
+                self.bytes.push((digits, With::Hexadecimal(to)));
             }
             let [from, to] = [from, to].map(|number| signed(number, width));
-            let digits = from.to_string();
-            if inputs.have(digits.as_bytes()) {
+            let digits = decimal(from);
+            if inputs.have(&digits) {
                 is_there |= digits.len() > 1;
-                self.bytes.push((digits.as_bytes().into(), With::Digits(to)));
+                self.bytes.push((digits, With::Digits(to)));
             }
             is_there
         });
@@ -391,7 +393,7 @@ impl Hints {
             _ if !self.bytes.is_empty() => {
                 let (from, with) = &self.bytes[rng.random_range(0..self.bytes.len())];
                 let Some(at) = place_of(bytes, from, rng) else { return false };
-                bytes.splice(at..at + from.len(), with.bytes(rng));
+                replace(bytes, at..at + from.len(), &with.bytes(rng));
                 true
             }
             _ => !self.differences.is_empty() && self.shift(bytes, rng),
@@ -452,11 +454,17 @@ impl With {
         match self {
             With::Bytes(bytes) => bytes.clone(),
             With::Number(value, len, is_big) => number(value.wrapping_add_signed(beside), *len, *is_big),
-            With::Digits(value) => value.wrapping_add(beside).to_string().into_bytes().into(),
-            With::Hexadecimal(value) => {
-                format!("{:x}", value.wrapping_add_signed(beside)).into_bytes().into()
-            }
+            With::Digits(value) => decimal(value.wrapping_add(beside)),
+            With::Hexadecimal(value) => hexadecimal(value.wrapping_add_signed(beside)),
         }
+    }
+}
+
+/// Puts others in the place of some bytes.
+fn replace(bytes: &mut Vec<u8>, range: Range<usize>, with: &[u8]) {
+    match range.len() == with.len() {
+        true => bytes[range].copy_from_slice(with),
+        false => drop(bytes.splice(range, with.iter().copied())),
     }
 }
 
@@ -485,13 +493,4 @@ fn signed(value: u64, width: u8) -> i64 {
 
 fn float(width: u8, bits: u64) -> f64 {
     if width == 4 { f32::from_bits(bits as u32).into() } else { f64::from_bits(bits) }
-}
-
-/// The lowest bytes of a number.
-fn number(value: u64, len: u8, is_big: bool) -> Operand {
-    let mut bytes = Operand::from_slice(&value.to_le_bytes()[..usize::from(len)]);
-    if is_big {
-        bytes.reverse();
-    }
-    bytes
 }

@@ -44,6 +44,17 @@ impl<'i> Parts<'i> {
         self.inputs.iter().all(|input| input.is_empty())
     }
 
+    /// Whether an input may have the lowest bytes of a number, of which there are as many as [`LENGTHS`] says, the most significant first
+    /// or last.
+    pub(super) fn may_have(&self, value: u64, len: u8, is_big: bool) -> bool {
+        let bits = 8 * u32::from(len);
+        let value = value << (64 - bits);
+        // The first byte is the most significant one of a word.
+        let word = if is_big { value >> (64 - bits) } else { value.swap_bytes() };
+        let (at, bit) = place(lowercase(word));
+        self.known[len.ilog2() as usize][at] & bit != 0
+    }
+
     /// Whether an input has this part.
     pub(super) fn have(&self, part: &[u8]) -> bool {
         let Some(at) = LENGTHS.iter().rposition(|len| *len <= part.len()) else { return false };
@@ -60,7 +71,16 @@ impl<'i> Parts<'i> {
 
 /// Up to 8 bytes as a number, without the case of letters.
 fn word(part: &[u8]) -> u64 {
-    part.iter().fold(0, |word, byte| word << 8 | u64::from(byte.to_ascii_lowercase()))
+    lowercase(part.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)))
+}
+
+/// Each byte as [`u8::to_ascii_lowercase`] has it, all at once.
+fn lowercase(word: u64) -> u64 {
+    let all = |byte: u8| u64::from_ne_bytes([byte; 8]);
+    let low = word & all(0x7f);
+    // The highest bit of each sum says whether the byte is at least `A`, and whether it is beyond `Z`.
+    let is_letter = (low + all(0x80 - b'A')) & !(low + all(0x7f - b'Z')) & !word & all(0x80);
+    word | is_letter >> 2
 }
 
 /// The first place where the part stands; none of a part of no bytes.
@@ -76,6 +96,34 @@ mod tests {
     use super::*;
     use rand::rngs::Xoshiro256PlusPlus;
     use rand::{RngExt, SeedableRng};
+
+    #[test]
+    fn letters_are_lowered_as_the_standard_library_does() {
+        for byte in 0..=255u8 {
+            let bytes = [byte, b'A', byte, b'z', 0xc1, byte, b'@', b'Z'];
+            assert_eq!(
+                lowercase(u64::from_be_bytes(bytes)).to_be_bytes(),
+                bytes.map(|b| b.to_ascii_lowercase())
+            );
+        }
+    }
+
+    #[test]
+    fn a_number_may_stand_where_its_bytes_do() {
+        let input = [0x41, 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0];
+        let parts = Parts::of([&input[..]].into_iter());
+        for (value, len, is_big) in [
+            (0x61, 1, false),
+            (0x1234, 2, true),
+            (0x3412, 2, false),
+            (0x7856_3412, 4, false),
+            (0xffff_ffff_1234_5678, 4, true),
+            (0xf0de_bc9a_7856_3412, 8, false),
+        ] {
+            assert!(parts.may_have(value, len, is_big), "{value:x}");
+        }
+        assert!(!parts.may_have(0x1234, 2, false));
+    }
 
     #[test]
     fn parts_are_those_that_a_search_finds() {

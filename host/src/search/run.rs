@@ -15,7 +15,7 @@ use super::ways::Way;
 use crate::choice::{Chooser, Value, small_seed};
 use crate::coverage::FeatureSet;
 use crate::outcome::{FailureKind, Halt, Outcome};
-use crate::target::{Scores, Target, attempt, perform};
+use crate::target::{Scores, Target, attempt, perform, perform_begun};
 use crate::trace::{Action, Trace};
 
 /// So many runs in the beginning draw small values only.
@@ -419,14 +419,8 @@ impl<'t, T: Target> Runner<'t, T> {
         let seed = if known.plan.number <= SMALL_RUNS { small_seed(seed) } else { seed };
         let what = (action, seed);
         self.target.set_counts(true);
-        // Mostly nothing is recorded, and to drain nothing takes longer than to see that.
-        let outcome = match self.recorded.is_empty() {
-            true => perform(self.target, &mut self.chooser, what, [], &mut self.trace),
-            false => {
-                let recorded = self.recorded.drain(..);
-                perform(self.target, &mut self.chooser, what, recorded, &mut self.trace)
-            }
-        };
+        self.chooser.begin_with(seed, &mut self.recorded);
+        let outcome = perform_begun(self.target, &mut self.chooser, what, &mut self.trace);
         self.target.set_counts(false);
         self.drew = self.trace.last_drew();
         self.depth += 1;

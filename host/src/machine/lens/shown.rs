@@ -24,7 +24,7 @@ struct Shown<'f> {
     features: &'f mut Vec<u32>,
 }
 
-/// Puts what a step shows that made these choices into `features`, each once.
+/// Puts what a step shows that made these choices into `features`.
 pub(in crate::machine) fn show(
     reports: &mut Reports,
     choices: &[Choice],
@@ -37,8 +37,6 @@ pub(in crate::machine) fn show(
         true => shown.compare(reports),
         false => shown.hold(reports),
     }
-    features.sort_unstable();
-    features.dedup();
 }
 
 impl Shown<'_> {
