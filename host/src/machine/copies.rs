@@ -70,6 +70,8 @@ pub(super) struct Copies {
     end: u32,
     /// Bytes of memory that the guest had before it copied a state.
     bytes: usize,
+    /// What is here of each copy.
+    nothing: Arc<Saved>,
 }
 
 /// Where the last call of the guest was left.
@@ -156,6 +158,7 @@ impl Copies {
             has_bookmark: false,
             end: END,
             bytes,
+            nothing: Arc::new(Saved::nothing()),
         };
         copies.drive();
         copies.keep_at(ROOT).then_some(copies)
@@ -259,8 +262,9 @@ impl Copies {
     /// The copy that has this number, as others have it.
     fn copied(&self, number: u32) -> Snapshot {
         let grown = self.machine.store.data().limits.memory_bytes.saturating_sub(self.bytes);
-        let held = Held::new(grown / self.numbers.count());
-        Snapshot(Arc::new(Saved::copied(Copied { number, of: self.numbers.clone(), _held: held })))
+        let held = Held::new(size_of::<Copied>() + grown / self.numbers.count());
+        let copied = Copied { number, of: self.numbers.clone(), _held: held };
+        Snapshot(self.nothing.clone(), Some(Arc::new(copied)))
     }
 
     /// As [`Target::successors`](crate::target::Target::successors).
@@ -271,9 +275,7 @@ impl Copies {
         found: &mut Successors,
     ) -> Result<bool, Halt> {
         let number = match from {
-            Some(from) => {
-                from.0.copied.as_ref().filter(|copied| self.has(copied)).map(|copied| copied.number)
-            }
+            Some(from) => from.1.as_ref().filter(|copied| self.has(copied)).map(|copied| copied.number),
             None => self.has_bookmark.then_some(BOOKMARK),
         };
         let (Some(number), true) = (number, self.driver.is_some() && self.left != Left::Torn) else {
@@ -431,7 +433,7 @@ impl Machine {
     }
 
     pub(super) fn has_copy(&self, snapshot: &Snapshot) -> bool {
-        match (&snapshot.0.copied, self.is_in_copies()) {
+        match (&snapshot.1, self.is_in_copies()) {
             (Some(copied), Some(copies)) => copies.has(copied),
             (copied, copies) => copied.is_none() && copies.is_none(),
         }

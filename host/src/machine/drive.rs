@@ -30,7 +30,8 @@ impl Driver {
     pub(super) fn of(machine: &mut Machine) -> Option<Driver> {
         let Machine { program, store, calls, .. } = machine;
         let copies = calls.copies.as_ref()?;
-        let functions = Functions::of(calls, copies)?;
+        let budgets = (store.data().guest.private, program.limits.steps());
+        let functions = Functions::of(calls, copies, budgets)?;
         if functions.rules.max(functions.preconditions) > RULES_MAX {
             return None;
         }
@@ -40,8 +41,9 @@ impl Driver {
             Func::wrap(&mut *store, next),
             Func::wrap(&mut *store, stating),
         ];
-        let imports: Vec<Extern> =
-            ours.into_iter().chain(functions.all.iter().map(|(func, _)| *func)).map(Extern::from).collect();
+        let memory = functions.private.map(|private| Extern::from(private.memory));
+        let all = ours.into_iter().chain(functions.all.iter().map(|(func, _)| *func)).map(Extern::from);
+        let imports: Vec<Extern> = memory.into_iter().chain(all).collect();
         let instance = Instance::new(&mut *store, module, &imports).ok()?;
         instance.get_typed_func(&mut *store, "").ok().map(Driver)
     }
@@ -63,10 +65,13 @@ struct Functions {
     preconditions: usize,
     rules: usize,
     invariants: usize,
+    /// Where the guest has the budgets of a call, and how many steps that is.
+    private: Option<Private>,
+    steps: u64,
 }
 
 impl Functions {
-    fn of(calls: &Calls, copies: &CopyCalls) -> Option<Functions> {
+    fn of(calls: &Calls, copies: &CopyCalls, (private, steps): (Option<Private>, u64)) -> Option<Functions> {
         let function = |call: &Call| match call {
             Call::Plain(func) => Some((*func.func(), false)),
             Call::Checked(func) => Some((*func.func(), true)),
@@ -80,11 +85,27 @@ impl Functions {
         }
         let (preconditions, rules, invariants) =
             (calls.preconditions.len(), calls.rules.len(), calls.invariants.len());
-        Some(Functions { all, preconditions, rules, invariants })
+        Some(Functions { all, preconditions, rules, invariants, private, steps })
     }
 
     fn module(&self, engine: &Engine) -> Option<Module> {
         Module::new(engine, wat::parse_str(self.text()).ok()?).ok()
+    }
+
+    /// What gives the guest the budgets of a call, and what is left of that for steps.
+    fn budgets(&self) -> (String, String) {
+        let Some(Private { budget, depth, .. }) = self.private else {
+            return (String::new(), "(i64.const 0)".to_string());
+        };
+        let (mut refills, mut left) = (String::new(), "(i64.const 0)".to_string());
+        if let Some(at) = budget {
+            _ = write!(refills, "(i64.store (i32.const {at}) (i64.const {}))", self.steps);
+            left = format!("(i64.load (i32.const {at}))");
+        }
+        if let Some(at) = depth {
+            _ = write!(refills, "(i32.store (i32.const {at}) (i32.const 0))");
+        }
+        (refills, left)
     }
 
     fn imports(&self) -> String {
@@ -101,12 +122,29 @@ impl Functions {
         text
     }
 
+    /// Calls the rule that `$next` says, the first of which is this function, and goes to the end of `$done`.
+    fn write_rules(&self, first: usize, text: &mut String) {
+        (0..self.rules).rev().for_each(|rule| _ = write!(text, "block $rule{rule} "));
+        *text += "local.get $next i32.wrap_i64 br_table";
+        (0..self.rules).for_each(|rule| _ = write!(text, " $rule{rule}"));
+        // There is none beyond.
+        *text += " $done";
+        for rule in 0..self.rules {
+            let drops = if self.all[first + rule].1 { "drop" } else { "" };
+            _ = write!(text, " end call ${} {drops} br $done", first + rule);
+        }
+        *text += " end ";
+    }
+
     /// The module as text. Its functions are $0 and so on, in the order of [`Functions::all`].
     fn text(&self) -> String {
-        let mut text = "(module (import \"\" \"\" (func $guards (param i64)))
+        let mut text = "(module ".to_string();
+        if self.private.is_some() {
+            text += "(import \"\" \"\" (memory 0))";
+        }
+        text += "(import \"\" \"\" (func $guards (param i64)))
             (import \"\" \"\" (func $next (param i32) (result i64)))
-            (import \"\" \"\" (func $stating))"
-            .to_string();
+            (import \"\" \"\" (func $stating (param i64)))";
         text += &self.imports();
         text += "(func (export \"\") (param $from i32) (param $is_whole i32) (param $is_begun i32)
             (local $off i64) (local $said i32) (local $next i64)
@@ -129,20 +167,13 @@ impl Functions {
         text += "(call $guards (local.get $off))))
             loop $steps
             (local.set $next (call $next (local.get $said)))
-            (if (i64.lt_s (local.get $next) (i64.const 0)) (then return))
-            (call $0 (local.get $from) (local.get $is_whole))
+            (if (i64.lt_s (local.get $next) (i64.const 0)) (then return))";
+        let (refills, left) = self.budgets();
+        text += &refills;
+        text += "(call $0 (local.get $from) (local.get $is_whole))
             (local.set $is_whole (i32.const 1))
             block $done ";
-        (0..self.rules).rev().for_each(|rule| _ = write!(text, "block $rule{rule} "));
-        text += "local.get $next i32.wrap_i64 br_table";
-        (0..self.rules).for_each(|rule| _ = write!(text, " $rule{rule}"));
-        // There is none beyond.
-        text += " $done";
-        for rule in 0..self.rules {
-            let drops = if self.all[rules + rule].1 { "drop" } else { "" };
-            _ = write!(text, " end call ${} {drops} br $done", rules + rule);
-        }
-        text += " end ";
+        self.write_rules(rules, &mut text);
         let invariants = rules + self.rules;
         for number in invariants..invariants + self.invariants {
             _ = match self.all[number].1 {
@@ -150,7 +181,7 @@ impl Functions {
                 false => write!(text, "(call ${number})"),
             };
         }
-        text += "(call $stating)";
+        _ = write!(text, "(call $stating {left}) {refills}");
         text += if self.all[2].1 {
             "(local.set $said (call $2))"
         } else {
@@ -310,30 +341,14 @@ fn next(mut caller: Caller<'_, Host>, said: i32) -> i64 {
         caller.data_mut().end_step(Some(said));
     }
     let Some((rule, number)) = caller.data_mut().begin_step() else { return -1 };
-    refill(&mut caller);
     i64::from(number) << 32 | i64::from(rule)
 }
 
-/// The guest says next what its state is, for which it has a budget of its own.
-fn stating(mut caller: Caller<'_, Host>) {
-    let left = left(&mut caller);
+/// The guest says next what its state is, for which it has a budget of its own; so much of that of the step is left.
+fn stating(mut caller: Caller<'_, Host>, left: i64) {
     let Host { step, driven, .. } = caller.data_mut();
     (driven.holds, driven.way, driven.left) = (step.holds, step.way, left);
     (step.may_choose, step.state) = (false, Some(Hasher::new()));
-    refill(&mut caller);
-}
-
-/// Gives the guest the budgets of a call.
-fn refill(caller: &mut Caller<'_, Host>) {
-    let (steps, private) = (caller.data().driven.steps, caller.data().guest.private);
-    let Some(Private { memory, budget, depth, .. }) = private else { return };
-    let bytes = memory.data_mut(caller);
-    if let Some(at) = budget {
-        bytes[at as usize..][..8].copy_from_slice(&steps.to_le_bytes());
-    }
-    if let Some(at) = depth {
-        bytes[at as usize..][..4].fill(0);
-    }
 }
 
 /// What is left of the budget of the step.

@@ -342,7 +342,7 @@ impl Target for Machine {
     }
 
     fn restore(&mut self, snapshot: &Snapshot) {
-        if let (Some(copied), Some(copies)) = (&snapshot.0.copied, self.copying()) {
+        if let (Some(copied), Some(copies)) = (&snapshot.1, self.copying()) {
             return copies.restore(copied);
         }
         self.store.data_mut().step.reports.forget();

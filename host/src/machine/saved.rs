@@ -14,9 +14,9 @@ use super::signed::Pools;
 use super::system::System;
 
 /// A saved state. Cloning is cheap, and so is saving one: it shares all pages that did not change with the
-/// state that it came from.
+/// state that it came from. Where the guest has the state itself, that is second, and the first is of nothing.
 #[derive(Clone)]
-pub struct Snapshot(pub(super) Arc<Saved>);
+pub struct Snapshot(pub(super) Arc<Saved>, pub(super) Option<Arc<Copied>>);
 
 #[derive(Clone)]
 pub(super) struct Saved {
@@ -37,8 +37,6 @@ pub(super) struct Saved {
     pub(super) handles: Handles,
     /// The state of the guest that this one is compared with.
     pub(super) against: Option<Snapshot>,
-    /// The guest has it itself, and nothing else is here.
-    pub(super) copied: Option<Arc<Copied>>,
     /// What it holds beside the pages and the tables, which are counted by themselves.
     pub(super) held: Held,
 }
@@ -71,15 +69,8 @@ impl Saved {
             pools: Pools::default(),
             handles: Handles::default(),
             against: None,
-            copied: None,
             held: Held::new(0),
         }
-    }
-
-    /// Of a state that the guest has.
-    pub(super) fn copied(copied: Copied) -> Saved {
-        let saved = Saved { copied: Some(Arc::new(copied)), ..Saved::nothing() };
-        Saved { held: Held::new(SAVED_BYTES), ..saved }
     }
 }
 

@@ -178,7 +178,7 @@ impl State {
 
     /// A snapshot of no state, to stand where one is needed before the first is taken.
     pub(super) fn nothing(&self) -> Snapshot {
-        Snapshot(Arc::new(self.resident.clone()))
+        Snapshot(Arc::new(self.resident.clone()), None)
     }
 
     /// Has the first save look at what the data segments wrote.
@@ -331,7 +331,7 @@ impl State {
         let mut saved = Saved::nothing();
         saved.memories = self.memories.iter().map(|memory| memory.resident.clone()).collect();
         self.save_rest(store, &mut saved);
-        Snapshot(Arc::new(saved.counted()))
+        Snapshot(Arc::new(saved.counted()), None)
     }
 
     /// Puts all but the memories into `saved`.

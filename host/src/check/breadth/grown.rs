@@ -11,6 +11,9 @@ use crate::outcome::Failure;
 use crate::target::Holds;
 use crate::trace::Action;
 
+/// Of a step that led to more than so many states, the room for them is given back.
+const ROOM_MAX: usize = 1024;
+
 /// What the states of a chunk led to.
 pub(super) struct Grown<S> {
     /// The index of the first state within its round.
@@ -131,7 +134,12 @@ impl<S> Grown<S> {
         self.children.append(&mut led.children);
         self.runs.append(&mut led.runs);
         self.scripts.append(&mut led.scripts);
-        *led = Led::default();
+        let (children, scripts) = (std::mem::take(&mut led.children), std::mem::take(&mut led.scripts));
+        *led = match children.capacity().max(scripts.capacity()) <= ROOM_MAX {
+            // They are empty, and keep their room for the next step.
+            true => Led { children, scripts, ..Led::default() },
+            false => Led::default(),
+        };
     }
 
     /// Runs up to now, as far as this worker knows.

@@ -352,7 +352,7 @@ impl<'b, B: Blobs> Reader<'b, B> {
         let held = Held::new(0);
         let guest = Saved { memories, globals, tables, dropped, faults, has_run, ..Saved::nothing() };
         let saved = Saved { system, pools, handles, held, ..guest };
-        Ok(Snapshot(Arc::new(saved.counted())))
+        Ok(Snapshot(Arc::new(saved.counted()), None))
     }
 
     fn system(&mut self, rest: &mut Bytes<'_>, start: &System) -> Result<System> {
