@@ -3,7 +3,8 @@
 //! The content is given to a hasher again and again, with ids under other names. Ids may share a name, and then stand for one
 //! another. That gives them apart without any order: an id is told from others of its name by the content in which it alone has a
 //! mark (as colours are refined in McKay, "Practical graph isomorphism", 1981). What still shares a name is tried in every
-//! order, except for ids that can be exchanged without changing the content.
+//! order, except for ids that can be exchanged without changing the content. Where that would take too long, the least that was found is
+//! taken: it too is the content under other names, so states that differ are told apart, and some that do not are too.
 
 use std::any::{TypeId, type_name};
 use std::cell::{Cell, RefCell};
@@ -14,6 +15,9 @@ use crate::state::{Bytes, Content};
 
 /// So many orders are tried without looking for what tells ids apart: that would take as long.
 const FEW: u64 = 6;
+/// So much content is given, at most, each time counting for so many bytes more.
+const GIVEN_MAX: usize = 1 << 20;
+const GIVEN_ONCE: usize = 64;
 /// The name of an id that is told from others.
 const MARK: u8 = u8::MAX;
 
@@ -88,7 +92,7 @@ pub(crate) fn canonical(content: &impl Content) -> Vec<u8> {
         return own;
     }
     let own_names = sets.clone();
-    let mut search = Search { content, least: None, own, own_names, twins: Vec::new() };
+    let mut search = Search { content, given: Cell::new(0), least: None, own, own_names, twins: Vec::new() };
     sets.iter_mut().for_each(|set| set.names[..set.len].fill(0));
     search.descend(sets);
     // It may be given some under some names only.
@@ -102,11 +106,6 @@ fn given(content: &impl Content) -> Vec<u8> {
     content.give(&mut bytes);
     IS_NAMING.set(false);
     bytes.0
-}
-
-fn given_with(content: &impl Content, sets: &[Names]) -> Vec<u8> {
-    NAMES.set(sets.to_vec());
-    given(content)
 }
 
 impl Names {
@@ -133,6 +132,8 @@ fn orders(sets: &[Names]) -> u64 {
 
 struct Search<'c, C> {
     content: &'c C,
+    /// Bytes that it gave.
+    given: Cell<usize>,
     least: Option<Vec<u8>>,
     /// What it gives where each id has its own name.
     own: Vec<u8>,
@@ -142,8 +143,23 @@ struct Search<'c, C> {
 }
 
 impl<C: Content> Search<'_, C> {
+    fn given_with(&self, sets: &[Names]) -> Vec<u8> {
+        NAMES.set(sets.to_vec());
+        let bytes = given(self.content);
+        self.given.set(self.given.get() + bytes.len() + GIVEN_ONCE);
+        bytes
+    }
+
+    /// Whether it took too long.
+    fn is_over(&self) -> bool {
+        self.given.get() > GIVEN_MAX
+    }
+
     /// Tries what is left, such that the result is the same for all who is who.
     fn descend(&mut self, mut sets: Vec<Names>) {
+        if self.is_over() && self.least.is_some() {
+            return;
+        }
         if orders(&sets) > FEW {
             self.refine(&mut sets);
         }
@@ -151,7 +167,7 @@ impl<C: Content> Search<'_, C> {
         let Some((at, name)) = shared else {
             let given = match sets == self.own_names {
                 true => self.own.clone(),
-                false => given_with(self.content, &sets),
+                false => self.given_with(&sets),
             };
             self.least = Some(self.least.take().map_or(given.clone(), |least| least.min(given)));
             return;
@@ -173,7 +189,7 @@ impl<C: Content> Search<'_, C> {
 
     /// Gives ids names of their own as far as what each is found in tells them apart.
     fn refine(&self, sets: &mut Vec<Names>) {
-        while orders(sets) > FEW {
+        while orders(sets) > FEW && !self.is_over() {
             let before = sets.clone();
             for at in 0..before.len() {
                 for name in 0..before[at].len as u8 {
@@ -194,7 +210,7 @@ impl<C: Content> Search<'_, C> {
         let marked = sharing.into_iter().map(|id| {
             let mut sets = before.to_vec();
             sets[at].names[id] = MARK;
-            (given_with(self.content, &sets), id)
+            (self.given_with(&sets), id)
         });
         let mut marked: Vec<(Vec<u8>, usize)> = marked.collect();
         marked.sort_unstable();
@@ -215,7 +231,7 @@ impl<C: Content> Search<'_, C> {
         }
         let mut sets = self.own_names.clone();
         sets[set].names.swap(one, other);
-        let are_twins = given_with(self.content, &sets) == self.own;
+        let are_twins = self.given_with(&sets) == self.own;
         self.twins.push((pair, are_twins));
         are_twins
     }
