@@ -323,8 +323,15 @@ impl Copies {
             self.machine.store.data_mut().step.may_choose = false;
             let Some(driver) = &self.driver else { return false };
             let call = |machine: &mut Machine| driver.call(&mut machine.store, (number, is_whole, is_begun));
+            let before = self.machine.store.data().driven.performed();
             let called = self.machine.enter(|_| Err(Stop::Crash.into()), call);
-            let Err(error) = called else { return true };
+            let Err(error) = called else {
+                // Where the last of them was rejected nothing was loaded, so that the guest is where that left it.
+                if is_begun && self.machine.store.data().driven.performed() == before {
+                    self.left = Left::Within;
+                }
+                return true;
+            };
             let is_rejected = matches!(error.downcast_ref(), Some(Stop::Reject));
             self.left = if is_rejected { Left::Within } else { Left::Torn };
             let store = &mut self.machine.store;

@@ -253,6 +253,11 @@ impl Driven {
         is_all
     }
 
+    /// How many steps came to their ends.
+    pub(super) fn performed(&self) -> usize {
+        self.found.steps.len()
+    }
+
     /// The number that the state of the step that is performed is to have.
     pub(super) fn in_step(&self) -> Option<u32> {
         self.lent.last().copied().filter(|_| self.is_in_step)

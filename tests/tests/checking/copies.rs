@@ -33,7 +33,7 @@ fn copying(program: &Arc<Program>, workers: usize, options: &Options) -> Option<
 #[test]
 fn copies_that_are_like_the_harness_change_nothing() {
     on_guest_stack(|| {
-        for features in [["like"], ["fails"], ["wide"]] {
+        for features in [["like"], ["fails"], ["wide"], ["last"]] {
             let program = program(PATH, &features);
             let expected = without(&program);
             assert_eq!(expected.findings.is_empty(), features != ["fails"]);

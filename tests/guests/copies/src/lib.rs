@@ -88,6 +88,13 @@ impl Desk {
         }
     }
 
+    /// Comes last from each state, and is rejected in most.
+    #[rule]
+    #[precondition(cfg!(feature = "last"))]
+    fn wait(&mut self) {
+        assume(self.waiting.len() == 2);
+    }
+
     #[invariant]
     fn two_are_never_alike(&self) {
         if cfg!(feature = "fails") {
