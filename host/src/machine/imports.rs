@@ -171,8 +171,8 @@ pub(super) fn ask(step: &mut Step, kind: Kind) -> Answer<&Value> {
 
 fn may_choose(step: &Step) -> Answer<()> {
     if !step.may_choose {
-        let message =
-            "a choice was made in a precondition or a start function; draw in setup or in a rule instead";
+        let message = "a choice was made in a precondition, a start function, or as the guest said what its state \
+            is; draw in setup or in a rule instead";
         return stop(FailureKind::Abi, None, message);
     }
     if step.chooser.choices.len() >= CHOICES_MAX {
