@@ -13,7 +13,7 @@ use super::Machine;
 use super::drive::{Driven, Driver, left};
 use super::host::{Host, Stop};
 use super::pages::Held;
-use super::saved::{Saved, Snapshot};
+use super::saved::{SAVED_BYTES, Saved, Snapshot};
 use super::sections::StateSays;
 use crate::choice::Chooser;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
@@ -262,7 +262,7 @@ impl Copies {
     /// The copy that has this number, as others have it.
     fn copied(&self, number: u32) -> Snapshot {
         let grown = self.machine.store.data().limits.memory_bytes.saturating_sub(self.bytes);
-        let held = Held::new(size_of::<Copied>() + grown / self.numbers.count());
+        let held = Held::new(SAVED_BYTES + grown / self.numbers.count());
         let copied = Copied { number, of: self.numbers.clone(), _held: held };
         Snapshot(self.nothing.clone(), Some(Arc::new(copied)))
     }
