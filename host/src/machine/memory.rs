@@ -4,11 +4,13 @@
 //! find accesses out of bounds. Changing what is accessible takes a system call and empties caches of all
 //! cores. A guest that grows its memory in every run, as one whose heap begins empty does, would have it grow and shrink
 //! each time. So the bytes are mapped at several places, the memory's windows, each with another size
-//! accessible; a memory changes its size by going to another window.
+//! accessible; a memory changes its size by going to another window. A size that it has for the first time gets none: the window in
+//! use is changed. The kernel counts what was touched in each window anew, so a memory that only grows should have one.
 //!
 //! wasmtime has no call that shrinks a memory. It asks the [`LinearMemory`] for its size and place whenever the memory
 //! grows, though, so setting the size here and growing by 0 makes the engine see it.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -43,8 +45,7 @@ pub(crate) struct Mapping {
     size_max: usize,
     /// Bytes of address space that a window takes: those it may grow to, with the guard behind.
     mapped: usize,
-    /// The one in use first, then those used last.
-    windows: Mutex<Vec<Window>>,
+    windows: Mutex<Windows>,
     /// Base and size of the window in use.
     base: AtomicPtr<u8>,
     size: AtomicUsize,
@@ -57,6 +58,15 @@ const ENDED: i64 = i64::MIN / 2;
 /// Whether a step budget is that of a call which [`Mapping::end_call`] ended.
 pub(super) fn was_ended(budget: i64) -> bool {
     budget < ENDED / 2
+}
+
+/// The windows of a memory.
+#[derive(Default)]
+struct Windows {
+    /// The one in use first, then those used last.
+    list: Vec<Window>,
+    /// Sizes that the memory had.
+    sizes: BTreeSet<usize>,
 }
 
 /// One place at which a memory's bytes are mapped, of which the first `size` bytes can be accessed.
@@ -80,7 +90,7 @@ impl Mapping {
             bytes,
             size_max,
             mapped: (size_max + guard).max(1),
-            windows: Mutex::new(Vec::new()),
+            windows: Mutex::default(),
             base: AtomicPtr::default(),
             size: AtomicUsize::new(0),
         };
@@ -127,22 +137,26 @@ impl Mapping {
             return Err(std::io::ErrorKind::OutOfMemory.into());
         }
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        match windows.iter().position(|window| window.size == size) {
-            Some(at) => windows[..=at].rotate_right(1),
+        let Windows { list, sizes } = &mut *windows;
+        match list.iter().position(|window| window.size == size) {
+            Some(at) => list[..=at].rotate_right(1),
             None => {
-                let is_full = windows.len() >= WINDOWS_MAX;
-                let fresh = if is_full { None } else { Some(map_inaccessible(None, self.mapped)) };
+                let is_new = sizes.insert(size);
+                let has_room = list.len() < WINDOWS_MAX;
+                let fresh =
+                    (list.is_empty() || !is_new && has_room).then(|| map_inaccessible(None, self.mapped));
                 match fresh {
                     // Into the list first, so that it is unmapped whatever follows.
-                    Some(Ok(base)) => windows.insert(0, Window { base, size: 0 }),
-                    Some(Err(error)) if windows.is_empty() => return Err(error),
+                    Some(Ok(base)) => list.insert(0, Window { base, size: 0 }),
+                    Some(Err(error)) if list.is_empty() => return Err(error),
+                    None if is_new => {}
                     // Few windows do as well, but slower.
-                    _ => windows.rotate_right(1),
+                    _ => list.rotate_right(1),
                 }
-                windows[0].resize(&self.bytes, size)?;
+                list[0].resize(&self.bytes, size)?;
             }
         }
-        self.base.store(windows[0].base.as_ptr(), Ordering::Relaxed);
+        self.base.store(list[0].base.as_ptr(), Ordering::Relaxed);
         self.size.store(size, Ordering::Relaxed);
         Ok(())
     }
@@ -167,7 +181,7 @@ impl Window {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        for window in self.windows.get_mut().unwrap_or_else(PoisonError::into_inner) {
+        for window in &self.windows.get_mut().unwrap_or_else(PoisonError::into_inner).list {
             // SAFETY: the range was mapped by `resize`, and the last owner lets go of it here.
             unsafe { libc::munmap(window.base.as_ptr().cast(), self.mapped) };
         }
@@ -430,6 +444,20 @@ mod tests {
     use super::*;
 
     const PAGE: usize = 65536;
+
+    #[test]
+    fn a_size_has_a_window_of_its_own_once_it_returns() {
+        let mapping = Mapping::new(PAGE, 1 << 28, PAGE).unwrap();
+        let windows = |sizes: &[usize]| {
+            sizes.iter().for_each(|pages| mapping.resize(pages * PAGE).unwrap());
+            mapping.windows.lock().unwrap().list.len()
+        };
+        assert_eq!(windows(&[2, 3, 4, 5]), 1);
+        assert_eq!(windows(&[1]), 2);
+        assert_eq!(windows(&[5, 1, 5, 1]), 2);
+        assert_eq!(windows(&[6, 1]), 3);
+        assert_eq!(windows(&[5, 6, 1, 5, 6]), 3);
+    }
 
     #[test]
     fn a_memory_shrinks_and_grows_back_as_zeros() {
