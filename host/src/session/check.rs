@@ -10,6 +10,7 @@ use super::error::{Error, ErrorKind};
 use super::finding::{steps_of, write_trace};
 use super::kept::Kept;
 use super::leftover::Leftover;
+use super::no_verdict::begins_anew;
 use super::pace::Pace;
 use super::{Begin, Event, Fate, JobResult, Saved, Summary, Told, Verdict, Work};
 use crate::budget::Over;
@@ -17,7 +18,6 @@ use crate::check::{
     self, Census, Checked, End, First, Keeping, Limit, Options, Order, Picture, RuleCover, Schedules,
     Trouble, TroubleKind,
 };
-use crate::choice::Kind;
 use crate::disk;
 use crate::file::{Shrinking, name_of};
 use crate::machine::{Compares, Machine};
@@ -26,7 +26,7 @@ use crate::property::{Counts, Property};
 use crate::report;
 use crate::story;
 use crate::target::Target;
-use crate::trace::{Action, Trace};
+use crate::trace::Trace;
 
 /// What a check came to.
 #[derive(Clone, Debug)]
@@ -59,9 +59,6 @@ pub struct CheckedTarget {
 
 /// What was found is told while a check goes on for so long.
 const SOON: Duration = Duration::from_secs(2);
-/// Why a check begins anew.
-const COPIES: &str = "what copies of the harness do is no verdict: its `Clone` leaves something out or shares it, a `static` matters, or it cannot \
-    be checked at all. The check begins anew without copies, which takes longer and tells";
 
 impl Work<'_> {
     pub(super) fn check(&self, mut machines: Vec<Machine>, options: &Options) -> Result<Summary> {
@@ -85,9 +82,10 @@ impl Work<'_> {
             Some(fleet) => self.check_together(fleet, &mut machines, &options, &mut counts)?,
             None => self.walk_in_rounds(&mut machines, &options, (keeping, &mut counts))?,
         };
-        let has_copied = matches!(&walked, Err(trouble) if trouble.kind == TroubleKind::Copies);
-        let walked = if has_copied {
-            self.observer.warning(COPIES.to_string());
+        let copied = walked.as_ref().err().filter(|trouble| trouble.kind == TroubleKind::Copies);
+        let has_copied = copied.is_some();
+        let walked = if let Some(trouble) = copied {
+            self.observer.warning(begins_anew(&machines[0], trouble));
             // What it knows came of the copies.
             kept.iter().for_each(Kept::remove);
             counts = machines[0].program().declared();
@@ -312,47 +310,6 @@ impl Work<'_> {
         }));
         Ok(Summary { verdict, findings: told, saved, result })
     }
-
-    /// Says why there is no verdict.
-    fn trouble(&self, machine: &Machine, options: &Options, trouble: &Trouble) -> Result<Summary> {
-        let Trouble { trace, kind } = trouble;
-        let action = trace.steps().last().map(|step| step.action);
-        let name = match action {
-            Some(Action::Rule(rule)) => machine.rules()[usize::from(rule)].name.clone(),
-            Some(action) => name_of(machine, action),
-            None => "the start".to_string(),
-        };
-        let cannot = |text: String| Err(Error::new(ErrorKind::Check, anyhow!(text)).into());
-        match kind {
-            TroubleKind::Unbounded(choice, kind) => {
-                cannot(unbounded(machine, options, (action, &name), *choice, kind))
-            }
-            TroubleKind::State(failure) => {
-                cannot(format!("the export `state` failed after step {} ({name}): {failure}", trace.len()))
-            }
-            TroubleKind::Unequal { .. } => cannot(unequal(machine, trace, kind)),
-            TroubleKind::Stopped => unreachable!("a check that is stopped has a limit, not trouble"),
-            TroubleKind::Copies => unreachable!("it is checked without"),
-            TroubleKind::Dependent { rules, why } => {
-                let [a, b] = rules.map(|rule| &machine.rules()[usize::from(rule)].name);
-                let steps = trace.steps().iter().map(|step| name_of(machine, step.action));
-                let steps: Vec<String> = steps.collect();
-                let place = match &steps[..] {
-                    [] => "at the start".to_string(),
-                    steps => format!("after {}", steps.join(", ")),
-                };
-                cannot(format!(
-                    "the section `spelunk:reduction` declares `{a}` and `{b}` independent, and they are not: {place}, \
-                     {why}; correct the section, or check without --reduce"
-                ))
-            }
-            TroubleKind::Nondeterminism(why) => {
-                let result = JobResult::NotRepeated { step: trace.len(), name, why: why.clone() };
-                let (findings, saved) = (Vec::new(), Vec::new());
-                Ok(Summary { verdict: Verdict::Nondeterministic, findings, saved, result })
-            }
-        }
-    }
 }
 
 /// How states are compared.
@@ -362,31 +319,6 @@ fn compared_by(machine: &Machine) -> String {
         Compares::Content(name) => format!("128-bit hash of what `{name}` holds"),
         Compares::Declared => "128-bit hash of what the guest says they are".to_string(),
     }
-}
-
-/// How two states differ that the guest says are one.
-fn unequal(machine: &Machine, trace: &Trace, kind: &TroubleKind) -> String {
-    let TroubleKind::Unequal { other, steps, last, why } = kind else { return String::new() };
-    let names = |actions: &[Action]| match actions {
-        [] => "the start".to_string(),
-        actions => actions.iter().map(|action| name_of(machine, *action)).collect::<Vec<_>>().join(", "),
-    };
-    let path = |trace: &Trace| names(&trace.steps().iter().map(|step| step.action).collect::<Vec<_>>());
-    let (who, what) = match machine.program().compares() {
-        Compares::Content(harness) => (
-            format!("`{harness}` holds the same"),
-            "keep it in the harness, or derive neither `State` nor `Hash` for that",
-        ),
-        _ => ("the export `state` says the same".to_string(), "hand it over too"),
-    };
-    let then = if steps.is_empty() { String::new() } else { format!("after {} more, ", names(steps)) };
-    format!(
-        "{who} in two states that are not equal, after {} and after {}: {then}`{}` {why} in one of them only. What can still matter is left \
-         out: {what}",
-        path(other),
-        path(trace),
-        name_of(machine, *last)
-    )
 }
 
 /// What was found by a check that goes on. It is saved at once, so that it is not lost whatever happens, and told in one line where the
@@ -452,39 +384,4 @@ fn limit_text(limit: Limit, options: &Options) -> String {
                 .to_string()
         }
     }
-}
-
-fn unbounded(
-    machine: &Machine,
-    options: &Options,
-    (action, name): (Option<Action>, &str),
-    choice: usize,
-    kind: &Kind,
-) -> String {
-    let count = match kind.alternatives() {
-        Some(count) => format!("{count} alternatives"),
-        None => "more alternatives than can be counted".to_string(),
-    };
-    let params = match action {
-        Some(Action::Rule(rule)) => machine.rules()[usize::from(rule)].params.len(),
-        _ => 0,
-    };
-    let (what, help) = match choice < params {
-        true => (
-            format!("parameter {} of `{name}`", choice + 1),
-            if machine.program().takes_input() {
-                "`spelunk explore` is for such a function; or export `check`, which draws what it needs"
-            } else {
-                "give the rule no parameters, and have it draw from a range or choose among given values"
-            },
-        ),
-        false => (
-            format!("choice {} of `{name}`", choice + 1),
-            "draw from a smaller range there, or choose among given values",
-        ),
-    };
-    format!(
-        "{what} asks for {kind}, which has {count}; a check tries all, and takes {} at most (--domain-max): {help}",
-        options.alternatives_max
-    )
 }

@@ -25,6 +25,7 @@ mod fleet;
 mod input;
 mod kept;
 mod leftover;
+mod no_verdict;
 mod pace;
 mod place;
 mod saved;
