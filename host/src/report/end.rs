@@ -195,8 +195,11 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
     let CheckedTarget { limit, warning, census, findings, unmet, compared, is_kept, .. } = checked;
     let name = verdict_name(summary);
     let mut why = Vec::new();
-    if *findings > 0 {
-        why.push(counted(*findings as u64, "finding"));
+    match (*findings, summary.findings.len()) {
+        (0, 0) => {}
+        // What was found before still fails, and this check did not come to it.
+        (0, saved) => why.push(counted(saved as u64, "saved finding")),
+        (found, _) => why.push(counted(found as u64, "finding")),
     }
     why.extend(limit.iter().map(|(_, text)| text.clone()));
     why.extend(warning.map(str::to_string));
