@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use wasmtime::{Caller, Linker};
 
 use crate::compare::{Compare, Place};
@@ -23,6 +23,8 @@ pub(crate) struct Reports {
     pub(crate) compares: Vec<(u32, Compare)>,
     /// Of all, those that store.
     pub(crate) stored: Vec<Stored>,
+    /// The indexes into tables of branches, with their places.
+    indexes: FxHashSet<(u32, u64)>,
     /// The last numbers that steps stored, by address.
     pub(super) held: BTreeMap<u32, i64>,
 }
@@ -42,11 +44,14 @@ impl Reports {
     pub(crate) fn clear(&mut self) {
         self.compares.clear();
         self.stored.clear();
+        // To clear nothing takes longer than to see that.
+        if !self.indexes.is_empty() {
+            self.indexes.clear();
+        }
     }
 
     /// The next step begins in another state.
     pub(crate) fn forget(&mut self) {
-        // To clear nothing takes longer than to see that.
         if !self.held.is_empty() {
             self.held.clear();
         }
@@ -86,6 +91,10 @@ const BRANCHES_MAX: u64 = 64;
 
 fn operands(mut caller: Caller<'_, Host>, site: u32, ty: u32, a: u64, b: u64) {
     if ty == INDEX {
+        // A parser looks at each byte so, and what another of the same says is known.
+        if !caller.data_mut().step.reports.indexes.insert((site, a)) {
+            return;
+        }
         let step = b.div_ceil(BRANCHES_MAX).max(1);
         let others = (0..b).step_by(step as usize).filter(|other| *other != a);
         return others.for_each(|other| report(&mut caller, site, Compare::Integers(4, a, other)));
