@@ -332,7 +332,9 @@ impl Copies {
                 }
                 return true;
             };
-            let is_rejected = matches!(error.downcast_ref(), Some(Stop::Reject));
+            // A reject as a state is loaded is none of a step.
+            let was_loading = driver.was_loading(&mut self.machine.store);
+            let is_rejected = matches!(error.downcast_ref(), Some(Stop::Reject)) && !was_loading;
             self.left = if is_rejected { Left::Within } else { Left::Torn };
             let store = &mut self.machine.store;
             let left = left(store);

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use wasmtime::{Caller, Engine, Extern, Func, Instance, Module, Store, TypedFunc};
+use wasmtime::{Caller, Engine, Extern, Func, Global, Instance, Module, Store, TypedFunc};
 
 use super::calls::Call;
 use super::copies::{CopyCalls, NOWHERE, Numbers, READY};
@@ -17,13 +17,19 @@ use super::{Calls, Machine};
 use crate::choice::{Past, Scripted, advance};
 use crate::target::{Holds, Successor, Successors};
 
+/// The export that says whether the guest is loading a state.
+const LOADS: &str = "loads";
 /// Rules, and preconditions, that a guest may have to be driven: a word has a bit for each.
 const RULES_MAX: usize = 64;
 /// Steps that are performed from one state, at most.
 const STEPS_MAX: usize = 1 << 12;
 
 /// The module, instantiated for a guest.
-pub(super) struct Driver(TypedFunc<(u32, u32, u32), ()>);
+pub(super) struct Driver {
+    steps: TypedFunc<(u32, u32, u32), ()>,
+    /// Whether the guest is loading a state.
+    loads: Global,
+}
 
 impl Driver {
     /// One for this guest; none where it has functions that are not called so.
@@ -45,7 +51,8 @@ impl Driver {
         let all = ours.into_iter().chain(functions.all.iter().map(|(func, _)| *func)).map(Extern::from);
         let imports: Vec<Extern> = memory.into_iter().chain(all).collect();
         let instance = Instance::new(&mut *store, module, &imports).ok()?;
-        instance.get_typed_func(&mut *store, "").ok().map(Driver)
+        let steps = instance.get_typed_func(&mut *store, "").ok()?;
+        Some(Driver { steps, loads: instance.get_global(&mut *store, LOADS)? })
     }
 
     /// Calls the guest until all steps from a state are performed or one does not return. `is_begun`, preconditions are not evaluated.
@@ -54,7 +61,12 @@ impl Driver {
         store: &mut Store<Host>,
         (number, is_whole, is_begun): (u32, bool, bool),
     ) -> wasmtime::Result<()> {
-        self.0.call(store, (number, is_whole.into(), is_begun.into()))
+        self.steps.call(store, (number, is_whole.into(), is_begun.into()))
+    }
+
+    /// Whether the last call ended as the guest was to load a state, and not in a step.
+    pub(super) fn was_loading(&self, store: &mut Store<Host>) -> bool {
+        self.loads.get(store).i32() != Some(0)
     }
 }
 
@@ -146,10 +158,13 @@ impl Functions {
             (import \"\" \"\" (func $next (param i32) (result i64)))
             (import \"\" \"\" (func $stating (param i64)))";
         text += &self.imports();
+        _ = write!(text, "(global $loads (export \"{LOADS}\") (mut i32) (i32.const 0))");
         text += "(func (export \"\") (param $from i32) (param $is_whole i32) (param $is_begun i32)
             (local $off i64) (local $said i32) (local $next i64)
             (if (i32.eqz (local.get $is_begun)) (then
+                (global.set $loads (i32.const 1))
                 (call $0 (local.get $from) (local.get $is_whole))
+                (global.set $loads (i32.const 0))
                 (local.set $is_whole (i32.const 1))";
         let (guards, rules) = (3, 3 + self.preconditions);
         for number in 0..self.preconditions {
@@ -170,7 +185,9 @@ impl Functions {
             (if (i64.lt_s (local.get $next) (i64.const 0)) (then return))";
         let (refills, left) = self.budgets();
         text += &refills;
-        text += "(call $0 (local.get $from) (local.get $is_whole))
+        text += "(global.set $loads (i32.const 1))
+            (call $0 (local.get $from) (local.get $is_whole))
+            (global.set $loads (i32.const 0))
             (local.set $is_whole (i32.const 1))
             block $done ";
         self.write_rules(rules, &mut text);

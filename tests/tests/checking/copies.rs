@@ -129,7 +129,12 @@ fn copies_that_are_not_like_the_harness_are_told() {
 }
 
 /// A guest that counts to nine, and does something else at seven, in its rule or in saying what its state is, which is `said`.
-fn counter(in_rule: &str, (in_state, said): (&str, &str)) -> Arc<Program> {
+fn counter(in_rule: &str, in_state: (&str, &str)) -> Arc<Program> {
+    counter_that_loads("", in_rule, in_state)
+}
+
+/// The same, which does something as it loads a state, too.
+fn counter_that_loads(in_load: &str, in_rule: &str, (in_state, said): (&str, &str)) -> Arc<Program> {
     let keep = "(i32.store (i32.add (i32.const 1024) (i32.mul (local.get 0) (i32.const 4))) (global.get $n))";
     let is_seven = "(i32.eq (global.get $n) (i32.const 7))";
     let wat = format!(
@@ -137,10 +142,11 @@ fn counter(in_rule: &str, (in_state, said): (&str, &str)) -> Arc<Program> {
           (import "spelunk" "index" (func $index (param i32) (result i32)))
           (import "spelunk" "reject" (func $reject))
           (import "spelunk" "state" (func $state (param i32 i32)))
-          (memory (export "memory") 1) (global $n (mut i32) (i32.const 0))
+          (memory (export "memory") 1) (global $n (mut i32) (i32.const 0)) (global $loads (mut i32) (i32.const 0))
           (@custom "spelunk:state" "content Counter\ncopies\n")
           (func (export "copy_keep") (param i32) {keep}) (func (export "copy_move") (param i32) {keep})
           (func (export "copy_load") (param i32 i32)
+            (global.set $loads (i32.add (global.get $loads) (i32.const 1))) {in_load}
             (global.set $n (i32.load (i32.add (i32.const 1024) (i32.mul (local.get 0) (i32.const 4))))))
           (func (export "rule:count")
             (global.set $n (i32.rem_u (i32.add (global.get $n) (i32.const 1)) (i32.const 9)))
@@ -193,5 +199,27 @@ fn what_is_forbidden_is_not_passed_over() {
         for in_state in [index, reject] {
             assert_eq!(checked("", in_state), None, "{in_state}");
         }
+    });
+}
+
+/// A guest that rejects as it loads a state rejects no step, which would be left out.
+#[test]
+fn what_is_rejected_as_a_state_is_loaded_is_no_step() {
+    on_guest_stack(|| {
+        let mut given_up = 0;
+        for load in 1..40 {
+            let in_load =
+                format!("(if (i32.eq (global.get $loads) (i32.const {load})) (then (call $reject)))");
+            let program = counter_that_loads(&in_load, "", ("", "(global.get $n)"));
+            let mut machines: Vec<Machine> = machines(&program, 1);
+            if !machines[0].begin_copies() {
+                continue;
+            }
+            match check::check(&mut machines, &default_options(&program), &|_| None, &mut |_, _| ()) {
+                Ok(checked) => assert_eq!(checked.census.states, 9, "{load}"),
+                Err(trouble) => given_up += u32::from(trouble.kind == TroubleKind::Copies),
+            }
+        }
+        assert!(given_up > 0);
     });
 }
