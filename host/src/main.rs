@@ -3,11 +3,15 @@
 mod cli;
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use spelunk::Budget;
 use spelunk::console::tui::{self, Stop};
 use spelunk::console::{Console, Loudness};
+
+/// Signals so near to each other are one: `timeout` sends its own to the process, and to its group.
+const SAME_SIGNAL: Duration = Duration::from_millis(250);
 
 fn main() -> ExitCode {
     let cli = match cli::parsed() {
@@ -20,8 +24,10 @@ fn main() -> ExitCode {
     let budget = Budget::unlimited();
     // The first Ctrl-C asks to finish and report, the second ends the program.
     let interrupted = budget.clone();
+    let first = OnceLock::new();
     let stop: Stop = Arc::new(move || {
-        if interrupted.interrupt() {
+        let is_same = first.get_or_init(Instant::now).elapsed() < SAME_SIGNAL;
+        if interrupted.interrupt() && !is_same {
             tui::restore();
             std::process::exit(i32::from(cli::INTERRUPTED));
         }

@@ -152,6 +152,28 @@ fn one_interrupt_is_enough() {
     check("check", &modules::some(), Some(Duration::from_millis(300)));
 }
 
+/// `timeout` sends its signal to the process, and to its group.
+#[test]
+fn two_signals_at_once_are_one() {
+    let folder = folder("signals");
+    std::fs::write(folder.join("guest.wat"), "(module (func (export \"rule:a\")))").unwrap();
+    let child = Command::new(env!("CARGO_BIN_EXE_spelunk"))
+        .args(["explore", "guest.wat", "--json", "--in-memory", "--time", "60s", "--workers", "1"])
+        .current_dir(&folder)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    let id = child.id();
+    let command = format!("kill -TERM {id}; sleep 0.02; kill -TERM {id}");
+    assert!(Command::new("sh").args(["-c", &command]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(said.lines().next_back().is_some_and(|line| line.contains("\"type\":\"end\"")), "{said}");
+}
+
 #[test]
 fn memory_that_is_never_touched_is_not_resident() {
     for verb in ["explore", "check"] {
