@@ -33,7 +33,8 @@ impl Instrument {
             "--against is for commands that call the target; instrument each module by itself"
         );
         let wasm = self.guest.load(&output.console, budget)?;
-        let instrumented = spelunk::machine::instrument(&wasm, &(&self.limits).into(), &(&self.edges).into())
+        let conditions = (&(&self.limits).into(), &(&self.edges).into());
+        let instrumented = spelunk::machine::instrument_within(&wasm, conditions, budget)
             .with_context(|| format!("cannot instrument `{}`", self.guest.target.display()))?;
         let write = |path: &Path, bytes: &[u8]| {
             disk::write_named(path, bytes).map_err(|e| anyhow!("cannot write `{}`: {e}", path.display()))

@@ -68,6 +68,19 @@ pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result
     spelunk_instrumenter::instrument(wasm, &options)
 }
 
+/// As [`instrument`], of a module that may take long.
+///
+/// # Errors
+/// As those of [`instrument`]; what does not come to its end within the budget.
+pub fn instrument_within(
+    wasm: &[u8],
+    (limits, selection): (&Limits, &Selection),
+    budget: &Budget,
+) -> Result<Instrumented> {
+    let (wasm, limits, selection) = (wasm.to_vec(), *limits, selection.clone());
+    budget.compiling(move || instrument(&wasm, &limits, &selection))?
+}
+
 /// An engine as guests run in, to measure beside another.
 ///
 /// # Errors

@@ -92,7 +92,7 @@ pub use sections::{Compares, harness_of};
 pub use crate::file::{Edges, Limits, Sanitizer, Selection, StubImports};
 pub(crate) use against::leaves_of;
 pub use cache::{Cache, data_of_user, ensure_own_folder, identity, key_of_user};
-pub use compile::{engine, instrument};
+pub use compile::{engine, instrument, instrument_within};
 pub(crate) use component::is_component;
 pub use elsewhere::{Elsewhere, saved_bytes};
 pub(crate) use emscripten::names::is_allocator;

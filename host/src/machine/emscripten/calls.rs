@@ -36,9 +36,10 @@ pub(super) fn invoke(
     name: &str,
     wanted: &FuncType,
 ) -> Option<Func> {
-    let has_table = exports_any(module, &[TABLE]) || module.imports().any(|import| import.name() == TABLE);
+    // Of many imports each is asked for, so all are looked at only where that decides.
     let is_invoke = name.starts_with("invoke_") && wanted.param(0).is_some_and(|ty| ty.is_i32());
-    if !is_invoke || !has_table || !can_catch(module) {
+    let has_table = || exports_any(module, &[TABLE]) || module.imports().any(|import| import.name() == TABLE);
+    if !is_invoke || !has_table() || !can_catch(module) {
         return None;
     }
     let ty = wanted.clone();

@@ -194,9 +194,11 @@ pub(super) fn fitted(store: &mut Store<Host>, func: Func, wanted: &FuncType) -> 
 
 /// A function of WASI that has more to do in a module of Emscripten: its directories are listed from a place that can be set.
 pub(super) fn in_place_of(store: &mut Store<Host>, module: &Module, name: &str, wasi: Func) -> Option<Func> {
-    let lists = module.imports().any(|import| names::known_as(&import).1 == "__syscall_getdents64");
-    let seek =
-        wasi.typed::<(u32, i64, u32, u32), u32>(&*store).ok().filter(|_| name == "fd_seek" && lists)?;
+    let lists = || module.imports().any(|import| names::known_as(&import).1 == "__syscall_getdents64");
+    if name != "fd_seek" || !lists() {
+        return None;
+    }
+    let seek = wasi.typed::<(u32, i64, u32, u32), u32>(&*store).ok()?;
     let seeking = move |mut call: Caller<'_, Host>, fd: u32, offset: i64, whence: u32, out: u32| {
         let listed = descriptors::seek_listing(&mut call, fd, offset, whence);
         let Some(listed) = listed else { return seek.call(&mut call, (fd, offset, whence, out)) };
