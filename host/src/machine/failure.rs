@@ -47,7 +47,7 @@ pub(super) fn of_start(program: &Program, error: &Error) -> anyhow::Error {
     let why = match error.downcast_ref() {
         // That is how a guest ends whose budget is spent, too.
         Some(Trap::UnreachableCodeReached) => {
-            format!("; or what it executes then takes more than --step-budget {}", program.limits.step_budget)
+            format!("; or what it executes then takes more than --step-budget {}", program.limits.steps())
         }
         _ => String::new(),
     };
@@ -163,11 +163,10 @@ fn trapped(program: &Program, state: &mut State, stderr: &[u8], error: &Error, p
         };
         (kind, message + &inside(program, error), entry(program, phase))
     } else if trap == Some(&Trap::StackOverflow) || state.is_too_deep(&program.limits) {
-        let message = format!(
-            "calls nest deeper than {} (--depth-max){}",
-            program.limits.depth_max,
-            inside(program, error)
-        );
+        let message = match state.is_too_deep(&program.limits) {
+            true => format!("calls nest deeper than {} (--depth-max)", program.limits.depth_max),
+            false => "what calls keep does not fit on the stack".to_string(),
+        } + &inside(program, error);
         (FailureKind::StackOverflow, message, entry(program, phase))
     } else if trap == Some(&Trap::UnreachableCodeReached)
         && let Some(said) = said(stderr)
