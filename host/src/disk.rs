@@ -111,9 +111,29 @@ fn make_one(folder: &Path) -> Result<()> {
 pub fn refuse_link(path: &Path) -> Result<()> {
     ensure!(
         !path.is_symlink(),
-        "`{}` is a symbolic link, through which nothing is written: remove it, or name another folder with --out",
+        "`{}` is a symbolic link, through which nothing is written: remove it, or name another folder",
         path.display()
     );
+    Ok(())
+}
+
+/// The folder of campaigns where no other is named.
+pub const FOLDER: &str = ".spelunk";
+
+/// Refuses a path through a symbolic link at or below such a folder: a checked-out repository may hold one that leads anywhere.
+///
+/// # Errors
+/// It is one.
+pub fn refuse_links_below(path: &Path) -> Result<()> {
+    let mut part = PathBuf::new();
+    let mut is_below = false;
+    for component in path.components() {
+        is_below |= component.as_os_str() == FOLDER;
+        part.push(component);
+        if is_below {
+            refuse_link(&part)?;
+        }
+    }
     Ok(())
 }
 

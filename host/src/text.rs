@@ -18,6 +18,15 @@ pub fn block(text: &str, indent: &str) -> String {
     lines.collect::<Vec<_>>().join(&format!("\n{indent}"))
 }
 
+/// The first so many bytes, and how many more there are.
+pub fn cut(text: &str, bytes_max: usize) -> Cow<'_, str> {
+    let first = &text[..text.floor_char_boundary(bytes_max)];
+    match text.len() - first.len() {
+        0 => Cow::Borrowed(text),
+        beyond => Cow::Owned(format!("{first}… and {beyond} more bytes")),
+    }
+}
+
 /// What we print, of which parts may be a guest's: as [`line`], but for line breaks, which are ours by now.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let text = escaped(text, |c| c != '\n' && is_unfit(c));
@@ -84,6 +93,12 @@ pub fn json(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_long_is_cut() {
+        assert_eq!(cut("four", 4), "four");
+        assert_eq!(cut("aébc", 2), "a… and 4 more bytes");
+    }
 
     #[test]
     fn nothing_that_moves_the_cursor_gets_through() {

@@ -81,5 +81,5 @@ try {
   const ended = new Promise(resolve => browser.once("exit", resolve));
   browser.kill();
   await Promise.race([ended, sleep(5000)]);
-  rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  rmSync(profile, { recursive: true, force: true, maxRetries: 20 });
 }

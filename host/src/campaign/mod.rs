@@ -109,12 +109,14 @@ impl Campaign {
         }
         let opened = Embedded::open(folder)?;
         let Some(header) = opened.found else { return Ok(None) };
-        let settings = serde_json::from_value(header.settings).with_context(|| {
+        let cannot = || {
             format!(
                 "the settings of the campaign in `{}` cannot be read: `--fresh` begins anew",
                 folder.display()
             )
-        })?;
+        };
+        let settings: Settings = serde_json::from_value(header.settings).with_context(cannot)?;
+        settings.limits.validate().with_context(cannot)?;
         Ok(Some(Campaign {
             store: Box::new(opened.store),
             folder: folder.to_path_buf(),

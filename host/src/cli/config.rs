@@ -4,10 +4,10 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::builder::FalseyValueParser;
 use clap::{ArgAction, ArgMatches, Command};
-use spelunk::disk;
+use spelunk::{disk, text};
 
 /// The file that is read where it exists.
 const FILE: &str = "spelunk.toml";
@@ -31,6 +31,11 @@ const PATHS: [&str; 16] = [
     "report",
     "sarif",
 ];
+
+/// Bytes of the file, at most.
+const BYTES_MAX: u64 = 1 << 20;
+/// The flag whose folder is built, which runs what is in it.
+const BUILT: &str = "against";
 
 /// The arguments that name a file which is read.
 const READ: [&str; 11] = [
@@ -71,6 +76,18 @@ pub(crate) fn refuse_overwriting(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
+/// Why arguments are refused. What is wrong with them is printed as clap prints it, unless a value has what no terminal is to be given.
+pub(crate) fn refused(error: clap::Error, arguments: &[OsString]) -> anyhow::Error {
+    let variables = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with(PREFIX));
+    let given = arguments.iter().cloned().chain(variables.map(|(_, value)| value));
+    let given: Vec<String> = given.map(|value| value.to_string_lossy().into_owned()).collect();
+    // Help says nothing of them.
+    if !error.use_stderr() || given.iter().all(|value| text::line(value) == *value) {
+        error.exit();
+    }
+    anyhow!("{}", text::line(error.render().to_string().trim_start_matches("error: ").trim_end()))
+}
+
 /// The command with the environment variables of its flags: `SPELUNK_SEED=3` is `--seed 3`.
 pub(crate) fn with_environment(command: Command) -> Command {
     let with = |command: Command| {
@@ -86,8 +103,11 @@ pub(crate) fn with_environment(command: Command) -> Command {
     with(command).mut_subcommands(with)
 }
 
+/// What the names of variables begin with.
+const PREFIX: &str = "SPELUNK_";
+
 fn variable(flag: &str) -> String {
-    format!("SPELUNK_{}", flag.to_uppercase().replace('-', "_"))
+    format!("{PREFIX}{}", flag.to_uppercase().replace('-', "_"))
 }
 
 /// The arguments with those of the file put before the ones given by hand.
@@ -135,7 +155,7 @@ fn config_path(args: &[OsString]) -> Option<PathBuf> {
 }
 
 fn of_file(path: &Path, is_named: bool, verb: &Command, command: &Command) -> Result<Vec<OsString>> {
-    let text = disk::read(path).context("it cannot be read")?;
+    let text = disk::read_at_most(path, BYTES_MAX).context("it cannot be read")?;
     let tables: toml::Table = String::from_utf8(text).context("it is not text")?.parse()?;
     for table in tables.keys() {
         let is_verb = command.get_subcommands().any(|verb| verb.get_name() == table);
@@ -152,6 +172,11 @@ fn of_file(path: &Path, is_named: bool, verb: &Command, command: &Command) -> Re
         ensure!(
             is_named || !PATHS.contains(&key.as_str()),
             "`{key}` says where something is written or sent, which only a file that you name may do: pass --config {FILE}, or --{key}"
+        );
+        let is_built = key == BUILT && value.as_str().is_some_and(|value| Path::new(value).is_dir());
+        ensure!(
+            is_named || !is_built,
+            "`{key}` names a folder, which would be built and so run, and only a file that you name may say that: pass --config {FILE}, or --{key}"
         );
         // The environment wins over the file.
         if std::env::var_os(variable(key)).is_some() {

@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::json;
 use spelunk::budget::Budget;
 use spelunk::coverage::edges_in;
+use spelunk::disk;
 use spelunk::file::Conditions;
 use spelunk::machine::Machine;
 use spelunk::outcome::{Failure, Outcome};
@@ -61,7 +62,7 @@ impl Distill {
         let program = machine.program().clone();
         let inputs = Inputs::of(&program, &self.corpus, "what is distilled")?;
         let cannot = || format!("cannot write to `{}`", self.output.display());
-        std::fs::create_dir_all(&self.output).with_context(cannot)?;
+        disk::make_folder(&self.output, &self.output).with_context(cannot)?;
         let is_empty = std::fs::read_dir(&self.output).with_context(cannot)?.next().is_none();
         ensure!(is_empty, "the folder `{}` is not empty", self.output.display());
 

@@ -213,7 +213,10 @@ pub(crate) fn parsed() -> Result<Cli> {
     // Hands the flags of all verbs on to each.
     built.build();
     let arguments = config::complete(std::env::args_os().collect::<Vec<OsString>>(), &built)?;
-    let matches = command.get_matches_from(arguments);
+    let matches = match command.try_get_matches_from(&arguments) {
+        Ok(matches) => matches,
+        Err(error) => return Err(config::refused(error, &arguments)),
+    };
     config::refuse_overwriting(&matches)?;
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let (quiet, verbose) = (given_at(&matches, "quiet"), given_at(&matches, "verbose"));

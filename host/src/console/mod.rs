@@ -20,6 +20,8 @@ use crate::trace::Action;
 use progress::{Recent, exploring, rounded};
 use tui::{Picture, Screen, Stop};
 
+/// Bytes of one text that are printed.
+const TEXT_MAX: usize = 64 << 10;
 /// Redraws a second of the live line.
 const REDRAWS: u8 = 10;
 /// Without a terminal a progress line is printed after 1, 2, 4, 8, … seconds, and at most this far apart.
@@ -134,6 +136,7 @@ impl Console {
     /// A line of our label and text, of which parts may come from the guest: what a terminal would not show as it is, is
     /// escaped, and further lines are indented, so that none looks like one of ours.
     fn line(&self, label: &str, color: &str, between: &str, text: &str) {
+        let text = &*text::cut(text, TEXT_MAX);
         let colored = if self.colors { format!("\x1b[1;{color}m{label}\x1b[0m") } else { label.to_string() };
         let line = format!("{colored}{between}{}", text::block(text, "  "));
         match (&self.screen, &self.live) {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 /// The largest step budget: the guest counts it down in a signed number.
@@ -27,6 +28,23 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Refuses limits that no guest can have.
+    ///
+    /// # Errors
+    /// One of them is one.
+    pub fn validate(&self) -> Result<()> {
+        let Limits { step_budget, memory_bytes_max, .. } = self;
+        ensure!(
+            (1..=STEP_BUDGET_MAX).contains(step_budget),
+            "its step budget is {step_budget}, and must be in 1..={STEP_BUDGET_MAX}"
+        );
+        ensure!(
+            *memory_bytes_max <= MEMORY_BYTES_MAX,
+            "it lets memories grow to {memory_bytes_max} bytes, and {MEMORY_BYTES_MAX} are the most"
+        );
+        Ok(())
+    }
+
     /// The steps that a call may take.
     pub(crate) fn steps(&self) -> u64 {
         u64::from(self.step_budget) * 256

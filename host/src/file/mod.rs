@@ -14,7 +14,7 @@ mod signatures;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use crate::disk;
@@ -142,15 +142,7 @@ impl TraceFile {
             );
         }
         let file: TraceFile = serde_json::from_slice(text)?;
-        let Limits { step_budget, memory_bytes_max, .. } = file.limits;
-        ensure!(
-            (1..=STEP_BUDGET_MAX).contains(&step_budget),
-            "its step budget is {step_budget}, and must be in 1..={STEP_BUDGET_MAX}"
-        );
-        ensure!(
-            memory_bytes_max <= MEMORY_BYTES_MAX,
-            "it lets memories grow to {memory_bytes_max} bytes, and {MEMORY_BYTES_MAX} are the most"
-        );
+        file.limits.validate()?;
         Ok(file)
     }
 

@@ -222,6 +222,7 @@ pub fn write_trace(
     (failure, shrinking): (Option<&Failure>, Option<Shrinking>),
     path: &Path,
 ) -> Result<()> {
+    disk::refuse_links_below(path)?;
     let Conditions { limits, selection, environment } = machine.program().conditions().clone();
     let file = TraceFile {
         spelunk: file::VERSION,

@@ -84,6 +84,7 @@ impl Embedded {
     pub fn open(folder: &Path) -> Result<Opened> {
         let path = folder.join(FILE);
         disk::refuse_link(&path)?;
+        disk::refuse_links_below(&path)?;
         if !path.exists() {
             make(folder, &path)?;
         }

@@ -88,14 +88,14 @@ fn write_inputs(opened: &Opened, folder: &Path, output: &mut Output) -> Result<(
         campaign.target()
     );
     let queue = known.checkpoints.iter().map(|checkpoint| trace_of(&checkpoint.history));
-    let kept = write_folder(program, &folder.join("queue"), queue)?;
+    let kept = write_folder(program, (folder, "queue"), queue)?;
     let crashes = known.findings.iter().map(|finding| {
         // The shrunk one, where there is one that fits.
         let path = Place::at(campaign.folder()).trace(&finding.failure);
         let shrunk = TraceFile::read(&path).ok().and_then(|file| file.trace(machine).ok());
         shrunk.unwrap_or_else(|| finding.trace.clone())
     });
-    let failing = write_folder(program, &folder.join("crashes"), crashes)?;
+    let failing = write_folder(program, (folder, "crashes"), crashes)?;
     output.report.event("inputs", json!({ "to": folder, "inputs": kept, "failing": failing }))?;
     output.report.text(&format!(
         "{} in `{}`, and {failing} of findings in `{}`",
@@ -107,9 +107,13 @@ fn write_inputs(opened: &Opened, folder: &Path, output: &mut Output) -> Result<(
 }
 
 /// Writes the inputs of traces; how many different ones there are.
-fn write_folder(program: &Program, folder: &Path, traces: impl Iterator<Item = Trace>) -> Result<usize> {
-    let cannot = || format!("cannot export to `{}`", folder.display());
-    std::fs::create_dir_all(folder).with_context(cannot)?;
+fn write_folder(
+    program: &Program,
+    (to, name): (&Path, &str),
+    traces: impl Iterator<Item = Trace>,
+) -> Result<usize> {
+    let folder = &to.join(name);
+    disk::make_folder(to, folder).with_context(|| format!("cannot export to `{}`", folder.display()))?;
     let mut inputs = BTreeSet::new();
     for trace in traces {
         if let Some(input) = input_of(program, &trace).filter(|input| !inputs.contains(*input)) {
@@ -246,6 +250,7 @@ impl Import {
             exported.display(),
             header.spelunk
         );
+        header.settings.limits.validate().with_context(cannot)?;
         let wasm = disk::read(&exported.join(MODULE)).with_context(cannot)?;
         // Named by its target, a campaign is where one of that target is looked for.
         let place = Place::of(folder, Path::new(".spelunk"));
