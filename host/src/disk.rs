@@ -24,10 +24,12 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// It has more.
 pub fn read_at_most(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-    if fs::metadata(path)?.len() > bytes_max {
+    // What a file of the system says of its length is not what is read.
+    let (bytes, has_more) = read_start(path, bytes_max)?;
+    if has_more {
         return Err(io::Error::new(ErrorKind::FileTooLarge, format!("it has more than {bytes_max} bytes")));
     }
-    read(path)
+    Ok(bytes)
 }
 
 /// The first bytes of a file, which must be a regular one, and whether it has more.

@@ -82,7 +82,8 @@ pub(crate) fn refused(error: clap::Error, arguments: &[OsString]) -> anyhow::Err
     let given = arguments.iter().cloned().chain(variables.map(|(_, value)| value));
     let given: Vec<String> = given.map(|value| value.to_string_lossy().into_owned()).collect();
     // Help says nothing of them.
-    if !error.use_stderr() || given.iter().all(|value| text::line(value) == *value) {
+    let is_fit = |value: &String| text::line(value) == *value && text::printable(value) == *value;
+    if !error.use_stderr() || given.iter().all(is_fit) {
         error.exit();
     }
     anyhow!("{}", text::line(error.render().to_string().trim_start_matches("error: ").trim_end()))
@@ -173,10 +174,12 @@ fn of_file(path: &Path, is_named: bool, verb: &Command, command: &Command) -> Re
             is_named || !PATHS.contains(&key.as_str()),
             "`{key}` says where something is written or sent, which only a file that you name may do: pass --config {FILE}, or --{key}"
         );
-        let is_built = key == BUILT && value.as_str().is_some_and(|value| Path::new(value).is_dir());
+        let values = value.as_array().map_or(std::slice::from_ref(value), |values| &values[..]);
+        let is_built = key == BUILT
+            && values.iter().any(|value| !value.as_str().is_some_and(|path| Path::new(path).is_file()));
         ensure!(
             is_named || !is_built,
-            "`{key}` names a folder, which would be built and so run, and only a file that you name may say that: pass --config {FILE}, or --{key}"
+            "`{key}` names no file, and a folder would be built and so run, which only a file that you name may say: pass --config {FILE}, or --{key}"
         );
         // The environment wins over the file.
         if std::env::var_os(variable(key)).is_some() {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::campaign::Settings;
 use crate::check;
+use crate::disk;
 use crate::file::{Conditions, Environment, Limits, Selection};
 use crate::fleet::{Server, ensure_name};
 use crate::load::Folder;
@@ -191,7 +192,7 @@ impl Config {
             memory: 1 << 30,
             shrink_budget: 100_000,
             uses_snapshots: true,
-            out: PathBuf::from(".spelunk"),
+            out: PathBuf::from(disk::FOLDER),
             keep: Keep::Campaign,
             store_max: None,
             fleet: None,

@@ -253,7 +253,7 @@ impl Import {
         header.settings.limits.validate().with_context(cannot)?;
         let wasm = disk::read(&exported.join(MODULE)).with_context(cannot)?;
         // Named by its target, a campaign is where one of that target is looked for.
-        let place = Place::of(folder, Path::new(".spelunk"));
+        let place = Place::of(folder, Path::new(disk::FOLDER));
         let folder = match folder.is_file() {
             true => place.make().map(|()| place.folder())?,
             false => folder,

@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 use spelunk::budget::Budget;
 use spelunk::campaign::Campaign;
+use spelunk::disk;
 use spelunk::report::counted;
 use spelunk::session::{self, Event, Fate, Observer, Place, Saved};
 
@@ -79,7 +80,9 @@ fn remove(path: &Path) -> Result<()> {
 /// Removes the traces of findings that no longer fail, or can no longer be followed, in the campaign's build; how many.
 fn remove_fixed(campaign: &Campaign, output: &mut Output, budget: &Budget) -> Result<u64> {
     let (mut machine, mut removed) = (campaign.machine(budget)?, 0);
-    let saved = Saved::replay_all(&mut machine, &Place::at(campaign.folder()).findings(), |_| Ok(()))?;
+    let findings = Place::at(campaign.folder()).findings();
+    disk::refuse_links_below(&findings)?;
+    let saved = Saved::replay_all(&mut machine, &findings, |_| Ok(()))?;
     for saved in saved.iter().filter(|saved| matches!(saved.fate, Fate::Fixed | Fate::Stale(_))) {
         output.on(Event::Saved(saved))?;
         remove(&saved.path)?;

@@ -74,11 +74,11 @@ impl Opened {
 fn folder_of(path: &Path) -> Result<PathBuf> {
     // A folder that is not there is not taken for a target of its name, since another campaign would be.
     let is_target = path.exists() || path.components().count() == 1;
-    let of_target = is_target.then(|| Place::of(path, Path::new(".spelunk")).folder().to_path_buf());
+    let of_target = is_target.then(|| Place::of(path, Path::new(disk::FOLDER)).folder().to_path_buf());
     let mut folders = std::iter::once(path.to_path_buf()).chain(of_target);
     let found = folders.find(|folder| folder.join(FILE).exists());
     found.with_context(|| {
-        let others = Place::beside_others(path, Path::new(".spelunk"));
+        let others = Place::beside_others(path, Path::new(disk::FOLDER));
         let hint = match others.first().filter(|_| is_target) {
             Some(other) => format!("one of it and another version is in `{}`", other.display()),
             None => "`spelunk explore` begins one".to_string(),
