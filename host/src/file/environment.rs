@@ -77,6 +77,35 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Environment {
+    /// The flags by which it differs from another one.
+    pub fn flags_beside(&self, other: &Environment) -> Vec<&'static str> {
+        let Environment {
+            args,
+            args_drawn_max,
+            vars,
+            files_bytes_max,
+            stdin,
+            faults,
+            entry,
+            fails_on_exit,
+            allows_deadlock,
+            errors_that_fail,
+        } = self;
+        let parts = [
+            ("arguments", *args == other.args),
+            ("--draw-args", *args_drawn_max == other.args_drawn_max),
+            ("--env", *vars == other.vars),
+            ("--files-max", *files_bytes_max == other.files_bytes_max),
+            ("--stdin or --draw-stdin", *stdin == other.stdin),
+            ("--faults", *faults == other.faults),
+            ("--entry", *entry == other.entry),
+            ("--fail-on-exit", *fails_on_exit == other.fails_on_exit),
+            ("--allow-deadlock", *allows_deadlock == other.allows_deadlock),
+            ("--error-is-failure", *errors_that_fail == other.errors_that_fail),
+        ];
+        parts.into_iter().filter(|(_, is_same)| !is_same).map(|(flag, _)| flag).collect()
+    }
+
     /// What stands in an argument for the path of a drawn file, as for AFL.
     pub const FILE: &str = "@@";
 

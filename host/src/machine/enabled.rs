@@ -46,22 +46,25 @@ impl Machine {
         if !self.program.fails_in_deadlock() {
             return Ok(());
         }
-        let deadlock =
-            || Err(Halt::Fail(Box::new(Failure::new(FailureKind::Deadlock, "no rule may be called"))));
+        let deadlock = |why| {
+            let message = format!("no rule may be called; {why}");
+            Err(Halt::Fail(Box::new(Failure::new(FailureKind::Deadlock, message))))
+        };
+        let unsaid = "where a run may end so, say it in `terminal`, or give --allow-deadlock";
         if self.calls.terminal.is_none() {
-            return deadlock();
+            return deadlock(unsaid);
         }
         self.enter(Err, |machine| {
             machine.store.data_mut().step.may_choose = false;
             machine.state.begin(&machine.program.limits);
-            let Some(terminal) = &mut machine.calls.terminal else { return deadlock() };
+            let Some(terminal) = &mut machine.calls.terminal else { return deadlock(unsaid) };
             match terminal.call(&mut machine.store) {
-                Ok(Some(0)) => deadlock(),
+                Ok(Some(0)) => deadlock("`terminal` says that no run may end so"),
                 Ok(_) => Ok(()),
                 Err(error) => match machine.failed(error, Phase::Terminal) {
                     Outcome::Fail(failure) => Err(Halt::Fail(failure)),
                     Outcome::Stopped => Err(Halt::Stopped),
-                    _ => deadlock(),
+                    _ => deadlock("`terminal` says that no run may end so"),
                 },
             }
         })

@@ -16,7 +16,7 @@ fn saved_json(saved: &[Saved]) -> Vec<Json> {
     let fate = |saved: &Saved| match saved.fate {
         Fate::StillFails(_) => "fails",
         Fate::Fixed => "fixed",
-        Fate::Stale(_) => "stale",
+        Fate::Stale(_) | Fate::Elsewhere(_) => "stale",
         Fate::Unknown => "unknown",
     };
     saved.iter().map(|saved| json!({ "trace": saved.path, "fate": fate(saved) })).collect()

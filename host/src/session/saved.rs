@@ -35,6 +35,8 @@ pub enum Fate {
     Fixed,
     /// Its trace can no longer be followed; why.
     Stale(String),
+    /// It was found under other settings, under which it may still fail; which.
+    Elsewhere(String),
     /// There was no time to look.
     Unknown,
 }
@@ -132,6 +134,14 @@ impl Saved {
             Err(error) => return stale(path, format!("{error:#}")),
         };
         let program = machine.program().clone();
+        let differing = file.environment.flags_beside(&program.conditions().environment);
+        let is_sanitized_alike = file.selection.sanitize == program.conditions().selection.sanitize;
+        let flags: Vec<&str> =
+            differing.into_iter().chain((!is_sanitized_alike).then_some("--sanitize")).collect();
+        if !flags.is_empty() {
+            let fate = Fate::Elsewhere(format!("it was found with other {}", flags.join(", ")));
+            return Saved { path, fate, trace: Trace::default(), shrinking: None };
+        }
         let trace = match file.trace(machine) {
             Ok(trace) => trace,
             Err(error) if file.module.0 != program.hash() => {
@@ -142,15 +152,6 @@ impl Saved {
             }
             Err(error) => return stale(path, format!("{error:#}")),
         };
-        if file.environment != program.conditions().environment {
-            return stale(
-                path,
-                "it was found with other arguments, standard input, faults or --allow-deadlock".to_string(),
-            );
-        }
-        if file.selection.sanitize != program.conditions().selection.sanitize {
-            return stale(path, "it was found with other sanitizers (--sanitize)".to_string());
-        }
         let is_same = file.is_of(program.hash(), program.conditions());
         let (replayed, again) = replay(machine, &trace, is_same);
         let fate = match replayed {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::place::Place;
 use crate::campaign::{Campaign, Settings};
 use crate::disk;
-use crate::file::{Hex, Names};
+use crate::file::{Hex, Names, TraceFile};
 use crate::machine::{Edges, Program, Snapshot};
 use crate::outcome::Failure;
 use crate::property::PropertyKind;
@@ -102,11 +102,12 @@ impl Status {
     pub fn of(campaign: &Campaign, known: &Knowledge<Snapshot>, program: &Program) -> Result<Status> {
         let progress = known.progress();
         let place = Place::at(campaign.folder());
-        let found = |failure: &Failure, run| Found {
-            id: failure.id(),
-            failure: failure.clone(),
-            run,
-            trace: place.trace(failure),
+        let found = |failure: &Failure, run| {
+            let trace = place.trace(failure);
+            // What it says once it is shrunk.
+            let shrunk = TraceFile::read(&trace).ok().and_then(|file| file.failure);
+            let failure = shrunk.filter(|shrunk| shrunk.is_same(failure)).unwrap_or_else(|| failure.clone());
+            Found { id: failure.id(), failure, run, trace }
         };
         let unmet = known.tally.counts.properties.iter().filter(|property| property.is_unmet());
         let states = known.checkpoints.iter().filter(|checkpoint| checkpoint.snapshot.is_some()).count();

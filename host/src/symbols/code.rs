@@ -95,8 +95,9 @@ impl Symbols {
         all.dedup();
         let index = |path: &Path| all.binary_search(path).unwrap_or(0) as u32;
         let files_of = rows.iter().map(|rows| rows.files.iter().map(index).collect()).collect();
+        let folders = self.folders();
         let source = |(compiled, folder): &Path| SourceFile {
-            shown: path::shown(compiled, folder),
+            shown: path::shown(compiled, folder, &folders),
             compiled: path::normal(compiled),
             is_library: path::is_library(compiled),
         };

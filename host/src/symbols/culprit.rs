@@ -5,6 +5,9 @@
 //! returns and that several call. The first other one is the culprit, by its line and column alone. Fuzzers that compare
 //! more frames, as ClusterFuzz does with three, report one bug once for each way to it; here a shrinker would then be
 //! kept from a simpler way.
+//!
+//! What the macro of a harness wrote has one line for all rules. It is at fault only where nothing else may be, as where it
+//! evaluates a strategy.
 
 use super::{Frame, Role};
 
@@ -13,12 +16,21 @@ use super::{Frame, Role};
 /// `unwrap` does, so the search begins at the frame that is there, if one is.
 pub fn culprit(frames: &[&Frame], reported: Option<&str>) -> Option<usize> {
     let start = reported.and_then(|reported| position(frames, reported)).unwrap_or(0);
-    let first =
-        |is_wanted: &dyn Fn(Role) -> bool| (start..frames.len()).find(|&index| is_wanted(frames[index].role));
-    // Where all end the run, the outermost was called from the host, and so from one place.
-    let outermost = || (start..frames.len()).rev().find(|&index| frames[index].role == Role::End);
-    let found = first(&|role| role == Role::Own).or_else(outermost);
-    found.or_else(|| (start < frames.len()).then_some(start))
+    let roles = |role: Role| (start..frames.len()).filter(move |&index| frames[index].role == role);
+    // What the harness was called through, and all that is further out.
+    let slot = frames.iter().position(|frame| frame.function.starts_with("spelunk_guest::harness::Slot"));
+    let is_written =
+        |&index: &usize| slot.is_some_and(|slot| slot < index) || is_expanded(&frames[index].function);
+    let own = roles(Role::Own).find(|index| !is_written(index));
+    // Where all end the run, the outermost was called from one place.
+    let end = || roles(Role::End).filter(|index| !is_written(index)).last();
+    let any = || roles(Role::Own).next().or_else(|| roles(Role::End).last());
+    own.or_else(end).or_else(any).or_else(|| (start < frames.len()).then_some(start))
+}
+
+/// Whether the macro of a harness wrote a function: `bank::Bank::__spelunk_rule_pay`, `bank::_::_::rule::{{closure}}`.
+fn is_expanded(function: &str) -> bool {
+    function.contains("::__spelunk_") || function.contains("::_::_::")
 }
 
 /// The innermost frame at a place; one in the same line if none has the column.
@@ -86,6 +98,30 @@ mod tests {
     fn there_is_always_one() {
         check(&["library a:1:1", "end b:1:1", "end c:1:1", "library d:1:1"], None, Some(2));
         check(&["library a:1:1", "library b:1:1"], None, Some(0));
+    }
+
+    /// A rule that always fails never returns, and neither does what calls it, which has one line for all rules.
+    #[test]
+    fn what_a_macro_wrote_is_seldom_at_fault() {
+        let named = |text: &str, function: &str| Frame { function: function.into(), ..frame(text) };
+        let called = [
+            named("own lib.rs:7:1", "bank::Bank::__spelunk_rule_pay"),
+            named("own lib.rs:7:1", "bank::_::_::rule::{{closure}}"),
+            named("library harness.rs:25:16", "spelunk_guest::harness::Slot<T>::with"),
+            named("own lib.rs:7:1", "rule:pay"),
+        ];
+        let check = |inner: &[Frame], expected| {
+            let frames: Vec<&Frame> = inner.iter().chain(&called).collect();
+            assert_eq!(culprit(&frames, None), Some(expected));
+            // An invariant is called by the closure.
+            let frames: Vec<&Frame> = inner.iter().chain(&called[1..]).collect();
+            assert_eq!(culprit(&frames, None), Some(expected));
+        };
+        let pay = named("end lib.rs:16:9", "bank::Bank::pay");
+        check(&[frame("library a:1:1"), pay.clone()], 1);
+        check(&[frame("end die.rs:1:1"), pay], 1);
+        check(&[frame("own a:1:1")], 0);
+        check(&[frame("library a:1:1")], 1);
     }
 
     #[test]

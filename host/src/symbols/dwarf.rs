@@ -18,6 +18,7 @@ use gimli::{
 use super::entry::Entry;
 use super::lines;
 use super::meter::{Meter, Metered};
+use super::path::Folders;
 
 /// Bytes that each job may read, and beyond them a share of the debug information. Honest modules read a tenth of that.
 const BYTES_MIN: u64 = 1 << 20;
@@ -72,6 +73,8 @@ pub(super) struct Units {
     /// Of the units that were looked into.
     functions: HashMap<u32, Arc<[Function]>>,
     functions_kept: usize,
+    /// Where they were compiled.
+    pub(super) folders: Folders,
 }
 
 /// Addresses of a function, and where its entry is in the unit.
@@ -143,7 +146,13 @@ impl Units {
         each_unit(&dwarf, &meter, |offset, unit| {
             let index = units.offsets.len() as u32;
             units.offsets.push(offset.0);
-            let _ = unit.map(|unit| units.add_ranges(unit.unit_ref(&dwarf), &meter, index));
+            if let Some(unit) = unit {
+                let unit = unit.unit_ref(&dwarf);
+                if let Some((file, folder)) = lines::of_unit(unit) {
+                    units.folders.add(&file, &folder);
+                }
+                let _ = units.add_ranges(unit, &meter, index);
+            }
             units.ranges.len() < RANGES_MAX
         });
         units

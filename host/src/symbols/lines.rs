@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use gimli::{ColumnType, LineRow, UnitRef};
 
-use super::dwarf::{Place, text};
+use super::dwarf::{Place, TEXT_MAX, text};
 use super::entry::Call;
 use super::meter::Metered;
 use super::path::joined;
@@ -73,9 +73,22 @@ pub(super) fn of_call(unit: Unit<'_, '_>, call: Call) -> Place {
 pub(super) fn file(unit: Unit<'_, '_>, index: u64) -> Option<(String, String)> {
     let header = unit.line_program.as_ref()?.header();
     let file = header.file(index)?;
-    let compiled_in = unit.comp_dir.map(|folder| folder.bytes()).unwrap_or_default();
-    let compiled_in = String::from_utf8_lossy(&compiled_in[..compiled_in.len().min(super::dwarf::TEXT_MAX)]);
+    let compiled_in = compiled_in(unit);
     let folder = file.directory(header).and_then(|folder| text(unit, folder)).unwrap_or_default();
     let path = joined(&joined(&compiled_in, &folder), &text(unit, file.path_name())?);
-    Some((path, compiled_in.into_owned()))
+    Some((path, compiled_in))
+}
+
+/// The file that a unit was compiled of, and the folder that the compiler was called in.
+pub(super) fn of_unit(unit: Unit<'_, '_>) -> Option<(String, String)> {
+    let (name, compiled_in) = (short(unit.name?.bytes()), compiled_in(unit));
+    Some((joined(&compiled_in, &name), compiled_in))
+}
+
+fn compiled_in(unit: Unit<'_, '_>) -> String {
+    unit.comp_dir.map(|folder| short(folder.bytes())).unwrap_or_default()
+}
+
+fn short(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(TEXT_MAX)]).into_owned()
 }

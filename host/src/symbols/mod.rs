@@ -46,6 +46,7 @@ pub(crate) use types::{Declared, Type, declared};
 
 use dwarf::{Place, Scope, Sections, Units};
 use module::Module;
+use path::Folders;
 
 /// Bytes of frames that are kept, to be found again.
 const KEPT_BYTES_MAX: usize = 32 << 20;
@@ -68,6 +69,7 @@ struct Parts {
     modules: Vec<Symbols>,
     /// What functions without names are told by, of all parts but the first.
     prefix: &'static str,
+    folders: OnceLock<Folders>,
 }
 
 #[derive(Debug, Default)]
@@ -150,7 +152,10 @@ impl Symbols {
         prefix: &'static str,
     ) -> Symbols {
         let modules = parts.into_iter().map(Symbols::of).collect();
-        Symbols { parts: Some(Box::new(Parts { origins, modules, prefix })), ..Symbols::of(wasm) }
+        Symbols {
+            parts: Some(Box::new(Parts { origins, modules, prefix, folders: OnceLock::new() })),
+            ..Symbols::of(wasm)
+        }
     }
 
     fn module(&self) -> &Module {
@@ -161,14 +166,16 @@ impl Symbols {
     /// then the function itself. `offset` is that of the instruction in the file; of a frame that waits for a call to
     /// return, that of the call, not of what comes after.
     pub fn frames(&self, function: u32, offset: u32) -> Arc<[Frame]> {
-        if let Some(frames) = self.in_part(function, offset) {
-            return frames;
-        }
+        self.in_part(function, offset).unwrap_or_else(|| self.frames_below(None, function, offset))
+    }
+
+    /// As [`Symbols::frames`], with paths below the folders of all parts.
+    fn frames_below(&self, folders: Option<&Folders>, function: u32, offset: u32) -> Arc<[Frame]> {
         let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(frames) = known.frames.get(&(function, offset)) {
             return frames.clone();
         }
-        let frames: Arc<[Frame]> = self.look_up(&mut known, function, offset).into();
+        let frames: Arc<[Frame]> = self.look_up(&mut known, folders, function, offset).into();
         let len = |path: &Option<String>| path.as_ref().map_or(0, String::len);
         let text = |frame: &Frame| frame.function.len() + len(&frame.file) + len(&frame.compiled);
         let bytes = frames.iter().map(|frame| size_of::<Frame>() + text(frame)).sum::<usize>() + 64;
@@ -187,7 +194,7 @@ impl Symbols {
         let module = self.module();
         let of_code = (offset as usize).checked_sub(module.code)?;
         let (part, function, offset) = parts.origins.locate(function, of_code as u32)?;
-        let frames = parts.modules.get(part)?.frames(function, offset);
+        let frames = parts.modules.get(part)?.frames_below(Some(parts.folders()), function, offset);
         // All parts number their functions.
         let unnamed = format!("func[{function}]");
         if part == 0 || frames.iter().all(|frame| frame.function != unnamed) {
@@ -239,7 +246,28 @@ impl Symbols {
             && endings::is_go_end(bytes, body.start)
     }
 
-    fn look_up(&self, known: &mut Known, function: u32, offset: u32) -> Vec<Frame> {
+    /// Where paths of the guest begin.
+    fn folders(&self) -> Folders {
+        if let Some(parts) = &self.parts {
+            return parts.folders().clone();
+        }
+        let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.units(&mut known).folders.clone()
+    }
+
+    fn units<'k>(&self, known: &'k mut Known) -> &'k mut Units {
+        let module = self.module();
+        let sections = Sections { wasm: &self.wasm, places: &module.debug };
+        known.units.get_or_insert_with(|| unpanicked(|| Units::read(sections)))
+    }
+
+    fn look_up(
+        &self,
+        known: &mut Known,
+        folders: Option<&Folders>,
+        function: u32,
+        offset: u32,
+    ) -> Vec<Frame> {
         let module = self.module();
         let body = module.body(function).unwrap_or_default();
         let mut scopes = Vec::new();
@@ -248,13 +276,12 @@ impl Symbols {
             let from_code = |offset: usize| offset.saturating_sub(module.code) as u64;
             let (address, addresses) =
                 (from_code(offset as usize), from_code(body.start)..from_code(body.end));
-            // It reads nothing but what others wrote, and what it panics at is theirs too.
-            let found = catch_unwind(AssertUnwindSafe(|| {
-                let units = known.units.get_or_insert_with(|| Units::read(sections));
-                units.scopes(sections, address, addresses)
-            }));
-            scopes = found.unwrap_or_default();
+            let units = self.units(known);
+            scopes = unpanicked(|| units.scopes(sections, address, addresses));
         }
+        let own_folders = known.units.as_ref().map(|units| &units.folders);
+        let none = Folders::default();
+        let folders = folders.or(own_folders).unwrap_or(&none);
         let own = scopes.pop().unwrap_or_default();
         let own = Scope { name: module.name(function).map(str::to_string).or(own.name), ..own };
         let mut frames: Vec<Frame> = Vec::new();
@@ -267,7 +294,8 @@ impl Symbols {
                     scope.never_returns || !is_behind && self.is_inlined_end(module, &body, &scope.inlined)
                 }
             };
-            frames.push(frame(scope, is_end, function, (offset as usize).saturating_sub(body.start) as u32));
+            let offset = (offset as usize).saturating_sub(body.start) as u32;
+            frames.push(frame(scope, folders, is_end, function, offset));
         }
         frames
     }
@@ -280,7 +308,22 @@ impl Symbols {
     }
 }
 
-fn frame(scope: Scope, is_end: bool, function: u32, offset: u32) -> Frame {
+impl Parts {
+    fn folders(&self) -> &Folders {
+        self.folders.get_or_init(|| {
+            let mut all = Folders::default();
+            self.modules.iter().for_each(|module| all.extend(module.folders()));
+            all
+        })
+    }
+}
+
+/// What reading comes to. It reads nothing but what others wrote, and what it panics at is theirs too.
+fn unpanicked<T: Default>(read: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_default()
+}
+
+fn frame(scope: Scope, folders: &Folders, is_end: bool, function: u32, offset: u32) -> Frame {
     let Place { file, line, column } = scope.place;
     let is_library_file = file.as_ref().is_some_and(|(path, _)| path::is_library(path));
     let name = scope.name.map_or_else(|| format!("func[{function}]"), |name| names::demangled(&name));
@@ -290,6 +333,6 @@ fn frame(scope: Scope, is_end: bool, function: u32, offset: u32) -> Frame {
         false => Role::Own,
     };
     let compiled = file.as_ref().map(|(path, _)| path::normal(path));
-    let file = file.map(|(path, compiled_in)| path::shown(&path, &compiled_in));
+    let file = file.map(|(path, compiled_in)| path::shown(&path, &compiled_in, folders));
     Frame { function: name, file, compiled, line, column, offset, role }
 }

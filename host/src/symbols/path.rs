@@ -1,5 +1,7 @@
 //! The paths of source files: short, and the same wherever a guest is built.
 
+use std::collections::BTreeSet;
+
 /// Folders of libraries, and from where on their files are shown. What lies there is not the guest's.
 const LIBRARIES: &[(&str, &str)] = &[
     ("/lib/rustlib/src/rust/library/", "library/"),
@@ -27,25 +29,72 @@ const LIBRARIES: &[(&str, &str)] = &[
     // The SDK as it is unpacked: in the user's folder, by its version, and in a harness.
     ("/spelunk/sdk/", "spelunk-guest-"),
     ("/spelunk-guest/", "spelunk-guest/"),
+    ("/guest-sdk/", "guest-sdk/"),
 ];
+
+/// Parts of a folder that belongs to one project: the empty one before the root, and two folders.
+const DEPTH_MIN: usize = 3;
 
 /// Folders of packages that were fetched.
 const PACKAGES: &[&str] = &["/pkg/mod/", "/git/checkouts/"];
 
+/// Folders of a guest that are told apart.
+const FOLDERS_MAX: usize = 256;
+
+/// The folders that compilers were called in for what is the guest's. Cargo calls one in the folder of each package that lies beside the
+/// workspace, as a harness lies beside what it tests, and both have a `src/lib.rs`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Folders(BTreeSet<String>);
+
+impl Folders {
+    /// One that a compiler was called in for a file.
+    pub(super) fn add(&mut self, file: &str, compiled_in: &str) {
+        let is_own = |path: &str| !is_library(path) && fetched(path).is_none();
+        let folder = normal(compiled_in);
+        if self.0.len() < FOLDERS_MAX
+            && folder.len() > 1
+            && is_own(&normal(file))
+            && is_own(&format!("{folder}/a"))
+        {
+            self.0.insert(folder);
+        }
+    }
+
+    pub(super) fn extend(&mut self, others: Folders) {
+        self.0.extend(others.0);
+    }
+
+    /// Where the path of a file begins that was compiled in a folder.
+    fn base(&self, path: &str, compiled_in: &str) -> String {
+        let mut folders = self.0.iter();
+        let Some(first) = folders.next() else { return compiled_in.to_string() };
+        let common = folders.fold(first.as_str(), |common, folder| &common[..same(common, folder)]);
+        if self.0.len() == 1 || common.split('/').count() >= DEPTH_MIN {
+            return common.to_string();
+        }
+        // They have nothing in common, and so their names tell them apart.
+        let is_in =
+            |folder: &&String| path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        let folder = self.0.iter().filter(is_in).max_by_key(|folder| folder.len());
+        let parent = |folder: &String| folder.rfind('/').map_or("", |at| &folder[..at]).to_string();
+        folder.map_or_else(|| compiled_in.to_string(), parent)
+    }
+}
+
 /// A path as it is shown. It is relative where the file lies below the folder that the compiler was called in, or beside
-/// it.
-pub(super) fn shown(path: &str, compiled_in: &str) -> String {
+/// it; where it was called in several, below the one that has them all.
+pub(super) fn shown(path: &str, compiled_in: &str, folders: &Folders) -> String {
     let (path, compiled_in) = (normal(path), normal(compiled_in));
-    if let Some(short) = library(&path) {
-        return short;
+    let short = library(&path).or_else(|| fetched(&path));
+    short.unwrap_or_else(|| below(&path, &folders.base(&path, &compiled_in)).to_string())
+}
+
+/// The path of a file of a package that was fetched, from the package on.
+fn fetched(path: &str) -> Option<String> {
+    if let Some(rest) = after(path, "/registry/src/").and_then(|rest| rest.split_once('/')) {
+        return Some(rest.1.to_string());
     }
-    if let Some(rest) = after(&path, "/registry/src/").and_then(|rest| rest.split_once('/')) {
-        return rest.1.to_string();
-    }
-    match PACKAGES.iter().find_map(|folder| after(&path, folder)) {
-        Some(rest) => rest.to_string(),
-        None => below(&path, &compiled_in).to_string(),
-    }
+    PACKAGES.iter().find_map(|folder| after(path, folder)).map(str::to_string)
 }
 
 /// Whether a file belongs to a library that comes with a compiler, or to Spelunk's.
@@ -55,7 +104,6 @@ pub(super) fn is_library(path: &str) -> bool {
     library(&path).is_some()
         || path.starts_with("~lib/")
         || path.starts_with("/usr/include/")
-        || path.contains("/guest-sdk/")
         || path.contains("/spelunk-guest-")
         || matches!(file, "spelunk.h" | "spelunk.hpp" | "spelunk.zig")
 }
@@ -82,14 +130,20 @@ fn below<'a>(path: &'a str, compiled_in: &str) -> &'a str {
     if let Some(rest) = path.strip_prefix(compiled_in).and_then(|rest| rest.strip_prefix('/')) {
         return rest;
     }
-    let same = path.split('/').zip(compiled_in.split('/')).take_while(|(one, other)| one == other);
-    let (same, bytes) = same.fold((0, 0), |(same, bytes), (part, _)| (same + 1, bytes + part.len() + 1));
-    // The empty part before the root, two folders, and no more than two folders up from where the compiler was called.
-    let is_near = same >= 3 && compiled_in.split('/').count() <= same + 2;
+    let bytes = same(path, compiled_in);
+    let parts = path[..bytes].split('/').count();
+    // No more than two folders up from where the compiler was called.
+    let is_near = parts >= DEPTH_MIN && compiled_in.split('/').count() <= parts + 2;
     match is_near {
-        true => path.get(bytes..).unwrap_or(path),
+        true => path.get(bytes + 1..).unwrap_or(path),
         false => path,
     }
+}
+
+/// The length of the innermost folder that both are in, of two paths.
+fn same(one: &str, other: &str) -> usize {
+    let parts = one.split('/').zip(other.split('/')).take_while(|(one, other)| one == other);
+    parts.map(|(part, _)| part.len() + 1).sum::<usize>().saturating_sub(1)
 }
 
 /// A path with slashes, and without `.`, `..` and empty parts as far as that can be told from the text.
@@ -123,9 +177,13 @@ pub(super) fn joined(folder: &str, file: &str) -> String {
 mod tests {
     use super::*;
 
+    fn alone(path: &str, compiled_in: &str) -> String {
+        shown(path, compiled_in, &Folders::default())
+    }
+
     #[track_caller]
     fn check(path: &str, expected: &str, is_library: bool) {
-        assert_eq!(shown(path, "/home/me/bank"), expected);
+        assert_eq!(alone(path, "/home/me/bank"), expected);
         assert_eq!(super::is_library(path), is_library, "{path}");
     }
 
@@ -143,12 +201,44 @@ mod tests {
         check("", "", false);
     }
 
+    /// Two packages have a `src/lib.rs` each, and their places are not the same.
+    #[test]
+    fn files_of_several_packages() {
+        let check = |folders: &[&str], compiled_in: &str, path: &str, expected: &str| {
+            let mut all = Folders::default();
+            folders.iter().for_each(|folder| all.add(&format!("{folder}/src/lib.rs"), folder));
+            assert_eq!(shown(path, compiled_in, &all), expected);
+        };
+        let (bank, harness) = ("/home/me/bank", "/home/me/bank/spelunk");
+        let fetched = "/home/me/.cargo/registry/src/index-1/arrayvec-0.7.6";
+        let inside = [fetched, "/rustc/59807616e1fa", harness, bank, "/home/me/spelunk/guest-sdk"];
+        for compiled_in in inside {
+            check(&inside, compiled_in, "/home/me/bank/src/lib.rs", "src/lib.rs");
+            check(&inside, compiled_in, "/home/me/bank/spelunk/src/lib.rs", "spelunk/src/lib.rs");
+        }
+        let beside = [bank, "/home/me/harness"];
+        for compiled_in in beside {
+            check(&beside, compiled_in, "/home/me/bank/src/lib.rs", "bank/src/lib.rs");
+            check(&beside, compiled_in, "/home/me/harness/src/lib.rs", "harness/src/lib.rs");
+        }
+        let apart = [bank, "/work/harness", "/work/harness/inner"];
+        for compiled_in in apart {
+            check(&apart, compiled_in, "/home/me/bank/src/lib.rs", "bank/src/lib.rs");
+            check(&apart, compiled_in, "/work/harness/src/lib.rs", "harness/src/lib.rs");
+            check(&apart, compiled_in, "/work/harness/inner/a.rs", "inner/a.rs");
+            check(&apart, compiled_in, "/usr/include/a.h", "/usr/include/a.h");
+        }
+        let one = [fetched, bank];
+        check(&one, fetched, "/home/me/bank/src/lib.rs", "src/lib.rs");
+        check(&[fetched], fetched, &format!("{fetched}/src/lib.rs"), "arrayvec-0.7.6/src/lib.rs");
+    }
+
     #[test]
     fn a_build_folder_beside_the_sources() {
-        assert_eq!(shown("/home/me/bank/src/a.c", "/home/me/bank/build/wasm"), "src/a.c");
-        assert_eq!(shown("/usr/include/a.h", "/usr/local/src"), "/usr/include/a.h");
-        assert_eq!(shown("/home/me/bank", "/home/me/bank"), "/home/me/bank");
-        assert_eq!(shown("/a/b/c/x.c", "/a/b/d/e/f"), "/a/b/c/x.c");
+        assert_eq!(alone("/home/me/bank/src/a.c", "/home/me/bank/build/wasm"), "src/a.c");
+        assert_eq!(alone("/usr/include/a.h", "/usr/local/src"), "/usr/include/a.h");
+        assert_eq!(alone("/home/me/bank", "/home/me/bank"), "/home/me/bank");
+        assert_eq!(alone("/a/b/c/x.c", "/a/b/d/e/f"), "/a/b/c/x.c");
     }
 
     #[test]
@@ -164,7 +254,7 @@ mod tests {
         check("/opt/zig/lib/libc/musl/src/string/memcpy.c", "libc/musl/src/string/memcpy.c", true);
         check("/usr/include/string.h", "/usr/include/string.h", true);
         check("~lib/array.ts", "~lib/array.ts", true);
-        check("/home/me/spelunk/guest-sdk/src/outcome.rs", "spelunk/guest-sdk/src/outcome.rs", true);
+        check("/home/me/spelunk/guest-sdk/src/outcome.rs", "guest-sdk/src/outcome.rs", true);
         let unpacked = "/home/me/.local/share/spelunk/sdk/0.1.0-3f9a/src/abi.rs";
         check(unpacked, "spelunk-guest-0.1.0-3f9a/src/abi.rs", true);
         check("/home/me/bank/spelunk-guest/src/abi.rs", "spelunk-guest/src/abi.rs", true);
@@ -181,7 +271,7 @@ mod tests {
 
     #[test]
     fn paths_of_windows() {
-        assert_eq!(shown(r"C:\bank\src\lib.rs", r"C:\bank"), "src/lib.rs");
+        assert_eq!(alone(r"C:\bank\src\lib.rs", r"C:\bank"), "src/lib.rs");
         assert_eq!(joined(r"C:\bank", r"C:\bank\src\lib.rs"), r"C:\bank\src\lib.rs");
         assert_eq!(joined("/a", "b.c"), "/a/b.c");
         assert_eq!(joined("", "b.c"), "b.c");

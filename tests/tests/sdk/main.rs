@@ -2,6 +2,7 @@
 
 mod errors;
 mod native;
+mod places;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,0 +1,58 @@
+//! Which place a finding has, of a harness in a package of its own beside what it tests.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use spelunk::load::{Build, load};
+use spelunk::machine::{Limits, Program, Selection};
+use spelunk::search::Explorer;
+use spelunk_tests::{machine, on_guest_stack, seeded};
+
+use crate::write_package;
+
+const BANK: &str = "pub fn pay(total: &mut u32, amount: u32) {
+    *total += amount;
+
+    if *total == 5 {
+        panic!(\"of the bank\");
+    }
+}
+";
+
+/// Its first rule fails at the line and column at which what it tests does, and others fail whenever they are called.
+const HARNESS: &str = "use spelunk_guest::prelude::*;
+#[derive(Default)] struct Payer { total: u32 }
+#[harness] impl Payer {
+    #[rule] fn balance(&mut self) { if self.total == 3 {
+        panic!(\"of the harness\"); } }
+    #[rule] fn pay(&mut self, #[draw(0..4_u32)] amount: u32) { bank::pay(&mut self.total, amount) }
+    #[rule] fn always(&mut self) { panic!(\"always\") }
+    #[rule] fn assert(&mut self) { self.total = 0;
+        assert!(self.total == 1); }
+}
+";
+
+#[test]
+fn failures_in_files_of_one_name_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let harness = folder.path().join("spelunk");
+    std::fs::create_dir(folder.path().join("src")).unwrap();
+    std::fs::write(folder.path().join("Cargo.toml"), "[package]\nname = \"bank\"\nedition = \"2024\"\n")
+        .unwrap();
+    std::fs::write(folder.path().join("src/lib.rs"), BANK).unwrap();
+    write_package(&harness, "payer", HARNESS);
+    let manifest = std::fs::read_to_string(harness.join("Cargo.toml")).unwrap();
+    std::fs::write(harness.join("Cargo.toml"), manifest + "bank = { path = \"..\" }\n").unwrap();
+    let wasm = load(&harness, &Build::default(), &mut |_, _| {}).unwrap();
+    let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap());
+    on_guest_stack(|| {
+        let mut machine = machine(&program);
+        let mut explorer = Explorer::new(&mut machine, seeded(1));
+        explorer.explore(|progress| progress.runs < 2000);
+        let places: BTreeSet<_> =
+            explorer.findings().map(|found| found.failure.place.clone().unwrap()).collect();
+        let expected =
+            ["spelunk/src/lib.rs:5:9", "spelunk/src/lib.rs:7:36", "spelunk/src/lib.rs:9:9", "src/lib.rs:5:9"];
+        assert_eq!(places, expected.map(String::from).into());
+    });
+}
