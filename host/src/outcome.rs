@@ -155,6 +155,9 @@ pub struct Failure {
     pub place: Option<String>,
 }
 
+/// What messages begin with that tell failures of one place apart: of Rust's errors, of its arithmetic, and of WebAssembly's.
+const BY_MESSAGE: [&str; 3] = ["called `Result::", "attempt to ", "integer "];
+
 impl Failure {
     /// A failure of no invariant or property, whose place is not known.
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
@@ -179,11 +182,12 @@ impl Failure {
             && self.class() == other.class()
     }
 
-    /// What the message says beside its values, of an error that was made elsewhere and came here.
+    /// What the message says beside its values, of an error that was made elsewhere and came here, and of arithmetic, of which an
+    /// expression can fail in several ways.
     fn class(&self) -> Option<String> {
-        let is_returned = matches!(self.kind, FailureKind::Fail | FailureKind::Exit)
-            || self.message.starts_with("called `Result::");
-        is_returned.then(|| class(&self.message))
+        let is_returned = matches!(self.kind, FailureKind::Fail | FailureKind::Exit);
+        let is_told = || BY_MESSAGE.iter().any(|beginning| self.message.starts_with(beginning));
+        (is_returned || is_told()).then(|| class(&self.message))
     }
 }
 
@@ -241,6 +245,9 @@ mod tests {
             assert!(!one.is_same(&other) && one.id() != other.id());
             assert!(one.is_same(&failure(kind, "NoSpace(12)")));
         }
+        let [zero, beyond] = ["attempt to divide by zero", "attempt to divide with overflow"]
+            .map(|message| failure(FailureKind::Panic, message));
+        assert!(!zero.is_same(&beyond) && zero.id() != beyond.id());
         let unwrapped = |error: &str| {
             let message = format!("called `Result::unwrap()` on an `Err` value: {error}");
             failure(FailureKind::Panic, &message)

@@ -105,15 +105,10 @@ fn setup_methods(setups: &[Setup]) -> TokenStream {
             fn __spelunk_setup() -> Self { #draws Self::#ident(#(#names),*) }
         }
     });
-    // An alternative without `#[cfg]` is always there: `all()` is true.
-    let present = setups.iter().map(|setup| {
-        let predicates =
-            setup.method.cfgs.iter().filter_map(|cfg| Some(&cfg.meta.require_list().ok()?.tokens));
-        quote!(all(#(#predicates),*))
-    });
+    let absent = absent(setups.iter().map(|setup| &setup.method));
     quote! {
         #(#alternatives)*
-        #[cfg(not(any(#(#present),*)))]
+        #absent
         fn __spelunk_setup() -> Self { <Self as ::core::default::Default>::default() }
     }
 }
@@ -216,6 +211,16 @@ fn drawn(this: &Token![self], argument: &Argument) -> TokenStream {
     quote_spanned!(place=> ::spelunk_guest::__private::argument(#name, #strategy))
 }
 
+/// What makes something be there where none of these alternatives is.
+fn absent<'m>(alternatives: impl Iterator<Item = &'m Method>) -> TokenStream {
+    // One without `#[cfg]` is always there: `all()` is true.
+    let present = alternatives.map(|method| {
+        let predicates = method.cfgs.iter().filter_map(|cfg| Some(&cfg.meta.require_list().ok()?.tokens));
+        quote!(all(#(#predicates),*))
+    });
+    quote!(#[cfg(not(any(#(#present),*)))])
+}
+
 fn exports(harness: &Harness) -> TokenStream {
     let self_type = &harness.self_type;
     let setup = export("setup", "setup", &[], None, quote!(STATE.start(<#self_type>::__spelunk_setup)));
@@ -226,7 +231,9 @@ fn exports(harness: &Harness) -> TokenStream {
     let states = harness.states.iter().map(|state| state_export(self_type, state, is_symmetric));
     let terminals = harness.terminals.iter().map(|terminal| terminal_export(self_type, terminal));
     let description = description_export();
-    let content = harness.states.is_empty().then(|| content_export(self_type, is_symmetric));
+    let is_said = harness.states.iter().any(|state| state.cfgs.is_empty());
+    let content = (!is_said).then(|| content_export(self_type, is_symmetric));
+    let unsaid = absent(harness.states.iter());
     let independences = harness.independences.iter().map(independence);
     let fairness = harness.rules.iter().map(fairness);
     quote! {
@@ -239,7 +246,8 @@ fn exports(harness: &Harness) -> TokenStream {
             #(#teardowns)*
             #(#states)*
             #(#terminals)*
-            #content
+            #unsaid
+            const _: () = { #content };
             #description
             #(#independences)*
             #(#fairness)*

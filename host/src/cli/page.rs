@@ -88,7 +88,11 @@ impl Page {
         if self.no_source {
             return Err("--no-source leaves it out".to_string());
         }
-        if !is_there(program, folders) {
+        let is_there = is_there(program, folders, budget);
+        if budget.is_over() {
+            return Err("there was no time".to_string());
+        }
+        if !is_there {
             return Err("the module names no source file that is in the current folder, or one of --source; it needs debug \
                         information (-g)"
                 .to_string());

@@ -1,5 +1,6 @@
 //! The steps of a trace as they stand in a file, by the names of rules and faults.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -9,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::choice::{Choice, Kind, Value};
 use crate::target::{Liveness, Rule, Target};
 use crate::trace::{Action, Trace};
+
+/// Steps of a trace in a file, at most: each is executed and told again before anything else is done.
+const STEPS_MAX: usize = 1 << 18;
 
 /// A 128-bit number as 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -271,10 +275,16 @@ pub(crate) fn trace_of<N: Names>(target: &N, lines: &[StepLine]) -> Result<Trace
 
 /// The part of a trace that these lines are. It need not begin where the run does.
 pub(crate) fn part_of<N: Names>(target: &N, lines: &[StepLine]) -> Result<Trace> {
+    ensure!(lines.len() <= STEPS_MAX, "it has {} steps, and {STEPS_MAX} are the most", lines.len());
     let mut trace = Trace::default();
+    let mut known: BTreeMap<&str, Action> = BTreeMap::new();
     for (index, line) in lines.iter().enumerate() {
         let at = || format!("step {} (`{}`)", index + 1, line.step);
-        let action = action_of(target, &line.step).with_context(at)?;
+        let action = match known.get(&*line.step) {
+            Some(action) => *action,
+            None => action_of(target, &line.step).with_context(at)?,
+        };
+        known.insert(&line.step, action);
         ensure!(
             action != Action::Setup || index == 0,
             "{}: setup is the first step of a run, and only that",

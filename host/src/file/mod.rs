@@ -39,7 +39,7 @@ pub use signatures::{
 };
 
 /// Bytes of a file that is read: somebody else may have written it.
-const BYTES_MAX: u64 = 256 << 20;
+const BYTES_MAX: u64 = 64 << 20;
 /// The format that this version writes and the newest it reads.
 pub const VERSION: u32 = 1;
 

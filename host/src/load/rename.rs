@@ -45,7 +45,8 @@ pub(super) fn renamed(
     }
     let (imported, exported) = imports_and_exports(wasm)?;
     for (what, names, known) in [("imports", imports, &imported), ("exports", exports, &exported)] {
-        if let Some(unknown) = names.keys().find(|name| !known.contains(name)) {
+        let all: BTreeSet<&str> = known.iter().map(String::as_str).collect();
+        if let Some(unknown) = names.keys().find(|name| !all.contains(name.as_str())) {
             let near = nearest(unknown, known.iter().map(String::as_str));
             bail!("the module {what} nothing of the name `{unknown}`, which is to be renamed; {near}");
         }

@@ -1,5 +1,6 @@
 //! The file beside a module that says how its exports are called. Nobody has to name it: it can say nothing of this machine.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -94,8 +95,9 @@ fn put(file: &Path, wasm: &[u8]) -> Result<Vec<u8>> {
     let Described { signatures, imports, names } = Described::parse(&read(file)?)?;
     let wasm = renamed(wasm, &imports, &names)?;
     let (_, exports) = imports_and_exports(&wasm)?;
+    let all: BTreeSet<&str> = exports.iter().map(String::as_str).collect();
     for name in signatures.names() {
-        if !exports.iter().any(|export| export == name) {
+        if !all.contains(name) {
             let near = nearest(name, exports.iter().map(String::as_str));
             bail!("the module exports nothing of the name `{name}`; {near}");
         }

@@ -14,6 +14,7 @@ use super::heap::grow_shadow;
 use super::host::{Host, Stop};
 use super::imports::{fill, stop, write};
 use super::link::{drawn, drawn_kind};
+use super::pointer;
 use super::signed::{Placer, Pools, Signed};
 use super::spelling::{INITIALIZE, INPUT, START};
 use crate::choice::{Kind, Value};
@@ -33,6 +34,8 @@ pub(super) enum Call {
     /// Takes bytes: where they stand and how many.
     Input {
         func: TypedFunc<(u32, u32), i32>,
+        /// As that, where it tells a global too.
+        telling: Option<pointer::Target>,
         room: Room,
     },
     /// A program as C knows it, which returns what it ends with.
@@ -194,7 +197,7 @@ impl Call {
         if let (INPUT | INITIALIZE, Some(room)) = (name, room) {
             let (func, room) = (func.typed(&*store).map_err(engine_error)?, room.clone());
             return Ok(if name == INPUT {
-                Call::Input { func, room }
+                Call::Input { func, telling: None, room }
             } else {
                 Call::Initialize { func, room }
             });
@@ -217,6 +220,13 @@ impl Call {
         let args = ty.params().map(|ty| Val::default_for_ty(&ty).unwrap_or(Val::I32(0))).collect();
         let results = vec![Val::I32(0); ty.results().len()];
         Ok(Call::General { func, args, results })
+    }
+
+    /// Has a fuzz target tell a global beside what it returns, where `of` says how.
+    pub(super) fn tell(&mut self, of: impl FnOnce(Func) -> Option<pointer::Target>) {
+        if let Call::Input { func, telling, .. } = self {
+            *telling = of(*func.func());
+        }
     }
 
     fn main(instance: &Instance, store: &mut Store<Host>, name: &str) -> Result<Call> {
@@ -263,7 +273,7 @@ impl Call {
                 }
                 func.call(store, args, results).map(|()| None)
             }
-            Call::Input { func, room } => {
+            Call::Input { func, telling, room } => {
                 let kind = Kind::Bytes { min: 0, max: room.bytes_max };
                 let chooser = &mut store.data_mut().step.chooser;
                 let number = chooser.choices.len();
@@ -272,7 +282,15 @@ impl Call {
                 fill(store, (at, len), |host, place| {
                     place.copy_from_slice(bytes_of(&host.step.chooser.choices[number].value));
                 })?;
-                match func.call(store, (at, len))? {
+                let returned = match telling {
+                    Some(func) => {
+                        let (returned, global) = func.call(&mut *store, (at, len))?;
+                        store.data_mut().step.global = Some(global);
+                        returned
+                    }
+                    None => func.call(store, (at, len))?,
+                };
+                match returned {
                     -1 => Err(Stop::Reject.into()),
                     _ => Ok(None),
                 }

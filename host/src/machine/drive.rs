@@ -41,7 +41,7 @@ impl Driver {
         if functions.rules.max(functions.preconditions) > RULES_MAX {
             return None;
         }
-        let module = program.driver.get_or_init(|| functions.module(&program.engine)).as_ref()?;
+        let module = program.ours.driver.get_or_init(|| functions.module(&program.engine)).as_ref()?;
         let ours = [
             Func::wrap(&mut *store, guards),
             Func::wrap(&mut *store, next),

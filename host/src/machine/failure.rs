@@ -1,7 +1,7 @@
 //! From the way in which a call into the guest ended to an outcome.
 
 use anyhow::anyhow;
-use wasmtime::{Error, Trap, WasmBacktrace};
+use wasmtime::{Error, Module, Trap, WasmBacktrace};
 
 use super::Program;
 use super::host::Stop;
@@ -207,7 +207,9 @@ fn inside(program: &Program, error: &Error) -> String {
 /// Where the guest was, the innermost frame first: functions, and the offsets of instructions, of the module as it came.
 pub(super) fn stack(program: &Program, error: &Error) -> Vec<(u32, u32)> {
     let frames = error.downcast_ref::<WasmBacktrace>().map(WasmBacktrace::frames).unwrap_or_default();
-    let frames = frames.iter().map(|frame| (frame.func_index(), frame.module_offset().unwrap_or(0) as u32));
+    // Others are of modules of ours, which call the guest.
+    let frames = frames.iter().filter(|frame| Module::same(frame.module(), &program.module));
+    let frames = frames.map(|frame| (frame.func_index(), frame.module_offset().unwrap_or(0) as u32));
     located(program, frames)
 }
 

@@ -14,7 +14,7 @@ use super::program::Program;
 use super::signed::{Placer, Pools};
 use super::state::State;
 use super::watchdog::Watched;
-use super::{Edges, STACK_BYTES, STACK_MARGIN, compile, failure, link, schedule};
+use super::{Edges, STACK_BYTES, STACK_MARGIN, compile, failure, link, pointer, schedule};
 
 fn new_store(program: &Program) -> Store<Host> {
     let layout = &program.instrumented.layout;
@@ -103,7 +103,10 @@ impl Fresh {
             store.data_mut().guest.linked = Some(Arc::new(linked));
         }
         let rooms = (room.as_ref(), placer.as_ref());
-        let calls = Calls::of(&program.exports, instance, &mut store, rooms)?;
+        let mut calls = Calls::of(&program.exports, instance, &mut store, rooms)?;
+        for call in &mut calls.rules {
+            call.tell(|target| pointer::telling(program, (target, state.globals()), &mut store));
+        }
         Ok(Fresh { store, state, calls })
     }
 }

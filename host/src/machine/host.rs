@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use spelunk_instrumenter::TABLE_ELEMENTS_MAX;
-use wasmtime::{FrameInfo, Memory, ResourceLimiter, Table, Trap};
+use wasmtime::{FrameInfo, Memory, Module, ResourceLimiter, Table, Trap};
 
 use super::against::Effects;
 use super::component::{Handles, Linked};
@@ -111,6 +111,8 @@ pub(crate) struct Step {
     pub(crate) holds: Holds,
     /// Which of the steps of its rule it is, where the guest says so.
     pub(crate) way: Option<u64>,
+    /// The bits of its one global as it returned, where the guest told them.
+    pub(crate) global: Option<i64>,
     /// Arguments that were drawn.
     pub(crate) args: Vec<String>,
     /// A rule runs, in whose calls to the system faults may strike.
@@ -169,7 +171,7 @@ impl Step {
         self.scores.clear();
         self.observed.clear();
         self.holds = Holds::default();
-        self.way = None;
+        (self.way, self.global) = (None, None);
         self.args.clear();
         self.chosen.clear();
         self.stderr.clear();
@@ -238,7 +240,9 @@ impl Step {
     /// It noted its last line here.
     pub(crate) fn noted_at(&mut self, frames: &[FrameInfo]) {
         let Some(last) = self.told.notes.len().checked_sub(1) else { return };
-        let frames = frames.iter().take(NOTE_FRAMES_MAX);
+        // What calls the guest may be a module of ours.
+        let is_of_guest = |frame: &&FrameInfo| Module::same(frame.module(), frames[0].module());
+        let frames = frames.iter().filter(is_of_guest).take(NOTE_FRAMES_MAX);
         let places = frames.map(|frame| (frame.func_index(), frame.module_offset().unwrap_or(0) as u32));
         self.told.noted_at.insert(last, places.collect());
     }

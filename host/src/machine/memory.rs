@@ -139,6 +139,8 @@ impl Mapping {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         let Windows { list, sizes } = &mut *windows;
         match list.iter().position(|window| window.size == size) {
+            // Mostly there are two, by turns.
+            Some(1) => list.swap(0, 1),
             Some(at) => list[..=at].rotate_right(1),
             None => {
                 let is_new = sizes.insert(size);
@@ -323,6 +325,9 @@ unsafe impl LinearMemory for Linear {
     }
 
     fn grow_to(&mut self, new_size: usize) -> wasmtime::Result<()> {
+        if new_size == self.mapping.size() {
+            return Ok(());
+        }
         let resized = self.mapping.resize(new_size);
         if let Err(error) = &resized
             && new_size <= self.mapping.size_max

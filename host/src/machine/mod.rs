@@ -38,6 +38,7 @@ mod memory;
 mod memory_error;
 mod operations;
 mod pages;
+mod pointer;
 mod portable;
 mod preview1;
 mod preview2;

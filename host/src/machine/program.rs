@@ -72,8 +72,16 @@ pub struct Program {
     pub(super) against: Option<Box<Other>>,
     /// What a build that reports comparisons is made of; none of such a build, and of two that are compared.
     pub(super) lens: Option<Lens>,
-    /// See [`super::drive`]; of a build in which the guest copies its states, once it is needed.
+    pub(super) ours: Ours,
+}
+
+/// Modules of ours that call the guest, each once it is needed.
+#[derive(Default)]
+pub(super) struct Ours {
+    /// See [`super::drive`]; of a build in which the guest copies its states.
     pub(super) driver: OnceLock<Option<Module>>,
+    /// See [`super::pointer`].
+    pub(super) pointer: OnceLock<Option<Module>>,
 }
 
 /// What a program is made of beside its code.
@@ -318,7 +326,7 @@ impl Program {
             compared: both.map(|(_, ignored)| ignored.clone()),
             against: None,
             lens: None,
-            driver: OnceLock::new(),
+            ours: Ours::default(),
         })
     }
 

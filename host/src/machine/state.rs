@@ -3,91 +3,33 @@
 mod aside;
 mod budgets;
 mod hashes;
+mod memory;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use spelunk_instrumenter::{GlobalLayout, MemoryLayout, SUSPEND_BYTES, StateLayout};
+use spelunk_instrumenter::{GlobalLayout, SUSPEND_BYTES, StateLayout};
 use wasmtime::{FuncType, Global, Instance, Memory, Ref, Store, Table};
 
 use super::Limits;
 use super::data::Data;
 use super::functions::Functions;
 use super::host::{Host, Private};
-use super::memory::{EXHAUSTED, Memories, View};
+use super::memory::{Memories, View};
 use super::memory_error::MemoryError;
-use super::pages::{self, Blocks, PageTable};
+use super::pages;
+use super::pointer;
 use super::saved::{GlobalValue, Saved, SavedTable, Snapshot};
 use super::scan;
 use crate::coverage::FeatureSet;
 pub(super) use aside::Aside;
+use memory::TargetMemory;
 
 /// Who spent the budget of a call.
 pub(super) enum Spent {
     ByGuest,
     ByWatchdog,
-}
-
-/// A memory of the target.
-struct TargetMemory {
-    memory: Memory,
-    view: View,
-    /// Its marks in the private memory.
-    marks: Range<usize>,
-    is_64: bool,
-    /// It is the shadow of memory 0, which does not count as the guest's.
-    is_shadow: bool,
-    /// What it held when it was last saved or restored.
-    resident: PageTable,
-    /// Pages that were written since, of those whose marks have been taken.
-    dirty: Vec<u32>,
-    /// Hashes of blocks of `resident`.
-    blocks: Blocks,
-}
-
-impl TargetMemory {
-    fn new(memory: Memory, view: View, layout: &MemoryLayout) -> TargetMemory {
-        TargetMemory {
-            memory,
-            view,
-            marks: range(&layout.dirty),
-            is_64: layout.memory64,
-            is_shadow: false,
-            resident: PageTable::zeros(0),
-            dirty: Vec::new(),
-            blocks: Blocks::default(),
-        }
-    }
-
-    /// Takes the marks.
-    fn take_dirty(&mut self, private: &mut Option<View>) {
-        let private = private.as_mut().expect("marks need a private memory");
-        let marks = &mut private.bytes()[self.marks.clone()];
-        pages::take_dirty(marks, self.view.bytes(), &self.resident, &mut self.dirty);
-    }
-
-    /// Sets the size in bytes. Bytes that are added are zero. The marks have been taken.
-    fn resize(&mut self, store: &mut Store<Host>, size: usize) {
-        let first = (size / pages::PAGE) as u32;
-        let beyond = self.dirty.partition_point(|page| *page < first);
-        let mut stale = self.dirty.split_off(beyond);
-        stale.extend(self.resident.pages_from(first as usize));
-        let before = self.view.size();
-        let resized = self.view.resize(size, &stale, pages::PAGE);
-        if let Err(error) = resized {
-            // It had this size before, so it is the host that has no room. The machine is not used any more.
-            store.data().budget.exhaust(format!("{EXHAUSTED}: {error}"));
-            return;
-        }
-        let limits = &mut store.data_mut().limits;
-        if !self.is_shadow {
-            limits.memory_bytes = (limits.memory_bytes + size).saturating_sub(before);
-        }
-        // The engine reads the size anew when the memory grows, even by nothing.
-        self.memory.grow(&mut *store, 0).expect("growing by nothing is within every limit");
-        debug_assert!(self.is_64 || size <= 1 << 32);
-    }
 }
 
 /// Bytes of what the sanitizer notes.
@@ -108,6 +50,8 @@ pub(super) struct State {
     is_stale: bool,
     /// The values of the globals when they were last read, saved or restored.
     values: Vec<GlobalValue>,
+    /// The bits of the one global, where the guest told them in the last step.
+    told: Option<i64>,
     /// Scratch: what a hash is made of.
     parts: Vec<u8>,
     /// There may be counters that are not zero.
@@ -166,6 +110,7 @@ impl State {
             resident: Saved::nothing(),
             is_stale: true,
             values: Vec::new(),
+            told: None,
             parts: Vec::new(),
             has_counts: true,
             keeps_counts: false,
@@ -222,23 +167,38 @@ impl State {
             memory.take_dirty(&mut self.private);
         }
         self.values.clear();
-        for global in &self.globals {
+        if let (Some(bits), [global]) = (self.told.take(), &self.layout.globals[..]) {
+            self.values.extend(pointer::value(global.kind, bits));
+        }
+        for global in &self.globals[self.values.len()..] {
             self.values.push(self.functions.read(global.get(&mut *store), store));
         }
     }
 
+    /// The last call of a step told its one global.
+    pub(super) fn tell(&mut self, global: Option<i64>) {
+        self.told = global;
+    }
+
+    /// The globals of the guest.
+    pub(super) fn globals(&self) -> &[Global] {
+        &self.globals
+    }
+
     /// Readies the counters and budgets for a step.
     pub(super) fn begin(&mut self, limits: &Limits) {
-        self.is_stale = true;
+        (self.is_stale, self.told) = (true, None);
         if self.has_counts {
             self.clear_counts();
         }
         let Some(private) = &mut self.private else { return };
         let bytes = private.bytes();
         for wiped in [&self.layout.resets, &self.layout.compares].map(range) {
-            // To fill nothing takes longer than to see that.
-            if !wiped.is_empty() {
-                bytes[wiped].fill(0);
+            // To fill nothing, or a byte, takes longer than to see that.
+            match wiped.len() {
+                0 => {}
+                1 => bytes[wiped.start] = 0,
+                _ => bytes[wiped].fill(0),
             }
         }
         if let Some(at) = self.layout.budget {
@@ -420,7 +380,7 @@ impl State {
 
     /// Sets the globals, and nothing else, to what they were in a saved state.
     pub(super) fn load_globals(&mut self, store: &mut Store<Host>, saved: &Saved) {
-        self.is_stale = true;
+        (self.is_stale, self.told) = (true, None);
         for (global, to) in self.globals.iter().zip(&saved.globals) {
             if let Some(value) = self.functions.write(*to) {
                 global.set(&mut *store, value).expect("the global held a value of this type");

@@ -45,6 +45,9 @@ impl Machine {
         if self.store.data().step.is_verbose && action != Action::Teardown {
             self.describe_state();
         }
+        if self.calls.invariants.is_empty() {
+            self.state.tell(self.store.data_mut().step.global.take());
+        }
         // After teardown there may be nothing left to hold invariants of.
         if action == Action::Teardown { self.passed() } else { self.check_invariants() }
     }

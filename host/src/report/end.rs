@@ -104,6 +104,7 @@ fn end_name(end: End) -> &'static str {
         End::Interrupt => "interrupt",
         End::Before => "before",
         End::Nondeterminism => "nondeterminism",
+        End::Constant => "constant",
     }
 }
 

@@ -31,6 +31,8 @@ pub enum SymptomKind {
     Flaky,
     /// No edge is counted.
     Uncounted,
+    /// No run makes a choice.
+    Constant,
     /// All runs are rejected, or most.
     Rejected,
     /// No rule was called.
@@ -54,6 +56,8 @@ pub struct Vitals<'v> {
     pub is_uncounted: bool,
     /// Whether the target is one function, which may reject what it is given.
     pub is_function: bool,
+    /// Whether every run is the same.
+    pub is_constant: bool,
     /// Whether a failure did not happen again.
     pub is_flaky: bool,
     /// The rules that may be called, and how often they were.
@@ -63,7 +67,8 @@ pub struct Vitals<'v> {
 impl Vitals<'_> {
     /// What is wrong, what matters most first.
     pub fn symptoms(&self) -> Vec<Symptom> {
-        let found = [self.flaky(), self.uncounted(), self.rejected(), self.called(), self.stalled()];
+        let found =
+            [self.flaky(), self.uncounted(), self.constant(), self.rejected(), self.called(), self.stalled()];
         let symptom = |(kind, text)| Symptom { kind, text };
         found.into_iter().flatten().map(symptom).collect()
     }
@@ -76,6 +81,13 @@ impl Vitals<'_> {
     fn uncounted(&self) -> Option<(SymptomKind, String)> {
         let text = "no edge is counted, so nothing guides the search: see --include and --exclude";
         self.is_uncounted.then(|| (SymptomKind::Uncounted, text.to_string()))
+    }
+
+    fn constant(&self) -> Option<(SymptomKind, String)> {
+        let text = "the target draws nothing and reads nothing that is drawn, so every run is the same, and one is enough: \
+                    `spelunk list` says what it is given";
+        let is_told = self.is_constant && self.progress.findings == 0;
+        is_told.then(|| (SymptomKind::Constant, text.to_string()))
     }
 
     fn rejected(&self) -> Option<(SymptomKind, String)> {
@@ -128,7 +140,7 @@ impl Vitals<'_> {
         let Progress { runs, edges, .. } = self.progress;
         let barren = runs.saturating_sub(self.last_new);
         let is_partial = (edges as usize) < self.edges;
-        if !is_partial || barren < STALLED_MIN || barren <= self.last_new {
+        if self.is_constant || !is_partial || barren < STALLED_MIN || barren <= self.last_new {
             return None;
         }
         let what = match self.is_function {

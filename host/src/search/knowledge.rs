@@ -21,6 +21,7 @@ use crate::coverage::{FeatureKind, FeatureSet, slot_of};
 use crate::outcome::{Failure, Found};
 use crate::property::Counts;
 use crate::target::Scores;
+use crate::trace::Trace;
 
 /// A run has so many times as many steps, at most, where much is found late in runs.
 const LATER: u32 = 2;
@@ -276,6 +277,15 @@ impl<S> Knowledge<S> {
         for (feature, _) in &self.features {
             self.seen.insert(*feature);
         }
+    }
+
+    /// Whether every run is the same: the target is a function, and runs came to their ends that made no choice.
+    pub fn is_constant(&self) -> bool {
+        let kept = (0..self.checkpoints.len()).map(|index| self.checkpoints.get(index).given.is_empty());
+        let draws_nothing = |trace: &Trace| trace.steps().iter().all(|step| trace.choices(step).is_empty());
+        let found = self.findings.iter().map(|found| draws_nothing(&found.trace));
+        let mut all = kept.chain(found).peekable();
+        self.is_function && all.peek().is_some() && all.all(|draws_nothing| draws_nothing)
     }
 
     /// Decides what the run with this number starts from, if all before it find nothing, and takes for granted

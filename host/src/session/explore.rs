@@ -81,6 +81,8 @@ pub enum End {
     Before,
     /// A failure did not happen again.
     Nondeterminism,
+    /// Every run is the same.
+    Constant,
 }
 
 /// Bytes that the steps which lead to checkpoints may hold, however little saved states may.
@@ -290,7 +292,8 @@ impl Search<'_, '_, '_> {
         loop {
             self.tell_new(started)?;
             let progress = self.explorer.progress();
-            if self.is_flaky || self.has_enough() || self.is_over(progress.runs) || self.explorer.is_torn() {
+            let is_done = self.is_flaky || self.has_enough() || self.explorer.knowledge().is_constant();
+            if is_done || self.is_over(progress.runs) || self.explorer.is_torn() {
                 return Ok(());
             }
             if is_viewed {
@@ -302,6 +305,9 @@ impl Search<'_, '_, '_> {
             }
             let to_save = Pace::every(SAVE_INTERVAL.min(started.elapsed().max(SAVE_INTERVAL / 10)));
             let (found, runs_max) = (self.next, self.runs_max);
+            // The first says whether a function draws anything.
+            let is_first = progress.runs == 0 && self.explorer.target().is_function();
+            let most = if is_first { runs_max.min(1) } else { runs_max };
             let is_interrupted = self.campaign.is_some() || is_viewed;
             let (work, budget, observer) = (self.work, self.work.budget, self.work.observer);
             self.explorer.explore(|progress| {
@@ -309,7 +315,7 @@ impl Search<'_, '_, '_> {
                     let left = left(work, runs_max, progress.runs);
                     observer.try_on(Event::Exploring { progress, edges, left });
                 }
-                let is_over = progress.runs >= runs_max || budget.is_over();
+                let is_over = progress.runs >= most || budget.is_over();
                 progress.findings == found && !is_over && !(is_interrupted && to_save.is_due())
             });
             self.save(started)?;
@@ -388,6 +394,7 @@ impl Search<'_, '_, '_> {
             Some(Over::Interrupt) => End::Interrupt,
             _ if is_complete && (self.has_enough() || progress.runs >= self.runs_max) => End::Before,
             _ if self.has_enough() => End::Findings,
+            _ if self.explorer.knowledge().is_constant() => End::Constant,
             _ if progress.runs >= self.runs_max => End::Runs,
             _ => End::Time,
         }

@@ -83,7 +83,10 @@ impl Saved {
         let files = files.with_context(|| format!("cannot read the findings in `{}`", folder.display()))?;
         let mut all = Vec::new();
         for path in files {
-            let saved = Saved::at(machine, path);
+            let saved = match machine.program().budget().is_over() {
+                true => Saved { path, fate: Fate::Unknown, trace: Trace::default(), shrinking: None },
+                false => Saved::at(machine, path),
+            };
             tell(&saved)?;
             all.push(saved);
         }

@@ -18,6 +18,8 @@ use crate::store::FILE;
 
 /// The file that a session keeps up to date while it has the campaign open.
 const RUNNING: &str = "running.json";
+/// Bytes that it may have.
+const RUNNING_BYTES_MAX: u64 = 64 << 20;
 
 /// How far a campaign is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -139,7 +141,8 @@ impl Status {
     /// It has not been saved yet, or what it says cannot be read.
     pub fn running(folder: &Path) -> Result<Status> {
         let path = folder.join(RUNNING);
-        let text = disk::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        let text = disk::read_at_most(&path, RUNNING_BYTES_MAX)
+            .with_context(|| format!("cannot read `{}`", path.display()))?;
         serde_json::from_slice(&text).with_context(|| format!("`{}` is not a status", path.display()))
     }
 
@@ -189,6 +192,7 @@ pub(super) fn health(
         edges,
         is_uncounted: !is_counted && settings.strategy != Strategy::Random,
         is_function: program.is_function(),
+        is_constant: known.is_constant(),
         is_flaky,
         calls: may_be_called.map(|(index, rule)| (&*rule.name, calls(index))).collect(),
     };

@@ -291,7 +291,8 @@ impl Symbols {
             let is_end = match scope.inlined.is_empty() {
                 true => module.endings.is_end(function, scope.never_returns),
                 false => {
-                    scope.never_returns || !is_behind && self.is_inlined_end(module, &body, &scope.inlined)
+                    let may_end = !is_behind && !is_of_rust(&scope.place);
+                    scope.never_returns || may_end && self.is_inlined_end(module, &body, &scope.inlined)
                 }
             };
             let offset = (offset as usize).saturating_sub(body.start) as u32;
@@ -321,6 +322,12 @@ impl Parts {
 /// What reading comes to. It reads nothing but what others wrote, and what it panics at is theirs too.
 fn unpanicked<T: Default>(read: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_default()
+}
+
+/// Whether Rust's compiler says of all that never return that they do not. Where it merged what an inlined call tests with what its caller
+/// does, only paths that end the run are left of it.
+fn is_of_rust(place: &Place) -> bool {
+    place.file.as_ref().is_some_and(|(path, _)| path.ends_with(".rs"))
 }
 
 fn frame(scope: Scope, folders: &Folders, is_end: bool, function: u32, offset: u32) -> Frame {

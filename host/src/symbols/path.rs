@@ -11,6 +11,8 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("/lib/libcxxabi/", "libcxxabi/"),
     ("/lib/libunwind/", "libunwind/"),
     ("/lib/compiler_rt/", "compiler_rt/"),
+    ("/lib/zigc/", "zigc/"),
+    ("/lib/ubsan_rt/", "ubsan_rt/"),
     ("/lib/compiler_rt.zig", "compiler_rt.zig"),
     ("/lib/ubsan_rt.zig", "ubsan_rt.zig"),
     ("/lib/std/", "std/"),
@@ -44,40 +46,49 @@ const FOLDERS_MAX: usize = 256;
 /// The folders that compilers were called in for what is the guest's. Cargo calls one in the folder of each package that lies beside the
 /// workspace, as a harness lies beside what it tests, and both have a `src/lib.rs`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Folders(BTreeSet<String>);
+pub(super) struct Folders {
+    all: BTreeSet<String>,
+    /// The one that has them all.
+    common: Option<String>,
+}
 
 impl Folders {
-    /// One that a compiler was called in for a file.
+    /// One that a compiler was called in for a file, or where it lies near, the one that both are in.
     pub(super) fn add(&mut self, file: &str, compiled_in: &str) {
         let is_own = |path: &str| !is_library(path) && fetched(path).is_none();
-        let folder = normal(compiled_in);
-        if self.0.len() < FOLDERS_MAX
-            && folder.len() > 1
-            && is_own(&normal(file))
-            && is_own(&format!("{folder}/a"))
-        {
-            self.0.insert(folder);
+        let (file, folder) = (normal(file), normal(compiled_in));
+        // Zig names its units by folders.
+        let is_own = |folder: &str| is_own(&format!("{folder}/a"));
+        if folder.len() > 1 && is_own(&file) && is_own(&folder) {
+            let near = near(&file, &folder);
+            self.insert(near.map_or(folder.as_str(), |len| &folder[..len]).to_string());
         }
     }
 
     pub(super) fn extend(&mut self, others: Folders) {
-        self.0.extend(others.0);
+        others.all.into_iter().for_each(|folder| self.insert(folder));
+    }
+
+    fn insert(&mut self, folder: String) {
+        if self.all.len() == FOLDERS_MAX || self.all.contains(&folder) {
+            return;
+        }
+        let common = self.common.as_ref().map_or(folder.as_str(), |common| &common[..same(common, &folder)]);
+        self.common = Some(common.to_string());
+        self.all.insert(folder);
     }
 
     /// Where the path of a file begins that was compiled in a folder.
-    fn base(&self, path: &str, compiled_in: &str) -> String {
-        let mut folders = self.0.iter();
-        let Some(first) = folders.next() else { return compiled_in.to_string() };
-        let common = folders.fold(first.as_str(), |common, folder| &common[..same(common, folder)]);
-        if self.0.len() == 1 || common.split('/').count() >= DEPTH_MIN {
-            return common.to_string();
+    fn base<'f>(&'f self, path: &str, compiled_in: &'f str) -> &'f str {
+        let Some(common) = &self.common else { return compiled_in };
+        if self.all.len() == 1 || common.split('/').count() >= DEPTH_MIN {
+            return common;
         }
         // They have nothing in common, and so their names tell them apart.
         let is_in =
             |folder: &&String| path.strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'));
-        let folder = self.0.iter().filter(is_in).max_by_key(|folder| folder.len());
-        let parent = |folder: &String| folder.rfind('/').map_or("", |at| &folder[..at]).to_string();
-        folder.map_or_else(|| compiled_in.to_string(), parent)
+        let folder = self.all.iter().filter(is_in).max_by_key(|folder| folder.len());
+        folder.map_or(compiled_in, |folder| folder.rfind('/').map_or("", |at| &folder[..at]))
     }
 }
 
@@ -86,7 +97,7 @@ impl Folders {
 pub(super) fn shown(path: &str, compiled_in: &str, folders: &Folders) -> String {
     let (path, compiled_in) = (normal(path), normal(compiled_in));
     let short = library(&path).or_else(|| fetched(&path));
-    short.unwrap_or_else(|| below(&path, &folders.base(&path, &compiled_in)).to_string())
+    short.unwrap_or_else(|| below(&path, folders.base(&path, &compiled_in)))
 }
 
 /// The path of a file of a package that was fetched, from the package on.
@@ -125,19 +136,23 @@ fn after<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     path.rfind(folder).map(|at| &path[at + folder.len()..])
 }
 
-/// The path from the innermost folder that both are in, if that is deep enough to belong to one project.
-fn below<'a>(path: &'a str, compiled_in: &str) -> &'a str {
-    if let Some(rest) = path.strip_prefix(compiled_in).and_then(|rest| rest.strip_prefix('/')) {
-        return rest;
+/// A path from a folder on, if it lies in it or near.
+fn below(path: &str, folder: &str) -> String {
+    if let Some(rest) = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')) {
+        return rest.to_string();
     }
-    let bytes = same(path, compiled_in);
-    let parts = path[..bytes].split('/').count();
-    // No more than two folders up from where the compiler was called.
-    let is_near = parts >= DEPTH_MIN && compiled_in.split('/').count() <= parts + 2;
-    match is_near {
-        true => path.get(bytes + 1..).unwrap_or(path),
-        false => path,
-    }
+    let Some(len) = near(path, folder) else { return path.to_string() };
+    // No file in the folder has the same one.
+    let up = folder[len..].matches('/').count();
+    format!("{}{}", "../".repeat(up), &path[len + 1..])
+}
+
+/// The length of the innermost folder that a path and a folder are in, if that is deep enough to belong to one project, and no more than
+/// two folders up.
+fn near(path: &str, folder: &str) -> Option<usize> {
+    let len = same(path, folder);
+    let parts = path[..len].split('/').count();
+    (len < path.len() && parts >= DEPTH_MIN && folder.split('/').count() <= parts + 2).then_some(len)
 }
 
 /// The length of the innermost folder that both are in, of two paths.
@@ -191,8 +206,8 @@ mod tests {
     fn files_of_the_guest_are_relative() {
         check("/home/me/bank/src/lib.rs", "src/lib.rs", false);
         check("/home/me/bank/./src//../src/lib.rs", "src/lib.rs", false);
-        check("/home/me/bankrupt/src/lib.rs", "bankrupt/src/lib.rs", false);
-        check("/home/me/common/a.c", "common/a.c", false);
+        check("/home/me/bankrupt/src/lib.rs", "../bankrupt/src/lib.rs", false);
+        check("/home/me/common/a.c", "../common/a.c", false);
         check("/home/you/common/a.c", "/home/you/common/a.c", false);
         check("/a.c", "/a.c", false);
         check("src/lib.rs", "src/lib.rs", false);
@@ -235,7 +250,15 @@ mod tests {
 
     #[test]
     fn a_build_folder_beside_the_sources() {
-        assert_eq!(alone("/home/me/bank/src/a.c", "/home/me/bank/build/wasm"), "src/a.c");
+        let (source, made, folder) =
+            ("/home/me/bank/src/a.c", "/home/me/bank/build/wasm/src/a.c", "/home/me/bank/build/wasm");
+        assert_eq!(alone(source, folder), "../../src/a.c");
+        let mut folders = Folders::default();
+        folders.add(source, folder);
+        assert_eq!(shown(source, folder, &folders), "src/a.c");
+        folders.add(made, folder);
+        assert_eq!(shown(source, folder, &folders), "src/a.c");
+        assert_eq!(shown(made, folder, &folders), "build/wasm/src/a.c");
         assert_eq!(alone("/usr/include/a.h", "/usr/local/src"), "/usr/include/a.h");
         assert_eq!(alone("/home/me/bank", "/home/me/bank"), "/home/me/bank");
         assert_eq!(alone("/a/b/c/x.c", "/a/b/d/e/f"), "/a/b/c/x.c");

@@ -1,6 +1,7 @@
 //! Which place a finding has, of a harness in a package of its own beside what it tests.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 
 use spelunk::load::{Build, load};
@@ -32,6 +33,25 @@ const HARNESS: &str = "use spelunk_guest::prelude::*;
 }
 ";
 
+const ODD: &str = "use spelunk_guest::prelude::*;
+fn all(n: u8) {
+    assert!(n != 7);
+    assert!(n != 4);
+}
+#[derive(Default)] struct Odd { n: u8, by: i32 }
+#[harness] impl Odd {
+    #[rule] fn add(&mut self) { self.n = (self.n + 1) % 10; }
+    #[rule] fn go(&mut self) {
+        if self.n == 3 { self.by = 1; return; }
+        all(self.n);
+    }
+    #[rule]
+    fn divide(&mut self, #[draw(sampled_from([1, i32::MIN]))] n: i32, #[draw(-1..=1)] by: i32) {
+        if by == 0 || by == -1 && n == i32::MIN { self.by = n / by; }
+    }
+}
+";
+
 #[test]
 fn failures_in_files_of_one_name_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
@@ -43,16 +63,37 @@ fn failures_in_files_of_one_name_are_told_apart() {
     write_package(&harness, "payer", HARNESS);
     let manifest = std::fs::read_to_string(harness.join("Cargo.toml")).unwrap();
     std::fs::write(harness.join("Cargo.toml"), manifest + "bank = { path = \"..\" }\n").unwrap();
-    let wasm = load(&harness, &Build::default(), &mut |_, _| {}).unwrap();
+    let places: BTreeSet<_> = found(&harness).into_iter().map(|(place, _)| place).collect();
+    let expected =
+        ["spelunk/src/lib.rs:5:9", "spelunk/src/lib.rs:7:36", "spelunk/src/lib.rs:9:9", "src/lib.rs:5:9"];
+    assert_eq!(places, expected.map(String::from).into());
+}
+
+/// What the compiler makes one comparison of is several, and so are the ways in which one division can fail.
+#[test]
+fn failures_of_an_inlined_function_and_of_one_expression_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    write_package(folder.path(), "odd", ODD);
+    let [seven, four, divided] = ["src/lib.rs:3:5", "src/lib.rs:4:5", "src/lib.rs:15:61"];
+    let expected = [
+        (seven, "assertion failed: n != 7"),
+        (four, "assertion failed: n != 4"),
+        (divided, "attempt to divide by zero"),
+        (divided, "attempt to divide with overflow"),
+    ];
+    let expected: BTreeSet<_> = expected.map(|(place, why)| (place.to_string(), why.to_string())).into();
+    assert_eq!(found(folder.path()), expected);
+}
+
+/// The places and messages of what is found in a package.
+fn found(package: &Path) -> BTreeSet<(String, String)> {
+    let wasm = load(package, &Build::default(), &mut |_, _| {}).unwrap();
     let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap());
     on_guest_stack(|| {
         let mut machine = machine(&program);
         let mut explorer = Explorer::new(&mut machine, seeded(1));
-        explorer.explore(|progress| progress.runs < 2000);
-        let places: BTreeSet<_> =
-            explorer.findings().map(|found| found.failure.place.clone().unwrap()).collect();
-        let expected =
-            ["spelunk/src/lib.rs:5:9", "spelunk/src/lib.rs:7:36", "spelunk/src/lib.rs:9:9", "src/lib.rs:5:9"];
-        assert_eq!(places, expected.map(String::from).into());
-    });
+        explorer.explore(|progress| progress.runs < 3000);
+        let failures = explorer.findings().map(|found| &found.failure);
+        failures.map(|failure| (failure.place.clone().unwrap(), failure.message.clone())).collect()
+    })
 }

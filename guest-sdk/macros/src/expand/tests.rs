@@ -169,3 +169,12 @@ fn errors_leave_the_block_in_place() {
     let text = expanded("impl B { #[rule] fn r() {} }");
     assert!(text.contains("compile_error") && text.contains("impl B { fn r () { } }"), "{text}");
 }
+
+/// Where no alternative of it is there, the state is what the harness holds.
+#[test]
+fn a_state_that_is_left_out_is_said_as_where_there_is_none() {
+    let block = "impl B { #[rule] fn r(&self) {} #[state] #[cfg(a)] fn s(&self) -> u8 { 0 } }";
+    exports_of(block, &[&["setup", "rule:r", "state"][..], BY_CONTENT].concat());
+    assert!(expanded(block).contains("# [cfg (not (any (all (a))))] const _ : () = { const _"));
+    exports_of(&block.replace("#[cfg(a)]", ""), &["setup", "rule:r", "state", "describe_state"]);
+}

@@ -26,6 +26,9 @@ use crate::cli::{NONDETERMINISM, Output, PASSED};
 const HEADER: &str = "campaign.json";
 /// The module of an exported campaign.
 const MODULE: &str = "module.wasm";
+/// Bytes that they may have.
+const HEADER_BYTES_MAX: u64 = 1 << 20;
+const MODULE_BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Args)]
 pub(in crate::cli) struct Export {
@@ -242,7 +245,7 @@ impl Import {
             );
         };
         let cannot = || format!("`{}` is not what `spelunk export` writes", exported.display());
-        let text = disk::read(&exported.join(HEADER)).with_context(cannot)?;
+        let text = disk::read_at_most(&exported.join(HEADER), HEADER_BYTES_MAX).with_context(cannot)?;
         let header: Header = serde_json::from_slice(&text).with_context(cannot)?;
         ensure!(
             header.spelunk <= VERSION,
@@ -251,7 +254,7 @@ impl Import {
             header.spelunk
         );
         header.settings.limits.validate().with_context(cannot)?;
-        let wasm = disk::read(&exported.join(MODULE)).with_context(cannot)?;
+        let wasm = disk::read_at_most(&exported.join(MODULE), MODULE_BYTES_MAX).with_context(cannot)?;
         // Named by its target, a campaign is where one of that target is looked for.
         let place = Place::of(folder, Path::new(disk::FOLDER));
         let folder = match folder.is_file() {

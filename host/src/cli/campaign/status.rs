@@ -119,7 +119,11 @@ fn status_text(status: &Status) -> String {
         text += &format!("\nprocess {process} explores it now; this is what it saved last");
     }
     for found in &status.findings {
-        text += &format!("\nfound in run {}: {}  {}", found.run, found.failure, shown(&found.trace));
+        let when = match found.run <= *runs {
+            true => format!("in run {}", found.run),
+            false => "before this build".to_string(),
+        };
+        text += &format!("\nfound {when}: {}  {}", found.failure, shown(&found.trace));
     }
     for property in &status.unmet {
         text += &format!("\nnot seen in these runs: {} {}", property.kind, text::line(&property.name));

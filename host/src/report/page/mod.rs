@@ -44,7 +44,7 @@ pub fn page(
     let places: Vec<String> = places(&data).map(str::to_string).collect();
     let own: usize = MARKUP.len() + STYLE.len() + SCRIPTS.map(str::len).iter().sum::<usize>();
     let room = BYTES_MAX.saturating_sub(own + embedded(&data).len());
-    data["source"] = source::of(source, &places, room);
+    data["source"] = source::of(source, (&places, budget), room);
     Ok(assembled(&data))
 }
 

@@ -39,10 +39,11 @@ pub enum Source<'s> {
 }
 
 /// Whether the module names a source file that is there to be read, and that belongs to no library that comes with a language.
-pub fn is_there(program: &Program, folders: &[PathBuf]) -> bool {
+pub fn is_there(program: &Program, folders: &[PathBuf], budget: &Budget) -> bool {
     let folders = paths(folders);
     let code = program.symbols().code();
-    code.files.iter().any(|file| !file.is_library && symbols::source(file, &folders).is_some())
+    let mut files = code.files.iter().take_while(|_| !budget.is_over());
+    files.any(|file| !file.is_library && symbols::source(file, &folders).is_some())
 }
 
 /// Executes the steps that the campaign keeps in a build of its module that says which lines they reach.
@@ -59,8 +60,8 @@ fn paths(folders: &[PathBuf]) -> Vec<&Path> {
     folders.iter().map(PathBuf::as_path).collect()
 }
 
-/// Files, in as many bytes as there is room for. Those in which `places` are, of findings, come first.
-pub(super) fn of(source: &Source<'_>, places: &[String], room: usize) -> Json {
+/// Files, in as many bytes as there is room for, as far as the budget lasts. Those in which `places` are, of findings, come first.
+pub(super) fn of(source: &Source<'_>, (places, budget): (&[String], &Budget), room: usize) -> Json {
     let (reached, folders) = match source {
         Source::None(why) => return json!({ "remark": why, "files": [] }),
         Source::Reached(reached, folders) => (reached, paths(folders)),
@@ -68,11 +69,14 @@ pub(super) fn of(source: &Source<'_>, places: &[String], room: usize) -> Json {
     let mut room = room.min(BYTES_MAX);
     let (mut files, mut unread) = (Vec::new(), Vec::new());
     for file in ordered(reached, places) {
+        // Several paths may lead to one file, and each is read.
+        if files.len() == FILES_MAX || budget.is_over() {
+            break;
+        }
         let Some(left) = room.checked_sub(embedded(&head(reached, file)).len() + HITS_BYTES) else { break };
         let whole = told(reached, file, &folders, left);
-        let (list, max) =
-            if whole["text"].is_array() { (&mut files, FILES_MAX) } else { (&mut unread, UNREAD_MAX) };
-        if list.len() < max {
+        let list = if whole["text"].is_array() { &mut files } else { &mut unread };
+        if list.len() < UNREAD_MAX || whole["text"].is_array() {
             room = room.saturating_sub(embedded(&whole).len());
             list.push(whole);
         }
@@ -225,7 +229,7 @@ mod tests {
     fn said(files: &[(&str, u32, u32)], folder: &Path, places: &[&str], room: usize) -> Json {
         let (reached, folders) = (reached(files), [folder.to_path_buf()]);
         let places: Vec<String> = places.iter().map(ToString::to_string).collect();
-        of(&Source::Reached(&reached, &folders), &places, room)
+        of(&Source::Reached(&reached, &folders), (&places, &Budget::default()), room)
     }
 
     fn listed(said: &Json) -> Vec<(&str, Option<usize>)> {
@@ -284,7 +288,7 @@ mod tests {
         fs::write(folder.path().join("a.c"), "x\n").unwrap();
         let said = super::of(
             &Source::Reached(&reached(&[("a.c", 10, 1)]), &[folder.path().to_path_buf()]),
-            &[],
+            (&[], &Budget::default()),
             BYTES_MAX,
         );
         assert_eq!(listed(&said), [("a.c", Some(1))]);
