@@ -60,7 +60,8 @@ fn explored(target: &Path, features: &[&str], folder: &Path, (runs, checkpoints)
     let known = campaign.load(machine.program()).unwrap();
     let guest = Guest { target, config: &config, place };
     let folders = [source_folders(target), vec![folder.to_path_buf()]].concat();
-    let reached = is_there(machine.program(), &folders).then(|| reached(&campaign, None, &budget).unwrap());
+    let reached =
+        is_there(machine.program(), &folders, &budget).then(|| reached(&campaign, None, &budget).unwrap());
     let source = reached.as_ref().map_or(Source::None("there is none"), |it| Source::Reached(it, &folders));
     let text = page(&guest, &campaign, &mut machine, &known, &source, &budget).unwrap();
     let page = folder.join("report.html");

@@ -44,6 +44,10 @@ const AUDIT_SHARE: u64 = 8;
 const AUDIT_MAX: u64 = 512;
 const AUDIT_SHARE_AT_LAST: u64 = 64;
 
+/// From so many steps on that fail, copies pay only where one in so many steps does at most.
+const FAILED_MIN: u64 = 256;
+const FAILED_SHARE: u64 = 32;
+
 /// Steps that the traces to the states that are kept may have together.
 const KEPT_STEPS_MAX: usize = 1 << 18;
 
@@ -54,6 +58,7 @@ pub(super) struct Equals<S> {
     taken: AtomicU64,
     audited: AtomicU64,
     stepped: AtomicU64,
+    failed: AtomicU64,
 }
 
 struct Keeping<S> {
@@ -142,8 +147,8 @@ impl Allowed {
 impl<S: Clone> Equals<S> {
     pub(super) fn new() -> Equals<S> {
         let kept = Mutex::new(Keeping { states: BTreeMap::new(), steps: 0 });
-        let [arrived, taken, audited, stepped] = Default::default();
-        Equals { kept, arrived, taken, audited, stepped }
+        let [arrived, taken, audited, stepped, failed] = Default::default();
+        Equals { kept, arrived, taken, audited, stepped, failed }
     }
 
     /// A step led to a state with this hash, which the guest said: how many did before, where that state is to be compared.
@@ -211,6 +216,12 @@ impl<S: Clone> Equals<S> {
         self.stepped.fetch_add(steps, Ordering::Relaxed);
     }
 
+    /// A step fails: whether so many do that copies do not pay.
+    pub(super) fn fails_often(&self) -> bool {
+        let failed = self.failed.fetch_add(1, Ordering::Relaxed) + 1;
+        failed >= FAILED_MIN && failed * FAILED_SHARE > self.arrived.load(Ordering::Relaxed)
+    }
+
     /// Whether a state that the guest copied is gone to as usual too.
     fn is_audited(&self, arrived: u64) -> bool {
         let is_chosen = arrived < AUDITS || arrived.is_multiple_of(AUDITS);
@@ -267,5 +278,22 @@ impl<S: Clone> Equals<S> {
             }
             None => Ok(Some(here)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_pay_where_few_steps_fail() {
+        let fail = |arrived: u64, times: u64| {
+            let equals = Equals::<()>::new();
+            equals.arrived.store(arrived, Ordering::Relaxed);
+            (0..times).map(|_| equals.fails_often()).last().unwrap()
+        };
+        assert!(!fail(0, FAILED_MIN - 1) && fail(0, FAILED_MIN));
+        let arrived = FAILED_MIN * 2 * FAILED_SHARE;
+        assert!(!fail(arrived, FAILED_MIN * 2) && fail(arrived, FAILED_MIN * 2 + 1));
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow};
 
 use super::error::{Error, ErrorKind};
-use super::finding::{steps_of, write_trace};
+use super::finding::{set_aside, steps_of, write_trace};
 use super::kept::Kept;
 use super::leftover::Leftover;
 use super::no_verdict::begins_anew;
@@ -82,10 +82,13 @@ impl Work<'_> {
             Some(fleet) => self.check_together(fleet, &mut machines, &options, &mut counts)?,
             None => self.walk_in_rounds(&mut machines, &options, (keeping, &mut counts))?,
         };
-        let copied = walked.as_ref().err().filter(|trouble| trouble.kind == TroubleKind::Copies);
+        let copied = walked
+            .as_ref()
+            .err()
+            .filter(|trouble| matches!(trouble.kind, TroubleKind::Copies | TroubleKind::Failing));
         let has_copied = copied.is_some();
         let walked = if let Some(trouble) = copied {
-            self.observer.warning(begins_anew(&machines[0], trouble));
+            self.tell_anew(&machines[0], trouble);
             // What it knows came of the copies.
             kept.iter().for_each(Kept::remove);
             counts = machines[0].program().declared();
@@ -112,6 +115,17 @@ impl Work<'_> {
                 self.verdict(&mut machines, &options, (&checked, saved, unmet), (seconds, is_kept))
             }
             Err(trouble) => self.trouble(&machines[0], &options, &trouble),
+        }
+    }
+
+    /// Says why the check begins anew without copies.
+    fn tell_anew(&self, machine: &Machine, trouble: &Trouble) {
+        match trouble.kind {
+            TroubleKind::Failing => {
+                let text = "anew, and without copies of states, which take longer where so many steps fail";
+                self.observer.status("Checking", text);
+            }
+            _ => self.observer.warning(begins_anew(machine, trouble)),
         }
     }
 
@@ -300,7 +314,7 @@ impl Work<'_> {
             warning: checked.vacuity(machine.has_teardown()),
             findings: checked.findings.len(),
             unmet,
-            compared: options.prunes.then(|| compared_by(machine)),
+            compared: options.prunes.then(|| compared_by(machine, options)),
             seconds,
             is_kept,
             rules: names.zip(checked.rules.iter().copied()).collect(),
@@ -312,12 +326,16 @@ impl Work<'_> {
     }
 }
 
-/// How states are compared.
-fn compared_by(machine: &Machine) -> String {
-    match machine.program().compares() {
+/// How states are compared, and what is believed beside that.
+fn compared_by(machine: &Machine, options: &Options) -> String {
+    let by = match machine.program().compares() {
         Compares::Memory => "128-bit hash".to_string(),
         Compares::Content(name) => format!("128-bit hash of what `{name}` holds"),
         Compares::Declared => "128-bit hash of what the guest says they are".to_string(),
+    };
+    match options.reduces && machine.program().has_independent_rules() {
+        true => by + ", rules taken to be independent as declared",
+        false => by,
     }
 }
 
@@ -330,7 +348,7 @@ struct Early {
 }
 
 impl Early {
-    fn found(&self, work: &Work<'_>, machine: &Machine, trace: &Trace, failure: &Failure) {
+    fn found(&self, work: &Work<'_>, machine: &mut Machine, trace: &Trace, failure: &Failure) {
         let mut known = lock(&self.known);
         if known.iter().any(|known| known.is_same(failure)) {
             return;
@@ -338,7 +356,8 @@ impl Early {
         known.push(failure.clone());
         let path = work.guest.place.trace(failure);
         let pending = (Some(failure), Some(Shrinking::Pending));
-        let saved = work.guest.place.make().and_then(|()| write_trace(machine, trace, pending, &path));
+        let saved = work.guest.place.make().and_then(|()| set_aside(machine, &path));
+        let saved = saved.and_then(|()| write_trace(machine, trace, pending, &path));
         let steps = report::counted(steps_of(trace) as u64, "step");
         let text = match saved {
             Ok(()) => format!("{failure} after {steps}, saved in {}; the check goes on", path.display()),

@@ -359,7 +359,7 @@ impl Work<'_> {
 
 /// Gives the trace at `path` another name, if every step passes now, since it may be kept as a test of what was fixed, or if it was
 /// found under other settings.
-fn set_aside(machine: &mut Machine, path: &Path) -> Result<()> {
+pub(super) fn set_aside(machine: &mut Machine, path: &Path) -> Result<()> {
     let is_kept = |saved: Saved| matches!(saved.fate, Fate::Fixed | Fate::Elsewhere(_));
     if !path.exists() || !is_kept(Saved::at(machine, path.to_path_buf())) {
         return Ok(());

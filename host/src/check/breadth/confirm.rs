@@ -1,6 +1,7 @@
 //! Whether what fails where the guest copies its states fails as usual.
 
 use super::worker::{Job, Worker};
+use crate::check::equal::Equals;
 use crate::check::visit::Here;
 use crate::check::{End, Trouble, TroubleKind};
 use crate::outcome::{Failure, Outcome};
@@ -51,6 +52,9 @@ impl<T: Target> Worker<'_, '_, T> {
             return Ok(failure);
         }
         let trace = trace();
+        if self.equals.is_some_and(Equals::fails_often) {
+            return Err(Box::new(Trouble { trace, kind: TroubleKind::Failing }));
+        }
         let outcome = self.visitor.walk(&trace);
         self.visitor.target.set_copying(true);
         let kind = match outcome {

@@ -116,7 +116,9 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
                     TroubleKind::Stopped => self.shared.stopped(),
                     // Without copies the check comes to it too, if it is one of the guest.
                     _ if self.visitor.target.is_copying() => {
-                        trouble.kind = TroubleKind::Copies;
+                        if trouble.kind != TroubleKind::Failing {
+                            trouble.kind = TroubleKind::Copies;
+                        }
                         grown.trouble = Some(trouble);
                     }
                     // The others finish the round, so that it does not depend on them which trouble comes first.
