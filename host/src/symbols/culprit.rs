@@ -23,8 +23,8 @@ pub fn culprit(frames: &[&Frame], reported: Option<&str>) -> Option<usize> {
         |&index: &usize| slot.is_some_and(|slot| slot < index) || is_expanded(&frames[index].function);
     let own = roles(Role::Own).find(|index| !is_written(index));
     // Where all end the run, the outermost was called from one place.
-    let end = || roles(Role::End).filter(|index| !is_written(index)).last();
-    let any = || roles(Role::Own).next().or_else(|| roles(Role::End).last());
+    let end = || roles(Role::End).rev().find(|index| !is_written(index));
+    let any = || roles(Role::Own).next().or_else(|| roles(Role::End).next_back());
     own.or_else(end).or_else(any).or_else(|| (start < frames.len()).then_some(start))
 }
 
