@@ -14,7 +14,7 @@ mod signatures;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::disk;
@@ -40,6 +40,8 @@ pub use signatures::{
 
 /// Bytes of a file that is read: somebody else may have written it.
 const BYTES_MAX: u64 = 64 << 20;
+/// Steps of one, which are executed and told again.
+const STEPS_MAX: usize = 1 << 18;
 /// The format that this version writes and the newest it reads.
 pub const VERSION: u32 = 1;
 
@@ -143,6 +145,11 @@ impl TraceFile {
         }
         let file: TraceFile = serde_json::from_slice(text)?;
         file.limits.validate()?;
+        ensure!(
+            file.steps.len() <= STEPS_MAX,
+            "it has {} steps, and {STEPS_MAX} are the most",
+            file.steps.len()
+        );
         Ok(file)
     }
 

@@ -73,32 +73,32 @@ impl Work<'_> {
         let saved = self.replay_saved(&mut machines[0])?;
         self.observer.on(Event::Searching { before: &Default::default(), left: self.left(None) })?;
         let started = Instant::now();
-        let keeping = match &kept {
-            Some(keeper) => Some(Keeping { before: Box::new(keeper.before()?), keeper, helpers: None }),
-            None => None,
-        };
         let mut counts = machines[0].program().declared();
         let walked = match &self.guest.config.fleet {
             Some(fleet) => self.check_together(fleet, &mut machines, &options, &mut counts)?,
-            None => self.walk_in_rounds(&mut machines, &options, (keeping, &mut counts))?,
+            None => {
+                let keeping = kept_by(kept.as_ref())?;
+                self.walk_in_rounds(&mut machines, &options, (keeping, &mut counts))?
+            }
         };
-        let copied = walked
-            .as_ref()
-            .err()
-            .filter(|trouble| matches!(trouble.kind, TroubleKind::Copies | TroubleKind::Failing));
-        let has_copied = copied.is_some();
-        let walked = if let Some(trouble) = copied {
-            self.tell_anew(&machines[0], trouble);
-            // What it knows came of the copies.
-            kept.iter().for_each(Kept::remove);
-            counts = machines[0].program().declared();
-            let options = Options { copies: false, ..options.clone() };
-            self.walk_in_rounds(&mut machines, &options, (None, &mut counts))?
-        } else {
-            walked
+        let (kept, walked) = match walked {
+            Err(trouble) if matches!(trouble.kind, TroubleKind::Copies | TroubleKind::Failing) => {
+                self.tell_anew(&machines[0], &trouble);
+                // What it knows came of the copies.
+                kept.iter().for_each(Kept::remove);
+                drop(kept);
+                // Where copies are wrong, the next command is to begin with them again, and to say so.
+                let kept = (trouble.kind == TroubleKind::Failing).then(|| self.kept(&options)).flatten();
+                counts = machines[0].program().declared();
+                let without = Options { copies: false, ..options.clone() };
+                let keeping = kept_by(kept.as_ref())?;
+                let walked = self.walk_in_rounds(&mut machines, &without, (keeping, &mut counts))?;
+                (kept, walked)
+            }
+            walked => (kept, walked),
         };
         let is_kept = match (&kept, &walked) {
-            (Some(kept), Ok(checked)) if !has_copied && checked.limit.is_some_and(Limit::is_from_outside) => {
+            (Some(kept), Ok(checked)) if checked.limit.is_some_and(Limit::is_from_outside) => {
                 self.is_kept(kept)
             }
             (kept, _) => {
@@ -324,6 +324,12 @@ impl Work<'_> {
         }));
         Ok(Summary { verdict, findings: told, saved, result })
     }
+}
+
+/// What is known of a check that is kept, and what keeps it.
+fn kept_by(kept: Option<&Kept>) -> Result<Option<Keeping<'_>>> {
+    let Some(keeper) = kept else { return Ok(None) };
+    Ok(Some(Keeping { before: Box::new(keeper.before()?), keeper, helpers: None }))
 }
 
 /// How states are compared, and what is believed beside that.

@@ -104,12 +104,11 @@ impl Status {
     pub fn of(campaign: &Campaign, known: &Knowledge<Snapshot>, program: &Program) -> Result<Status> {
         let progress = known.progress();
         let place = Place::at(campaign.folder());
-        let found = |failure: &Failure, run| {
-            let trace = place.trace(failure);
-            // What it says once it is shrunk.
-            let shrunk = TraceFile::read(&trace).ok().and_then(|file| file.failure);
-            let failure = shrunk.filter(|shrunk| shrunk.is_same(failure)).unwrap_or_else(|| failure.clone());
-            Found { id: failure.id(), failure, run, trace }
+        let found = |failure: &Failure, run| Found {
+            id: failure.id(),
+            failure: failure.clone(),
+            run,
+            trace: place.trace(failure),
         };
         let unmet = known.tally.counts.properties.iter().filter(|property| property.is_unmet());
         let states = known.checkpoints.iter().filter(|checkpoint| checkpoint.snapshot.is_some()).count();
@@ -133,6 +132,17 @@ impl Status {
             process: None,
             backups: backups(campaign.folder())?,
         })
+    }
+
+    /// With what each finding says once it is shrunk, as its trace has it.
+    pub fn with_shrunk(mut self) -> Status {
+        for found in &mut self.findings {
+            let shrunk = TraceFile::read(&found.trace).ok().and_then(|file| file.failure);
+            if let Some(shrunk) = shrunk.filter(|shrunk| shrunk.is_same(&found.failure)) {
+                found.failure = shrunk;
+            }
+        }
+        self
     }
 
     /// The status of a campaign that another process has open, as of its last save.

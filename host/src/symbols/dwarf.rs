@@ -148,7 +148,11 @@ impl Units {
             units.offsets.push(offset.0);
             if let Some(unit) = unit {
                 let unit = unit.unit_ref(&dwarf);
-                if let Some((file, folder)) = lines::of_unit(unit) {
+                let named = lines::of_unit(unit);
+                // Units may share a long name.
+                let is_paid =
+                    |(file, folder): &(String, String)| meter.pay((file.len() + folder.len()) as u64).is_ok();
+                if let Some((file, folder)) = named.filter(is_paid) {
                     units.folders.add(&file, &folder);
                 }
                 let _ = units.add_ranges(unit, &meter, index);

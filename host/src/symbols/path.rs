@@ -236,11 +236,11 @@ mod tests {
             check(&beside, compiled_in, "/home/me/bank/src/lib.rs", "bank/src/lib.rs");
             check(&beside, compiled_in, "/home/me/harness/src/lib.rs", "harness/src/lib.rs");
         }
-        let apart = [bank, "/work/harness", "/work/harness/inner"];
+        let apart = [bank, "/srv/harness", "/srv/harness/inner"];
         for compiled_in in apart {
             check(&apart, compiled_in, "/home/me/bank/src/lib.rs", "bank/src/lib.rs");
-            check(&apart, compiled_in, "/work/harness/src/lib.rs", "harness/src/lib.rs");
-            check(&apart, compiled_in, "/work/harness/inner/a.rs", "inner/a.rs");
+            check(&apart, compiled_in, "/srv/harness/src/lib.rs", "harness/src/lib.rs");
+            check(&apart, compiled_in, "/srv/harness/inner/a.rs", "inner/a.rs");
             check(&apart, compiled_in, "/usr/include/a.h", "/usr/include/a.h");
         }
         let one = [fetched, bank];

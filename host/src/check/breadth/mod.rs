@@ -98,6 +98,9 @@ where
     check.count(&mut workers, 0);
     if let Some(keeping) = &mut keeping {
         check.take_over(keeping);
+        if check.census.states > 1 {
+            equals.resumes();
+        }
     }
     while !check.is_over() && (check.frontier.first < check.frontier.end || check.next_level()) {
         check.round(&mut workers, keeping.as_ref())?;

@@ -45,7 +45,8 @@ impl StatusOf {
             Ok(Opened { campaign, machine, known }) => Status::of(&campaign, &known, machine.program())?,
             // Another process has it open, and says how far it is.
             Err(error) => Status::running(&folder).map_err(|_| error)?,
-        };
+        }
+        .with_shrunk();
         output.report.event("status", &status)?;
         match self.watch {
             true => output.report.redraw(&status_text(&status), None)?,
