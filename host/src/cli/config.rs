@@ -104,6 +104,28 @@ pub(crate) fn with_environment(command: Command) -> Command {
     with(command).mut_subcommands(with)
 }
 
+/// What to say of the variables that look like those of flags and are none, which do nothing.
+pub(crate) fn unknown_variables(command: &Command) -> Vec<String> {
+    let commands = || std::iter::once(command).chain(command.get_subcommands());
+    let known: Vec<String> = commands().flat_map(long_flags).map(|(flag, _)| variable(&flag)).collect();
+    let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    let mut unknown: Vec<String> =
+        names.filter(|name| name.starts_with(PREFIX) && !known.contains(name)).collect();
+    unknown.sort_unstable();
+    let said = |name: String| {
+        let near = known.iter().map(|known| (strsim::damerau_levenshtein(&name, known), known)).min();
+        let near = near.filter(|(distance, _)| *distance <= NEAR_MAX);
+        let instead = near.map_or_else(String::new, |(_, known)| format!(": did you mean `{known}`?"));
+        format!("the variable `{}` stands for no flag{instead}", text::line(&name))
+    };
+    unknown.into_iter().take(UNKNOWN_MAX).map(said).collect()
+}
+
+/// Letters by which a name may differ from the one that was meant.
+const NEAR_MAX: usize = 2;
+/// Variables that something is said of, at most.
+const UNKNOWN_MAX: usize = 8;
+
 /// What the names of variables begin with.
 const PREFIX: &str = "SPELUNK_";
 

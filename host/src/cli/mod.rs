@@ -230,9 +230,7 @@ fn given_at(matches: &ArgMatches, flag: &str) -> Option<usize> {
 }
 
 impl Cli {
-    /// Does the job; the exit code. Once the budget is interrupted, it finishes and reports.
-    /// `stop` asks for that, or ends the process.
-    pub(crate) fn run(self, budget: &Budget, stop: Stop) -> u8 {
+    fn output(&self) -> Output {
         let colors = match self.color {
             Color::Auto => None,
             Color::Always => Some(true),
@@ -243,11 +241,15 @@ impl Cli {
             (false, true) => Loudness::Verbose,
             (false, false) => Loudness::Usual,
         };
-        let mut output = Output {
-            console: Console::new(colors, loudness),
-            report: Report::new(self.json, colors),
-            files: Files::default(),
-        };
+        let console = Console::new(colors, loudness);
+        config::unknown_variables(&Cli::command()).iter().for_each(|unknown| console.warning(unknown));
+        Output { console, report: Report::new(self.json, colors), files: Files::default() }
+    }
+
+    /// Does the job; the exit code. Once the budget is interrupted, it finishes and reports.
+    /// `stop` asks for that, or ends the process.
+    pub(crate) fn run(self, budget: &Budget, stop: Stop) -> u8 {
+        let mut output = self.output();
         budget.limit_compiling(self.compile_memory.saturating_mul(1 << 20));
         let done = match &self.verb {
             Verb::New(args) => args.run(&mut output),

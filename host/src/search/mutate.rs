@@ -148,7 +148,7 @@ fn insert(out: &mut Vec<u8>, rng: &mut impl Rng) {
 }
 
 /// Makes room at a place.
-fn gap(at: usize, len: usize, out: &mut Vec<u8>) -> &mut [u8] {
+pub(super) fn gap(at: usize, len: usize, out: &mut Vec<u8>) -> &mut [u8] {
     let end = out.len();
     out.resize(end + len, 0);
     out.copy_within(at..end, at + len);

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use rand::seq::IndexedRandom;
 use rand::{Rng, RngExt};
 
+use super::mutate::gap;
+
 /// Of so many changes of bytes one is a token that the user gave, and one that stands in the target.
 const GIVEN: u32 = 8;
 const GATHERED: u32 = 16;
@@ -34,5 +36,6 @@ impl Tokens {
 pub(super) fn put(token: &[u8], bytes: &mut Vec<u8>, rng: &mut impl Rng) {
     let at = rng.random_range(0..=bytes.len());
     let end = if rng.random() { at } else { bytes.len().min(at + token.len()) };
-    bytes.splice(at..end, token.iter().copied());
+    gap(end, token.len() - (end - at), bytes);
+    bytes[at..at + token.len()].copy_from_slice(token);
 }

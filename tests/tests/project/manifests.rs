@@ -52,7 +52,7 @@ fn the_tool_is_built_without_what_tests_alone_use() {
     assert_eq!(of_tests.map(|name| names.contains(name)), [false; 5]);
 }
 
-/// `cargo install --path host --locked`, as far as nothing needs to be built; `.ci/run` does it.
+/// `cargo install --path host --locked --profile dist`, as far as nothing needs to be built; `.ci/run` does it.
 #[test]
 fn the_tool_can_be_installed() {
     let metadata = metadata();
@@ -66,7 +66,7 @@ fn the_tool_can_be_installed() {
     // The lock file fits the manifests, or this fails.
     cargo(&["tree", "--package", "spelunk"]);
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    assert_eq!(readme.matches("cargo install --path host --locked").count(), 1);
+    assert_eq!(readme.matches("cargo install --path host --locked --profile dist").count(), 1);
 }
 
 /// What is published, in an order in which each finds those before it.

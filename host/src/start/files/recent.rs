@@ -1,7 +1,7 @@
 //! The code under test: the latest numbers of many. It has a bug, which is there for you to find.
 
 /// The latest numbers, of which there is room for a few. The numbers lie in a ring: after the last place comes the first.
-#[derive(Default, Hash)]
+#[derive(Clone, Default, Hash)]
 pub struct Recent {
     places: [u8; Recent::ROOM],
     /// The place of the oldest number.
