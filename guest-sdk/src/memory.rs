@@ -47,8 +47,13 @@ fn with<R>(can_fail: bool, f: impl FnOnce() -> R) -> R {
         }
     }
 
-    let _before = Before(CAN_FAIL.replace(can_fail));
+    let _before = Before(set_can_fail(can_fail));
     f()
+}
+
+/// Whether allocations may fail from now on; whether they could.
+pub(crate) fn set_can_fail(can_fail: bool) -> bool {
+    CAN_FAIL.replace(can_fail)
 }
 
 /// None may fail any more: a call was left in its middle.

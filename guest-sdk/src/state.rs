@@ -1,8 +1,11 @@
 //! The state of a harness, for a check to compare in place of the memory.
 
+mod order;
+mod shared;
+
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, LinkedList, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::num::{NonZero, Wrapping};
@@ -15,6 +18,8 @@ use std::sync::atomic::{
 use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use order::{in_any_order, in_order};
+
 use crate::scalar::canonical;
 use crate::{Bag, Pool, abi, sync, task};
 
@@ -26,8 +31,9 @@ const NO_HASH: &str = "`Hash` and `State` may write to this hasher, and not `fin
 /// A type whose values are told apart by what they hold, and not by where or how.
 ///
 /// `spelunk check` compares states of a harness that is `State`, or `Hash`, by this in place of the memory. It is there for the types
-/// of the standard library that are not `Hash` too: hash tables in any order, floats by their bits, and what is behind cells, locks and
-/// pointers.
+/// of the standard library that are not `Hash` too: hash tables, floats by their bits, what is behind cells, locks and pointers, and which
+/// `Rc` and `Arc` share that. Of a hash table the order does not count: what depends on it, as which entry `keys().next()` gives, is for
+/// a check the same in states that have the same entries.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -114,12 +120,29 @@ as_behind! {
     &T, value => **value;
     &mut T, value => **value;
     Box<T>, value => **value;
-    Rc<T>, value => **value;
-    Arc<T>, value => **value;
     RefCell<T>, cell => *cell.borrow();
     Mutex<T>, mutex => *mutex.lock().unwrap_or_else(PoisonError::into_inner);
     RwLock<T>, lock => *lock.read().unwrap_or_else(PoisonError::into_inner);
 }
+
+/// As what is behind it, and with whom it shares that.
+macro_rules! as_shared {
+    ($($pointer:ident,)*) => {
+        $(impl<T: State + ?Sized> State for $pointer<T> {
+            fn state<H: Hasher>(&self, hasher: &mut H) {
+                let number = shared::number($pointer::as_ptr(self).cast::<()>().addr());
+                if let Some((number, _)) = number {
+                    hasher.write_usize(number);
+                }
+                if number.is_none_or(|(_, is_first)| is_first) {
+                    (**self).state(hasher);
+                }
+            }
+        })*
+    };
+}
+
+as_shared! { Rc, Arc, }
 
 impl<T: State + Copy> State for Cell<T> {
     fn state<H: Hasher>(&self, hasher: &mut H) {
@@ -168,55 +191,17 @@ impl<T: State, const N: usize> State for [T; N] {
     }
 }
 
-/// How many there are, and each in its order.
-fn in_order<T: State, H: Hasher>(values: impl ExactSizeIterator<Item = T>, hasher: &mut H) {
-    hasher.write_usize(values.len());
-    values.for_each(|value| value.state(hasher));
-}
-
-/// How many there are, and each in the order of what tells them apart.
-fn in_any_order<T: State, H: Hasher>(values: impl Iterator<Item = T>, hasher: &mut H) {
-    let mut all: Vec<Vec<u8>> = values
-        .map(|value| {
-            let mut bytes = Bytes::default();
-            value.state(&mut bytes);
-            bytes.0
-        })
-        .collect();
-    all.sort_unstable();
-    hasher.write_usize(all.len());
-    for bytes in all {
-        hasher.write_usize(bytes.len());
-        hasher.write(&bytes);
-    }
-}
-
 macro_rules! collections {
-    ($($how:ident($($ty:ty),*);)*) => {
-        $($(impl<T: State> State for $ty {
+    ($($ty:ty,)*) => {
+        $(impl<T: State> State for $ty {
             fn state<H: Hasher>(&self, hasher: &mut H) {
-                $how(self.iter(), hasher);
+                in_order(self.iter(), hasher);
             }
-        })*)*
+        })*
     };
 }
 
-collections! {
-    in_order([T], Vec<T>, VecDeque<T>, LinkedList<T>, BTreeSet<T>);
-    in_any_order(BinaryHeap<T>);
-}
-
-impl<T: State> State for Pool<T> {
-    fn state<H: Hasher>(&self, hasher: &mut H) {
-        in_order(self.iter(), hasher);
-    }
-}
-
-impl<T: State> State for Bag<T> {
-    fn state<H: Hasher>(&self, hasher: &mut H) {
-        in_order(self.iter(), hasher);
-    }
-}
+collections! { [T], Vec<T>, VecDeque<T>, LinkedList<T>, BTreeSet<T>, Pool<T>, Bag<T>, }
 
 impl<K: State, V: State> State for BTreeMap<K, V> {
     fn state<H: Hasher>(&self, hasher: &mut H) {
@@ -357,7 +342,7 @@ struct HashOf<'v, T: ?Sized>(&'v T);
 
 impl<T: State + ?Sized> Content for StateOf<'_, T> {
     fn give<H: Hasher>(&self, hasher: &mut H) {
-        self.0.state(hasher);
+        shared::told_apart(|| self.0.state(hasher));
     }
 }
 

@@ -232,6 +232,10 @@ pub trait Target {
     fn work(&mut self) -> u64 {
         0
     }
+    /// Whether a limit of the host keeps a rule from being called in the state that it is in.
+    fn is_cut(&self) -> bool {
+        false
+    }
     /// Texts that stand in it, which it may look for in what it is given.
     fn texts(&self) -> Arc<[Arc<[u8]>]> {
         Arc::default()

@@ -15,9 +15,10 @@ use crate::state::{Bytes, Content};
 
 /// So many orders are tried without looking for what tells ids apart: that would take as long.
 const FEW: u64 = 6;
-/// So much content is given, at most, each time counting for so many bytes more.
+/// So much content is given, at most, each time counting for so many bytes more; but so often at least.
 const GIVEN_MAX: usize = 1 << 20;
 const GIVEN_ONCE: usize = 64;
+const TIMES_MIN: usize = 400;
 /// The name of an id that is told from others.
 const MARK: u8 = u8::MAX;
 
@@ -152,7 +153,7 @@ impl<C: Content> Search<'_, C> {
 
     /// Whether it took too long.
     fn is_over(&self) -> bool {
-        self.given.get() > GIVEN_MAX
+        self.given.get() > GIVEN_MAX.max(TIMES_MIN * (self.own.len() + GIVEN_ONCE))
     }
 
     /// Tries what is left, such that the result is the same for all who is who.

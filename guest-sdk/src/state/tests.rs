@@ -29,6 +29,62 @@ fn content_tells_values_apart_and_not_how_they_came_about() {
     assert_eq!(told(&shared), told(&[2u8]));
 }
 
+#[test]
+fn pointers_that_share_are_told_from_those_that_hold_the_same() {
+    let give = |value: &dyn Fn(&mut Bytes)| {
+        let mut bytes = Bytes::default();
+        value(&mut bytes);
+        bytes.0
+    };
+    let told = |values: &Vec<Rc<RefCell<u8>>>| give(&|bytes| StateOf(values).give(bytes));
+    let new = || Rc::new(RefCell::new(7u8));
+    let (one, other) = (new(), new());
+    let shared = vec![one.clone(), other.clone(), one.clone()];
+    assert_ne!(told(&shared), told(&vec![new(), new(), new()]));
+    assert_ne!(told(&shared), told(&vec![one.clone(), one.clone(), other.clone()]));
+    assert_eq!(told(&shared), told(&vec![other.clone(), one.clone(), other.clone()]));
+    // Of a table the order in which they are met does not count.
+    let in_set = |keys: [u8; 3]| {
+        let table: HashMap<u8, Rc<RefCell<u8>>> =
+            keys.into_iter().map(|key| (key, Rc::new(RefCell::new(key % 2)))).collect();
+        give(&|bytes| StateOf(&table).give(bytes))
+    };
+    assert_eq!(in_set([1, 2, 3]), in_set([3, 2, 1]));
+    let table = |share: bool| {
+        let [one, other] = [new(), new()];
+        let table = HashMap::from([(1u8, one.clone()), (2, if share { one } else { other })]);
+        give(&|bytes| StateOf(&table).give(bytes))
+    };
+    assert_ne!(table(true), table(false));
+}
+
+#[test]
+fn of_a_heap_the_order_of_equals_counts() {
+    #[derive(spelunk_guest_macros::State)]
+    struct Job(u8, u8);
+    impl Ord for Job {
+        fn cmp(&self, other: &Job) -> std::cmp::Ordering {
+            self.0.cmp(&other.0)
+        }
+    }
+    impl PartialOrd for Job {
+        fn partial_cmp(&self, other: &Job) -> Option<std::cmp::Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+    impl PartialEq for Job {
+        fn eq(&self, other: &Job) -> bool {
+            self.0 == other.0
+        }
+    }
+    impl Eq for Job {}
+    let heap = |jobs: [(u8, u8); 3]| {
+        told(&BinaryHeap::from_iter(jobs.map(|(priority, number)| Job(priority, number))))
+    };
+    assert_ne!(heap([(1, 1), (1, 2), (0, 3)]), heap([(1, 2), (1, 1), (0, 3)]));
+    assert_eq!(heap([(1, 1), (1, 1), (0, 3)]), heap([(0, 3), (1, 1), (1, 1)]));
+}
+
 #[derive(Hash)]
 struct Key([u8; 4]);
 

@@ -41,6 +41,9 @@
 //! that should be a `Release`, and a barrier that is missing, are found. Some things are left out:
 //!
 //! - Stores of one place are seen in the order in which they are executed, and no store is read before that.
+//! - What is `SeqCst` is so in the order in which it is executed. The standard also allows another order where an operation that is
+//!   `Relaxed` told a thread of a store: a `SeqCst` load after it may then come before that store's. A missing `Acquire` is found if that load is
+//!   less than `SeqCst`.
 //! - The 8 stores before the newest are kept. A thread reads the same store twice in a row, at most, though there is a newer one, and what it
 //!   read late it sees once it yields: so every loop ends that waits for a store.
 //! - A `compare_exchange` that fails has read the newest store, and a `try_recv` that finds nothing has looked at the newest messages.
@@ -57,8 +60,8 @@
 //!   in no way that can be relied on: a wait with a timeout may time out at any moment, and [`thread::sleep`] is a yield.
 //! - A `try_send` to a channel without room finds it full, whether somebody waits for a message or not.
 //! - No lock prefers writers: a second `read` of the same thread is not a deadlock.
-//! - The last operation of a thread and its end are one step, as `is_finished` sees them. Numbers of threads that have ended are used
-//!   again, also as `ThreadId`.
+//! - The last operation of a thread and its end are one step, as `is_finished` sees them. The number of a thread that has ended is used
+//!   again, also as `ThreadId`, once nobody has its handle or its [`thread::Thread`].
 //! - A panic ends the run, as a failure. So no mutex is ever poisoned.
 //! - `thread_local!` of `std` is one for all threads.
 //!

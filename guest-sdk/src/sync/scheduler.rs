@@ -8,9 +8,17 @@ use std::ptr;
 use super::cell::Shared;
 use super::order;
 use super::stack::{self, Place};
+#[cfg(any(feature = "allocator", test))]
+use crate::memory::set_can_fail;
 use crate::outcome::note;
 use crate::strategy::draw_from_nothing;
 use crate::{abi, panic};
+
+/// Nothing fails, of allocations.
+#[cfg(not(any(feature = "allocator", test)))]
+fn set_can_fail(_: bool) -> bool {
+    false
+}
 
 /// No thread.
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -75,6 +83,8 @@ struct Slot {
     is_live: bool,
     /// Somebody may join it.
     is_held: bool,
+    /// So many may unpark it.
+    known: u32,
     /// The object at which it sleeps until another thread notifies it, or null.
     sleeps_at: *const (),
     is_notified: bool,
@@ -83,11 +93,11 @@ struct Slot {
 
 impl Slot {
     fn is_free(&self) -> bool {
-        !self.is_live && !self.is_held
+        !self.is_live && !self.is_held && self.known == 0
     }
 }
 
-/// By number. One is used again when its thread has ended, and nobody may join it.
+/// By number. One is used again when its thread has ended, and nobody may join or unpark it.
 static SLOTS: Shared<Vec<Slot>> = Shared::new(Vec::new());
 static CURRENT: Shared<u32> = Shared::new(NOBODY);
 
@@ -111,6 +121,8 @@ pub(super) fn current() -> u32 {
 /// # Safety
 /// The thread ends before what it borrows.
 pub(super) unsafe fn spawn<F: FnOnce()>(name: Cow<'static, str>, main: F) -> u32 {
+    // What is allocated here is the scheduler's.
+    let can_fail = set_can_fail(false);
     let free = with(|slots| slots.iter().position(Slot::is_free));
     let number = free.unwrap_or_else(|| {
         let place = Place::new();
@@ -122,6 +134,7 @@ pub(super) unsafe fn spawn<F: FnOnce()>(name: Cow<'static, str>, main: F) -> u32
                 name: Cow::Borrowed(""),
                 is_live: false,
                 is_held: false,
+                known: 0,
                 sleeps_at: ptr::null(),
                 is_notified: false,
                 may_park: false,
@@ -138,6 +151,7 @@ pub(super) unsafe fn spawn<F: FnOnce()>(name: Cow<'static, str>, main: F) -> u32
     // SAFETY: the caller promises it.
     unsafe { place.begin(main) };
     go_on(number as u32);
+    set_can_fail(can_fail);
     number as u32
 }
 
@@ -157,6 +171,20 @@ fn go_on(number: u32) {
     }
 }
 
+/// One more may unpark this thread.
+pub(super) fn remember(number: u32) {
+    if number != NOBODY {
+        of(number, |slot| slot.known += 1);
+    }
+}
+
+/// One less may.
+pub(super) fn forget(number: u32) {
+    if number != NOBODY {
+        of(number, |slot| slot.known -= 1);
+    }
+}
+
 /// Nobody will join this thread any more.
 pub(super) fn let_go(number: u32) {
     of(number, |slot| slot.is_held = false);
@@ -168,7 +196,10 @@ pub(super) fn stop(wait: Wait) {
     let current = CURRENT.get();
     if current != NOBODY {
         of(current, |slot| slot.wait = wait);
+        // Whether allocations may fail is for this thread alone.
+        let can_fail = set_can_fail(false);
         stack::suspend();
+        set_can_fail(can_fail);
         of(current, |slot| slot.wait = Wait::NOTHING);
     } else if !(wait.can_go_on)(wait.object) {
         abi::fail(&format!(
@@ -225,6 +256,11 @@ pub(super) fn count() -> u32 {
 
 pub(super) fn is_done(number: u32) -> bool {
     of(number, |slot| !slot.is_live)
+}
+
+/// Whether the thread of this number, where there is one, has ended.
+pub(super) fn is_gone(number: u32) -> bool {
+    number != NOBODY && is_done(number)
 }
 
 /// Whether the thread may go on from where it parks.

@@ -92,7 +92,7 @@ impl<T> JoinHandle<T> {
 
     /// The thread.
     pub fn thread(&self) -> Thread {
-        Thread(self.0.number)
+        Thread::of(self.0.number)
     }
 }
 
@@ -103,15 +103,32 @@ impl<T> fmt::Debug for JoinHandle<T> {
 }
 
 /// As [`std::thread::Thread`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Thread(u32);
+
+impl Clone for Thread {
+    fn clone(&self) -> Thread {
+        Thread::of(self.0)
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        scheduler::forget(self.0);
+    }
+}
 
 /// As [`std::thread::ThreadId`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ThreadId(u32);
 
 impl Thread {
-    /// The number of the thread. One is used again once nobody may ask for it.
+    fn of(number: u32) -> Thread {
+        scheduler::remember(number);
+        Thread(number)
+    }
+
+    /// The number of the thread. One is used again once nobody has the thread.
     pub fn id(&self) -> ThreadId {
         ThreadId(self.0)
     }
@@ -120,14 +137,16 @@ impl Thread {
     #[track_caller]
     pub fn unpark(&self) {
         point(What::Unpark, ptr::null(), Location::caller());
-        order::unparked(self.0);
-        scheduler::set_may_park(self.0, true);
+        if !scheduler::is_gone(self.0) {
+            order::unparked(self.0);
+            scheduler::set_may_park(self.0, true);
+        }
     }
 }
 
 /// The thread that runs.
 pub fn current() -> Thread {
-    Thread(current_number())
+    Thread::of(current_number())
 }
 
 /// Waits until this thread is unparked.
@@ -270,7 +289,7 @@ impl<T> ScopedJoinHandle<'_, T> {
 
     /// The thread.
     pub fn thread(&self) -> Thread {
-        Thread(self.number)
+        Thread::of(self.number)
     }
 }
 

@@ -240,12 +240,12 @@ impl<'t, T: Target> Visitor<'t, T> {
             // They are toggled before preconditions are evaluated, so where one fails too.
             actions.extend((0..).zip(on).map(|(fault, on)| Action::Fault(fault, !on)));
         }
-        let is_bound = is_beyond && has_more;
+        let is_bound = is_beyond && has_more || self.target.is_cut();
         let end = match evaluated {
             Some(failed) => Some(failed),
             None if has_teardown => None,
             None if is_final => Some(End::Leaf),
-            None => is_bound.then_some(End::Bound),
+            None => (is_beyond && has_more).then_some(End::Bound),
         };
         Ok(Here { is_bound, end })
     }
@@ -253,7 +253,7 @@ impl<'t, T: Target> Visitor<'t, T> {
 
 /// How far the paths to a state go.
 pub(super) struct Here {
-    /// Only the bound on steps keeps something from being done.
+    /// Only the bound on steps, or a limit of the target, keeps something from being done.
     pub(super) is_bound: bool,
     /// How a path ends in the state itself; of a failure that is one of a precondition.
     pub(super) end: Option<End>,

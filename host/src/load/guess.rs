@@ -56,19 +56,25 @@ impl Function<'_> {
             && returns.iter().zip(results).all(|(ty, result)| is_passed(ty, *result))
     }
 
-    fn takes_address(&self) -> bool {
-        self.declared.params.iter().any(|(_, ty)| matches!(ty, Type::Pointer(..)))
+    /// Whether not every number is a value of each of its parameters.
+    fn is_particular(&self) -> bool {
+        let is_so = |ty: &Type| match ty {
+            Type::Pointer(..) | Type::Boolean | Type::Enumeration(_) | Type::Letter(_) => true,
+            Type::Integer(bytes, _) => *bytes < 4,
+            _ => false,
+        };
+        self.declared.params.iter().any(|(_, ty)| is_so(ty))
     }
 }
 
-/// How the exports of a module are called, where it says nothing of that, and takes addresses.
+/// How the exports of a module are called, where it says nothing of that, and not every number will do.
 pub(super) fn guessed(wasm: &[u8]) -> Option<Guess> {
     let Exports { functions, has_room } = exports(wasm).ok()??;
     let declared = declared(wasm, &functions.iter().map(|(_, index, ty)| (*index, ty)).collect());
     let function = |(name, index, ty)| Some(Function { name, declared: declared.get(index)?, ty });
     let functions = functions.iter().map(|(name, index, ty)| (name.as_str(), index, ty));
     let known: Vec<Function<'_>> = functions.filter_map(function).collect();
-    if !known.iter().any(Function::takes_address) {
+    if !known.iter().any(Function::is_particular) {
         return None;
     }
     let library = Library::of(&known, has_room);

@@ -1,10 +1,18 @@
 //! Which rules may be called, and whether it is right that none may.
 
 use super::Machine;
+use super::calls::Call;
 use super::failure::Phase;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
 
 impl Machine {
+    /// Whether only that there are too many handles keeps a rule from being called.
+    pub(super) fn is_full(&self) -> bool {
+        let pools = &self.store.data().guest.pools;
+        let is_cut = |call: &Call| matches!(call, Call::Component(call) if call.is_cut(pools));
+        self.program.exports.pools() > 0 && self.calls.rules.iter().any(is_cut)
+    }
+
     /// As [`Target::enabled`], of this guest alone.
     pub(super) fn enabled_alone(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
         rules.clear();
@@ -43,7 +51,7 @@ impl Machine {
     /// Fails where no rule may be called and that is a deadlock: the guest does not say that the state is terminal. Of two guests that
     /// are compared, one may have rules that the other lacks.
     fn is_stuck(&mut self) -> Result<(), Halt> {
-        if !self.program.fails_in_deadlock() {
+        if !self.program.fails_in_deadlock() || self.is_full() {
             return Ok(());
         }
         let deadlock = |why| {

@@ -190,11 +190,17 @@ impl Exports {
             Some(entry) => bail!("the module exports no function `{entry}`, which --entry names"),
             None => bail!("{}", no_rule(&sorting.plain)),
         }
-        if exports.rules.len() > usize::from(u16::MAX) || exports.faults.len() > usize::from(u16::MAX) {
-            bail!("the module exports more than {} rules or faults", u16::MAX);
-        }
+        exports.are_few()?;
         exports.add_preconditions(sorting.guards)?;
         Ok(exports)
+    }
+
+    /// Refuses more rules or faults than there are numbers for.
+    pub(super) fn are_few(&self) -> Result<()> {
+        if self.rules.len() > usize::from(u16::MAX) || self.faults.len() > usize::from(u16::MAX) {
+            bail!("there are more than {} rules or faults", u16::MAX);
+        }
+        Ok(())
     }
 
     /// Sorts one export.

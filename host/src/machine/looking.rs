@@ -6,6 +6,7 @@ use super::Machine;
 use super::pages::PAGE;
 use super::program::Program;
 use super::saved::{GlobalValue, Snapshot};
+use crate::target::Target;
 
 /// Ranges of bytes that are told of two states; further bytes are counted.
 const RANGES_MAX: usize = 1024;
@@ -113,6 +114,16 @@ pub struct MemoryType {
 }
 
 impl Machine {
+    /// The hash that [`Target::state`] gives, computed from all of memory without trusting that every page
+    /// that was written is marked.
+    pub fn state_from_scratch(&mut self) -> u128 {
+        self.state.mark_everything();
+        if let Some(second) = &mut self.second {
+            second.machine.state.mark_everything();
+        }
+        self.state()
+    }
+
     /// The state, to be looked at. Unlike a snapshot there is one of every state, also where it cannot be gone back to.
     pub fn image(&mut self) -> Snapshot {
         self.saved()

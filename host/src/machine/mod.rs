@@ -196,16 +196,6 @@ impl Machine {
         &self.program
     }
 
-    /// The hash that [`Target::state`] gives, computed from all of memory without trusting that every page
-    /// that was written is marked.
-    pub fn state_from_scratch(&mut self) -> u128 {
-        self.state.mark_everything();
-        if let Some(second) = &mut self.second {
-            second.machine.state.mark_everything();
-        }
-        self.state()
-    }
-
     /// The state, as snapshots hold it.
     fn saved(&mut self) -> Snapshot {
         let snapshot = self.state.save(&mut self.store);
@@ -416,6 +406,10 @@ impl Target for Machine {
 
     fn scores(&mut self, best: &Scores, risen: &mut Vec<(u64, f64)>) {
         self.store.data_mut().step.take_scores(best, risen);
+    }
+
+    fn is_cut(&self) -> bool {
+        self.is_full()
     }
 
     fn texts(&self) -> Arc<[Arc<[u8]>]> {

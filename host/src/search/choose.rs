@@ -173,9 +173,9 @@ impl<T: Target> Runner<'_, T> {
         if !rules.is_empty() {
             self.enabled.retain(|rule| rules.contains(rule));
         }
-        let left_out = &self.left_out;
-        if !left_out.is_empty() && self.enabled.iter().any(|rule| !left_out.contains(rule)) {
-            self.enabled.retain(|rule| !left_out.contains(rule));
+        let is_left = |rule: &u16| self.left_out.binary_search(rule).is_err();
+        if !self.left_out.is_empty() && self.enabled.iter().any(is_left) {
+            self.enabled.retain(is_left);
         }
         if let Some(favourite) = self.favourite.filter(|rule| self.enabled.contains(rule))
             && self.rng.random()

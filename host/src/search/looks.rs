@@ -267,8 +267,8 @@ impl<T: Target> Runner<'_, T> {
         // What led to a checkpoint is kept already.
         new_at.retain(|(step, _)| *step >= saved);
         match self.target.is_function() {
-            // An input that fails is a finding.
-            true if has_passed => self.keep_input(known, &new_at),
+            // An input that fails is a finding. Of a sanitized target the second build is not, and it passes there.
+            true if has_passed && !self.has_failed => self.keep_input(known, &new_at),
             true => {}
             false => self.keep_states(known, (&trace, saved), &new_at),
         }

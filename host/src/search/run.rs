@@ -142,6 +142,7 @@ pub(super) struct Runner<'t, T: Target> {
     /// Which rules the run called.
     pub(super) called: Vec<u32>,
     pub(super) is_rejected: bool,
+    pub(super) has_failed: bool,
     pub(super) is_stopped: bool,
     /// The run only tries what a closer look suggests, and is looked at.
     pub(super) is_trial: bool,
@@ -183,6 +184,7 @@ impl<'t, T: Target> Runner<'t, T> {
             rules: 0,
             called: Vec::new(),
             is_rejected: false,
+            has_failed: false,
             is_stopped: false,
             is_trial: false,
             target,
@@ -192,7 +194,7 @@ impl<'t, T: Target> Runner<'t, T> {
     /// Executes the run that is planned.
     pub(super) fn run(&mut self, mut known: Known<'_, T::Snapshot>) -> Ran<T::Snapshot> {
         (self.steps, self.rules, self.new_edges, self.new_numbers) = (0, 0, 0, 0);
-        (self.is_rejected, self.is_stopped, self.is_trial) = (false, false, false);
+        [self.is_rejected, self.has_failed, self.is_stopped, self.is_trial] = [false; 4];
         if known.plan.tells_hits(known.options) && !known.get().seen.tells_hits() {
             known.learn().tell_hits();
         }
@@ -438,6 +440,7 @@ impl<'t, T: Target> Runner<'t, T> {
         self.note(action, new_edges > 0);
         match outcome {
             Outcome::Fail(failure) => {
+                self.has_failed = true;
                 self.found(known, *failure);
                 return Flow::End;
             }

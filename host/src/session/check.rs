@@ -387,7 +387,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn limit_text(limit: Limit, options: &Options) -> String {
     match limit {
         Limit::Steps => {
-            let steps = options.steps_max.unwrap_or_default();
+            let Some(steps) = options.steps_max else {
+                return "a component returned as many resources of one type as a run may have".to_string();
+            };
             let plural = if steps == 1 { "" } else { "s" };
             format!("the bound of {steps} step{plural} was reached (--steps)")
         }

@@ -164,6 +164,7 @@ impl Work<'_> {
             Status::withdraw(campaign.folder());
         }
         ran?;
+        search.tell_met()?;
         search.tell_waiting(true)?;
         search.leave()?;
         let seconds = searching.elapsed().saturating_sub(search.telling - telling);
@@ -368,6 +369,30 @@ impl Search<'_, '_, '_> {
         self.tell_or_wait(found, |search| {
             search.told(|work, machine| work.tell(machine, found, Some(after), false))
         })?;
+        self.telling += began.elapsed();
+        Ok(())
+    }
+
+    /// Reports what was met while something else was shrunk, and was not found since.
+    fn tell_met(&mut self) -> Result<()> {
+        let folder = self.work.guest.place.findings();
+        if !folder.exists() || self.campaign.as_ref().is_some_and(Campaign::is_shared) {
+            return Ok(());
+        }
+        let began = Instant::now();
+        for path in disk::files(&folder, Some("json"))? {
+            let is_known = |known: &Path| known == path;
+            let is_told = self.told.iter().any(|told| is_known(&told.trace))
+                || self.saved.iter().any(|saved| is_known(&saved.path));
+            if is_told || self.is_flaky || self.has_enough() || self.work.budget.is_over() {
+                continue;
+            }
+            let saved = Saved::at(self.explorer.target(), path);
+            let is_told = self.told.iter().any(|told| saved.fails_with(&told.failure));
+            if saved.is_pending() && !is_told {
+                self.told(|work, machine| work.tell_saved(machine, &saved, 0))?;
+            }
+        }
         self.telling += began.elapsed();
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! `addr2line` does this too. It is not used here since it calls itself for each level of inlined calls, so that a hostile
 //! module would end the process, and since it keeps whole tables of lines.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -52,6 +53,8 @@ pub(super) struct Scope {
     pub(super) place: Place,
     /// The addresses of an inlined call, sorted.
     pub(super) inlined: Vec<Range<u64>>,
+    /// Several calls of this function were inlined in the unit.
+    pub(super) is_often: bool,
 }
 
 /// A place in a source file.
@@ -71,10 +74,29 @@ pub(super) struct Units {
     /// Addresses, and the unit that has them.
     ranges: Vec<(Range<u64>, u32)>,
     /// Of the units that were looked into.
-    functions: HashMap<u32, Arc<[Function]>>,
+    functions: HashMap<u32, Arc<Listed>>,
     functions_kept: usize,
     /// Where they were compiled.
     pub(super) folders: Folders,
+}
+
+/// What is in a unit.
+#[derive(Debug, Default)]
+struct Listed {
+    functions: Vec<Function>,
+    /// Of functions that calls were inlined of, by their entries, whether several were.
+    inlined: HashMap<Origin, bool>,
+}
+
+/// An entry that another refers to: by its place in the unit, or in the section.
+type Origin = (bool, usize);
+
+fn origin_of(entry: &Entry<'_>) -> Option<Origin> {
+    match entry.origin? {
+        AttributeValue::UnitRef(offset) => Some((true, offset.0)),
+        AttributeValue::DebugInfoRef(offset) => Some((false, offset.0)),
+        _ => None,
+    }
 }
 
 /// Addresses of a function, and where its entry is in the unit.
@@ -173,8 +195,8 @@ impl Units {
         let having = self.ranges.iter().filter(|(range, _)| range.contains(&address));
         let having: Vec<u32> = having.map(|(_, unit)| *unit).take(UNITS_MAX).collect();
         for unit in having {
-            let functions = self.functions(sections, unit);
-            let of_address = functions.iter().filter(|function| function.addresses.contains(&address));
+            let listed = self.listed(sections, unit);
+            let of_address = listed.functions.iter().filter(|function| function.addresses.contains(&address));
             let length = |function: &&Function| function.addresses.end - function.addresses.start;
             let function = of_address.min_by_key(length);
             let is_fitting = |Range { start, end }: &Range<u64>| body.start <= *start && *end <= body.end;
@@ -184,7 +206,7 @@ impl Units {
             let meter = Meter::new(LOOKUP_BYTES_MAX.min(BYTES_MIN + sections.bytes() / 8));
             let lookup = Lookup { units: self, dwarf: &sections.open(&meter), meter: &meter, address };
             let scopes = match function {
-                Some(function) => lookup.scopes(unit, function.entry),
+                Some(function) => lookup.scopes(unit, function.entry, &listed),
                 // Where only lines are wanted, compilers leave out functions without inlined calls.
                 None => lookup.line(unit, is_fitting),
             };
@@ -197,27 +219,27 @@ impl Units {
         Vec::new()
     }
 
-    /// The functions of a unit; as far as they can be read.
-    fn functions(&mut self, sections: Sections<'_>, unit: u32) -> Arc<[Function]> {
-        if let Some(functions) = self.functions.get(&unit) {
-            return functions.clone();
+    /// What is in a unit; as far as it can be read.
+    fn listed(&mut self, sections: Sections<'_>, unit: u32) -> Arc<Listed> {
+        if let Some(listed) = self.functions.get(&unit) {
+            return listed.clone();
         }
-        let mut functions = Vec::new();
+        let mut listed = Listed::default();
         let start = self.offsets[unit as usize];
         let end = self.offsets.get(unit as usize + 1).map_or(sections.bytes(), |&end| end as u64);
         let meter = Meter::new(BYTES_MIN + end - start as u64);
         let dwarf = sections.open(&meter);
-        let _ = self
-            .open(&dwarf, &meter, unit)
-            .and_then(|opened| list_functions(opened.unit_ref(&dwarf), &meter, &mut functions));
-        let functions: Arc<[Function]> = functions.into();
-        if self.functions_kept + functions.len() > FUNCTIONS_MAX {
+        let _ =
+            self.open(&dwarf, &meter, unit).and_then(|opened| listed.read(opened.unit_ref(&dwarf), &meter));
+        let kept = listed.functions.len() + listed.inlined.len();
+        if self.functions_kept + kept > FUNCTIONS_MAX {
             self.functions.clear();
             self.functions_kept = 0;
         }
-        self.functions_kept += functions.len();
-        self.functions.insert(unit, functions.clone());
-        functions
+        self.functions_kept += kept;
+        let listed = Arc::new(listed);
+        self.functions.insert(unit, listed.clone());
+        listed
     }
 
     fn open<'a>(
@@ -234,20 +256,30 @@ impl Units {
     }
 }
 
-fn list_functions(
-    unit: UnitRef<'_, Metered<'_>>,
-    meter: &Meter,
-    functions: &mut Vec<Function>,
-) -> gimli::Result<()> {
-    let mut entries = unit.entries_raw(None)?;
-    while !entries.is_empty() && functions.len() < FUNCTIONS_MAX {
-        let offset = entries.next_offset().0;
-        let is_function = |tag| tag == constants::DW_TAG_subprogram;
-        if let Some(entry) = Entry::next(unit, meter, &mut entries, is_function)? {
-            entry.each_range(unit, |addresses| functions.push(Function { addresses, entry: offset }))?;
+impl Listed {
+    fn read(&mut self, unit: UnitRef<'_, Metered<'_>>, meter: &Meter) -> gimli::Result<()> {
+        let mut entries = unit.entries_raw(None)?;
+        while !entries.is_empty() && self.functions.len() + self.inlined.len() < FUNCTIONS_MAX {
+            let offset = entries.next_offset().0;
+            let is_function = Cell::new(false);
+            let is_wanted = |tag| {
+                is_function.set(tag == constants::DW_TAG_subprogram);
+                is_function.get() || tag == constants::DW_TAG_inlined_subroutine
+            };
+            let Some(entry) = Entry::next(unit, meter, &mut entries, is_wanted)? else { continue };
+            let mut is_there = false;
+            entry.each_range(unit, |addresses| {
+                is_there = true;
+                if is_function.get() {
+                    self.functions.push(Function { addresses, entry: offset });
+                }
+            })?;
+            if let Some(origin) = origin_of(&entry).filter(|_| is_there && !is_function.get()) {
+                self.inlined.entry(origin).and_modify(|often| *often = true).or_insert(false);
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// A function or an inlined call, and the addresses of the latter.
@@ -262,7 +294,7 @@ struct Lookup<'l, 'a> {
 }
 
 impl<'a> Lookup<'_, 'a> {
-    fn scopes(&self, index: u32, function: usize) -> gimli::Result<Vec<Scope>> {
+    fn scopes(&self, index: u32, function: usize, listed: &Listed) -> gimli::Result<Vec<Scope>> {
         let opened = self.units.open(self.dwarf, self.meter, index)?;
         let unit = opened.unit_ref(self.dwarf);
         let chain = self.chain(unit, UnitOffset(function))?;
@@ -271,7 +303,9 @@ impl<'a> Lookup<'_, 'a> {
         for (entry, mut inlined) in chain.into_iter().rev() {
             let (name, never_returns) = self.name(unit, &entry, ORIGINS_MAX);
             inlined.sort_unstable_by_key(|range| range.start);
-            scopes.push(Scope { name, never_returns, place, inlined });
+            let often = origin_of(&entry).and_then(|origin| listed.inlined.get(&origin));
+            let is_often = often.copied().unwrap_or_default();
+            scopes.push(Scope { name, never_returns, place, inlined, is_often });
             place = lines::of_call(unit, entry.call);
         }
         Ok(scopes)

@@ -195,16 +195,19 @@ impl Symbols {
         let of_code = (offset as usize).checked_sub(module.code)?;
         let (part, function, offset) = parts.origins.locate(function, of_code as u32)?;
         let frames = parts.modules.get(part)?.frames_below(Some(parts.folders()), function, offset);
-        // All parts number their functions.
-        let unnamed = format!("func[{function}]");
-        if part == 0 || frames.iter().all(|frame| frame.function != unnamed) {
+        if part == 0 || !parts.are_alike(part, function) {
             return Some(frames);
         }
-        let renamed = frames.iter().cloned().map(|frame| match frame.function == unnamed {
-            true => Frame { function: format!("{} {unnamed}", parts.prefix), ..frame },
-            false => frame,
-        });
-        Some(renamed.collect())
+        let (own, around) = frames.split_last()?;
+        let whose = match part {
+            1 => parts.prefix.to_string(),
+            _ => format!("module {}'s", part + 1),
+        };
+        let own = match own.file {
+            None => Frame { function: format!("{whose} {}", own.function), ..own.clone() },
+            Some(_) => own.clone(),
+        };
+        Some(around.iter().cloned().chain([own]).collect())
     }
 
     /// As [`Symbols::frames`], of the functions and offsets of a whole stack, the innermost first.
@@ -291,12 +294,17 @@ impl Symbols {
             let is_end = match scope.inlined.is_empty() {
                 true => module.endings.is_end(function, scope.never_returns),
                 false => {
-                    let may_end = !is_behind && !is_of_rust(&scope.place);
+                    let may_end = !is_behind && scope.is_often && !is_of_rust(&scope.place);
                     scope.never_returns || may_end && self.is_inlined_end(module, &body, &scope.inlined)
                 }
             };
             let offset = (offset as usize).saturating_sub(body.start) as u32;
             frames.push(frame(scope, folders, is_end, function, offset));
+        }
+        // Nothing else tells functions of one name apart.
+        if let Some(own) = frames.last_mut().filter(|own| own.file.is_none() && module.is_repeated(function))
+        {
+            own.function += &format!(" func[{function}]");
         }
         frames
     }
@@ -310,6 +318,13 @@ impl Symbols {
 }
 
 impl Parts {
+    /// Whether a function of this part may be called as one of another: all number theirs.
+    fn are_alike(&self, part: usize, function: u32) -> bool {
+        let name = self.modules[part].module().name(function);
+        let mut others = self.modules.iter().enumerate().filter(|(other, _)| *other != part);
+        name.is_none_or(|name| others.any(|(_, other)| other.module().function(name).is_some()))
+    }
+
     fn folders(&self) -> &Folders {
         self.folders.get_or_init(|| {
             let mut all = Folders::default();

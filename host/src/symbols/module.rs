@@ -1,6 +1,8 @@
 //! What is read off a module beside its debug information.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use wasmparser::{
     ElementItems, ElementSectionReader, ExportSectionReader, ExternalKind, FunctionBody, ImportSectionReader,
@@ -23,6 +25,8 @@ pub(super) struct Module {
     /// Names and places of the sections that hold debug information.
     pub(super) debug: Vec<(String, Range<usize>)>,
     pub(super) endings: Endings,
+    /// Names that several functions have.
+    repeated: OnceLock<BTreeSet<Box<str>>>,
 }
 
 impl Module {
@@ -104,6 +108,27 @@ impl Module {
     pub(super) fn function(&self, name: &str) -> Option<u32> {
         let names = self.names.iter().enumerate().skip(self.imported);
         names.into_iter().find(|(_, known)| known.as_deref() == Some(name)).map(|(index, _)| index as u32)
+    }
+
+    /// Whether another function has the name of this one.
+    pub(super) fn is_repeated(&self, function: u32) -> bool {
+        let repeated = self.repeated.get_or_init(|| {
+            let (mut known, mut repeated) = (BTreeSet::new(), BTreeSet::new());
+            for name in self.names.iter().flatten() {
+                if !known.insert(name) {
+                    repeated.insert(name.clone());
+                }
+            }
+            repeated
+        });
+        self.name(function).is_some_and(|name| repeated.contains(name))
+    }
+
+    /// The function that another one calls between constructors and destructors, which the linker made for it to be exported; else that
+    /// itself.
+    pub(super) fn wrapped(&self, function: u32) -> u32 {
+        let wrapped = self.name(function).and_then(|name| name.strip_suffix(".command_export"));
+        wrapped.and_then(|name| self.function(name)).unwrap_or(function)
     }
 
     /// The addresses of a function's code, as DWARF counts them; none where it is imported.

@@ -34,6 +34,9 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("/guest-sdk/", "guest-sdk/"),
 ];
 
+/// Folders of wasi-libc, which some distributions compile in them.
+const OF_LIBC: &[&str] = &["libc-top-half/", "libc-bottom-half/", "dlmalloc/src/"];
+
 /// Parts of a folder that belongs to one project: the empty one before the root, and two folders.
 const DEPTH_MIN: usize = 3;
 
@@ -120,6 +123,9 @@ pub(super) fn is_library(path: &str) -> bool {
 }
 
 fn library(path: &str) -> Option<String> {
+    if OF_LIBC.iter().any(|folder| path.starts_with(folder)) {
+        return Some(path.to_string());
+    }
     // Rust's own, by the hash of its version: `/rustc/59807616e1fa/library/core/src/option.rs`.
     if let Some((_, rest)) = path.strip_prefix("/rustc/").and_then(|rest| rest.split_once('/')) {
         return Some(rest.to_string());
@@ -276,6 +282,11 @@ mod tests {
         check("/home/me/bank/lib/c/string.c", "lib/c/string.c", false);
         check("/opt/zig/lib/libc/musl/src/string/memcpy.c", "libc/musl/src/string/memcpy.c", true);
         check("/usr/include/string.h", "/usr/include/string.h", true);
+        // As Debian compiles it.
+        let strlen = "libc-top-half/musl/src/string/strlen.c";
+        check(&format!("./{strlen}"), strlen, true);
+        check("./dlmalloc/src/malloc.c", "dlmalloc/src/malloc.c", true);
+        check("musl/src/string/strlen.c", "musl/src/string/strlen.c", false);
         check("~lib/array.ts", "~lib/array.ts", true);
         check("/home/me/spelunk/guest-sdk/src/outcome.rs", "guest-sdk/src/outcome.rs", true);
         let unpacked = "/home/me/.local/share/spelunk/sdk/0.1.0-3f9a/src/abi.rs";

@@ -81,6 +81,9 @@ fn add<'a>(
     Ok(())
 }
 
+/// Where what the linker dropped is said to be.
+const DROPPED: [u64; 3] = [0, u32::MAX as u64, u64::MAX];
+
 /// Where a variable lies that has one place for ever.
 pub(super) fn address<'a>(unit: UnitRef<'_, Metered<'a>>, entry: &Entry<'a>) -> Option<u64> {
     let AttributeValue::Exprloc(expression) = entry.attr_value(constants::DW_AT_location)? else {
@@ -88,11 +91,11 @@ pub(super) fn address<'a>(unit: UnitRef<'_, Metered<'a>>, entry: &Entry<'a>) -> 
     };
     let mut operations = expression.operations(unit.encoding());
     match (operations.next().ok()??, operations.next().ok()?) {
-        // What the linker dropped is at 0.
-        (Operation::Address { address }, None) => Some(address).filter(|address| *address > 0),
-        (Operation::AddressIndex { index }, None) => unit.address(index).ok().filter(|address| *address > 0),
+        (Operation::Address { address }, None) => Some(address),
+        (Operation::AddressIndex { index }, None) => unit.address(index).ok(),
         _ => None,
     }
+    .filter(|address| !DROPPED.contains(address))
 }
 
 /// The type of a part, the offset in it, and what it is called.

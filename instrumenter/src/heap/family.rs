@@ -188,12 +188,16 @@ impl Role {
     }
 }
 
+/// What the linker adds to the name of a function that calls what is exported, between constructors and destructors.
+const WRAPPER: &str = ".command_export";
+
 /// The module's own functions by the names that it gives them, and by those that it exports them as.
 fn by_name<'m>(module: &'m Module, names: &'m [FunctionName]) -> BTreeMap<&'m str, FunctionId> {
     let mut named = BTreeMap::new();
     for export in module.exports.iter() {
         if let ExportItem::Function(id) = export.item
             && matches!(module.funcs.get(id).kind, walrus::FunctionKind::Local(_))
+            && !names[id.index()].name.ends_with(WRAPPER)
         {
             named.entry(plain(&export.name)).or_insert(id);
         }

@@ -11,7 +11,7 @@ use spelunk_tests::{check_replays, steps_of};
 
 const GUEST: &str = "tests/guests/sync";
 
-const ALGORITHMS: [&str; 16] = [
+const ALGORITHMS: [&str; 18] = [
     "peterson",
     "bakery",
     "ticket",
@@ -28,6 +28,8 @@ const ALGORITHMS: [&str; 16] = [
     "once",
     "ending",
     "moved",
+    "stale",
+    "failing",
 ];
 
 /// Each of them holds with so many states.
@@ -54,6 +56,8 @@ timeout 18
 once 7
 ending 62
 moved 28
+stale 4
+failing 9
 ";
     assert_eq!(found, expected);
 }
@@ -94,6 +98,8 @@ timeout, 7 steps: panic: the time was up before the mutex was free
 once, 4 steps: panic: assertion `left == right` failed: it is not set yet
 ending, 2 steps: panic: assertion `left == right` failed: the senders are gone
 moved, 13 steps: panic: assertion `left == right` failed: another lock tells nothing
+stale, 2 steps: deadlock: a choice among nothing: no alternative is left
+failing, 4 steps: always there is memory: the condition does not hold
 ";
     assert_eq!(found, expected);
 }

@@ -232,6 +232,35 @@ fn a_module_without_an_allocator_is_refused() {
     assert!(error.to_string().starts_with(expected), "{error}");
 }
 
+/// What the linker exports calls the allocator, and is none.
+#[test]
+fn an_allocator_whose_exports_are_wrapped_is_found() {
+    let wasm = wat::parse_str(
+        r#"(module
+        (memory (export "memory") 1)
+        (global $end (mut i32) (i32.const 1024))
+        (func $dlmalloc (param i32) (result i32)
+            (global.set $end (i32.add (global.get $end) (i32.const 64)))
+            (i32.sub (global.get $end) (i32.const 64)))
+        (func $malloc (param i32) (result i32) (call $dlmalloc (local.get 0)))
+        (func $free (param i32))
+        (func $malloc.command_export (export "malloc") (param i32) (result i32) (call $malloc (local.get 0)))
+        (func $free.command_export (export "free") (param i32) (call $free (local.get 0)))
+        (func (export "rule:right") (local $at i32)
+            (local.set $at (call $malloc (i32.const 8)))
+            (i32.store (local.get $at) (i32.const 1))
+            (call $free (local.get $at)))
+        (func (export "rule:wrong") (i32.store offset=5 (call $malloc (i32.const 8)) (i32.const 1))))"#,
+    )
+    .unwrap();
+    on_guest_stack(|| {
+        let mut machine = machine(&load(&wasm, heap()));
+        assert_eq!(call(&mut machine, "right"), Outcome::Pass);
+        let Outcome::Fail(failure) = call(&mut machine, "wrong") else { panic!("it passes") };
+        assert_eq!(failure.kind, FailureKind::HeapBufferOverflow);
+    });
+}
+
 /// An allocator of few instructions, whose `free` keeps the address of the next block before a block. The rule frees by a copy
 /// of it.
 const INLINED: &str = r#"(module

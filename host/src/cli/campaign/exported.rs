@@ -274,6 +274,7 @@ impl Import {
     fn traces(&self) -> Result<Vec<PathBuf>> {
         let mut traces = Vec::new();
         for path in &self.from {
+            ensure!(path.exists(), "there is no `{}` to take in", path.display());
             if !path.is_dir() {
                 traces.push(path.clone());
                 continue;

@@ -7,9 +7,10 @@ use anyhow::{Context, Result, bail, ensure};
 use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
 use wasmtime::{Engine, Module};
 
-use super::super::component::{self, is_component};
+use super::super::component::{self, Interface, is_component};
 use super::super::exports::{Called, Exports};
 use super::super::link::shown;
+use crate::budget::Budget;
 use crate::file::{Conditions, Given, Ignored, Parts, Signatures, nearest, push_number};
 use crate::text::line;
 
@@ -28,14 +29,15 @@ impl Shared {
     /// be explored, which whoever compiles it says.
     ///
     /// # Errors
-    /// What only one of them has, or what differs in its type, all of it in one list; an ignored name that is none.
+    /// What only one of them has, or what differs in its type, all of it in one list; an ignored name that is none; a component
+    /// that takes too long, or too much memory, to link.
     pub(super) fn of(
         modules: [&[u8]; 2],
         ignored: &[Ignored],
-        (conditions, engine): (&Conditions, &Engine),
+        (conditions, engine, budget): (&Conditions, &Engine, &Budget),
     ) -> Result<Option<Shared>> {
-        let of = |wasm: &[u8]| Outside::of(wasm, conditions, engine);
-        let [Some(one), Some(other)] = modules.map(of) else { return Ok(None) };
+        let [one, other] = modules.map(|wasm| Outside::of(wasm, (conditions, engine, budget)));
+        let (Some(one), Some(other)) = (one?, other?) else { return Ok(None) };
         check_names(ignored, [&one, &other])?;
         let is_left_out = |name: &str| ignored.contains(&Ignored::Rule(name.to_string()));
         let mut lines = Vec::new();
@@ -75,11 +77,12 @@ impl Shared {
 impl Exports {
     /// Has these exports in the order of another module, without those that only one of both has.
     pub(in super::super) fn share(&mut self, shared: &Shared) -> Result<()> {
-        let guards: BTreeMap<u16, String> = std::mem::take(&mut self.preconditions).into_iter().collect();
+        let guards = std::mem::take(&mut self.preconditions);
         let rules = (0..).zip(self.rules.drain(..).zip(self.rule_exports.drain(..)));
         let rules = rules.map(|(before, (rule, export))| (rule.name.clone(), (before, rule, export)));
         for (place, (before, rule, export)) in (0..).zip(ordered(&shared.rules, rules)?) {
-            self.preconditions.extend(guards.get(&before).map(|guard| (place, guard.clone())));
+            let own = guards.iter().filter(|(rule, _)| *rule == before);
+            self.preconditions.extend(own.map(|(_, guard)| (place, guard.clone())));
             self.rules.push(rule);
             self.rule_exports.push(export);
         }
@@ -125,15 +128,29 @@ struct Outside {
 }
 
 impl Outside {
-    fn of(wasm: &[u8], conditions: &Conditions, engine: &Engine) -> Option<Outside> {
-        let (signatures, rest) = Signatures::take_from(wasm).ok()?;
-        let (_, code) = Parts::take_from(&rest).ok()?;
-        if is_component(&code) {
-            return Outside::of_component(&code, conditions);
+    /// Nothing of what cannot be explored.
+    fn of(
+        wasm: &[u8],
+        (conditions, engine, budget): (&Conditions, &Engine, &Budget),
+    ) -> Result<Option<Outside>> {
+        let Ok((signatures, rest)) = Signatures::take_from(wasm) else { return Ok(None) };
+        let Ok((_, code)) = Parts::take_from(&rest) else { return Ok(None) };
+        if !is_component(&code) {
+            return Ok(Outside::of_module(&code, signatures.as_ref(), (conditions, engine)));
         }
-        let module = Module::from_binary(engine, &skeleton(&code)?).ok()?;
+        let component = code.to_vec();
+        let linked = budget.compiling(move || component::link(&component))?;
+        Ok(linked.ok().and_then(|linked| Outside::of_component(linked.interface, conditions)))
+    }
+
+    fn of_module(
+        code: &[u8],
+        signatures: Option<&Signatures>,
+        (conditions, engine): (&Conditions, &Engine),
+    ) -> Option<Outside> {
+        let module = Module::from_binary(engine, &skeleton(code)?).ok()?;
         let entry = conditions.environment.entry.as_deref();
-        let called = Called { entry, signatures: signatures.as_ref(), has_memory: true, ..Called::default() };
+        let called = Called { entry, signatures, has_memory: true, ..Called::default() };
         let exports = Exports::of(&module, conditions.limits.input_bytes_max, &called).ok()?;
         let types = exports.rule_exports.iter().map(|export| Some(shown(module.get_export(export)?.func()?)));
         let types: Vec<String> = types.collect::<Option<_>>()?;
@@ -142,8 +159,8 @@ impl Outside {
         Some(Outside::with(exports, types, imports))
     }
 
-    fn of_component(bytes: &[u8], conditions: &Conditions) -> Option<Outside> {
-        let interface = Arc::new(component::link(bytes).ok()?.interface);
+    fn of_component(interface: Interface, conditions: &Conditions) -> Option<Outside> {
+        let interface = Arc::new(interface);
         let exports = Exports::of_component(&interface, &conditions.environment, &Given::default()).ok()?;
         let known = exports.component.clone()?;
         let types = exports.rule_exports.iter().map(|export| known.type_of(export)).collect();

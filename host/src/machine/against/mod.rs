@@ -60,7 +60,9 @@ impl Program {
         let Against { wasm: other_wasm, ignored } = against;
         let other_wasm = with_values_of(wasm, other_wasm, &ignored)?;
         let other_context = "the module that the target is compared with cannot be explored";
-        let Some(shared) = Shared::of([wasm, &other_wasm], &ignored, (conditions, &engine()?))? else {
+        let Some(shared) =
+            Shared::of([wasm, &other_wasm], &ignored, (conditions, &engine()?, origin.budget))?
+        else {
             Program::load_one(wasm, origin, None)?;
             Program::load_one(&other_wasm, origin, None).context(other_context)?;
             bail!(

@@ -5,8 +5,8 @@ use anyhow::{Context, Result, bail, ensure};
 use super::super::portable::{Blobs, Reader, leaves_of_one};
 use super::super::saved::Snapshot;
 
-/// The form of such a record, where those of one guest have theirs.
-const PAIR: u32 = 5;
+/// The form of such a record; that of one guest is a version of [`super::super::portable`], all of which are less.
+const PAIR: u32 = 1 << 16;
 
 impl Snapshot {
     /// The snapshot as a record; the pages that it refers to go into `blobs`.

@@ -10,7 +10,7 @@ use super::super::signed::Pools;
 use super::instance::Linked;
 use super::lifted::{Lifted, Role};
 use super::rules::{Called, Component, Dropped};
-use super::wave::WitValue;
+use super::shown::WitValue;
 
 /// A function of a component, or a drop, prepared to be called.
 pub(crate) enum ComponentCall {
@@ -51,6 +51,11 @@ impl ComponentCall {
             ComponentCall::Lifted(lifted) => lifted.is_enabled(pools),
             ComponentCall::Dropped(dropped) => dropped.is_enabled(pools),
         }
+    }
+
+    /// Whether only that there are too many handles keeps it from being called.
+    pub(in super::super) fn is_cut(&self, pools: &Pools) -> bool {
+        matches!(self, ComponentCall::Lifted(lifted) if lifted.is_cut(pools))
     }
 
     /// What the last call returned, of one that is compared.

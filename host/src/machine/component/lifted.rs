@@ -13,14 +13,13 @@ use super::given::Choices;
 use super::handles::HOST;
 use super::instance::Linked;
 use super::interface::{Flat, Function, Interface, Sort, Ty, Type};
+use super::shown::{WitValue, shown};
 use super::value::Value;
-use super::wave::{WitValue, shown};
 use crate::outcome::FailureKind;
 
 /// A call costs as much as reading so many bytes, besides what it does.
 pub(super) const CALL_BYTES: usize = 1024;
-/// Handles of one resource, beyond which no rule is called that returns another. A pool holds a few more. So many are in no state of a
-/// check that ends.
+/// Handles of one resource, beyond which no rule is called that returns another. A pool holds a few more.
 const POOL_MAX: usize = 1000;
 
 /// An exported function, prepared to be called.
@@ -99,7 +98,12 @@ impl Lifted {
             described.params.iter().all(|(_, ty)| draw::is_there(&self.interface, *ty, Some(pools)));
         has_values
             && self.given.iter().all(|(resource, many)| pools.handles(*resource as usize).len() >= *many)
-            && self.owned.iter().all(|resource| pools.handles(*resource as usize).len() < POOL_MAX)
+            && !self.is_cut(pools)
+    }
+
+    /// Whether only that there are too many handles keeps it from being called.
+    pub(in super::super) fn is_cut(&self, pools: &Pools) -> bool {
+        self.owned.iter().any(|resource| pools.handles(*resource as usize).len() >= POOL_MAX)
     }
 
     /// Draws what it takes, and calls it; whether what it returned says that something holds, where it says that.

@@ -14,6 +14,7 @@ mod link;
 mod provided;
 mod resources;
 mod rules;
+mod shown;
 mod stubbed;
 mod transcode;
 mod value;
@@ -28,8 +29,8 @@ pub(crate) use interface::Interface;
 pub(crate) use link::{Linked as LinkedComponent, link};
 pub(super) use provided::imports_system;
 pub(crate) use rules::Component;
+pub(super) use shown::WitValue;
 pub(super) use value::Value;
-pub(super) use wave::WitValue;
 pub(super) use wit::{imported, resources};
 
 /// Whether these bytes are a component, and no module.

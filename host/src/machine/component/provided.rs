@@ -12,6 +12,7 @@ use super::stubbed::{full, stubbed};
 use super::value::Value;
 use super::{guest, wit};
 use crate::file::StubImports;
+use crate::text::line;
 
 /// What a function returned, where it returns anything.
 pub(super) type Answer = Option<Value>;
@@ -43,7 +44,7 @@ pub(super) fn all(interface: &Arc<Interface>, stubs: StubImports) -> Result<Vec<
                 unsupported(interface, shown, *result)
             }
             None => {
-                unknown.push(format!("\n  `{shown}`, `{ty}`"));
+                unknown.push(format!("\n  `{}`, `{}`", line(&shown), line(&ty)));
                 stubbed(interface, index, stubs)
             }
         };

@@ -14,7 +14,7 @@ use super::abi::refused;
 use super::given::{self, Choices};
 use super::handles::{HOST, Handles};
 use super::instance::Linked;
-use super::interface::{Function, Interface};
+use super::interface::{Function, Interface, Sort, Type};
 use super::lifted::Role;
 use super::{draw, provided, wit};
 use crate::file::{Environment, Given, nearest};
@@ -93,11 +93,11 @@ impl Exports {
     ) -> Result<Exports> {
         let entry = environment.entry.as_deref();
         let mut exports = Exports::default();
-        let (mut called, mut guards) = (BTreeMap::new(), Vec::new());
+        let (mut called, mut said) = (BTreeMap::new(), Said::default());
         let names = names(interface);
         let functions = interface.functions.iter().zip(&names).enumerate();
         for (index, (function, name)) in functions.filter(|(_, (function, _))| !is_of_toolchain(function)) {
-            let role = sort(&mut exports, &mut guards, (function, name), entry)?;
+            let role = sort(&mut exports, &mut said, (interface, function, name), entry)?;
             called.insert(name.clone(), Called::Function(index, role));
         }
         if !exports.is_command && entry.is_none() {
@@ -106,7 +106,9 @@ impl Exports {
                 called.insert(name, Called::Drop(resource));
             }
         }
-        exports.guard(guards)?;
+        exports.are_few()?;
+        exports.name_apart(said.faults);
+        exports.guard(said.guards)?;
         if exports.rules.is_empty() {
             match entry {
                 Some(entry) => bail!(
@@ -133,27 +135,46 @@ impl Exports {
         self.rule_exports.push(name.to_string());
     }
 
+    /// Has preconditions guard the rules that their names say: those of their own interface, or else by their whole names, or else
+    /// wherever they are.
     fn guard(&mut self, guards: Vec<(String, String)>) -> Result<()> {
-        for (of, name) in guards {
-            let is_it = |rule: &Rule| {
-                let whole = kebab(&rule.name);
-                let own = rule.name.split_once('#').map(|(_, own)| kebab(own));
-                whole == of || own.as_deref() == Some(&of)
-            };
-            let found: Vec<usize> = self
-                .rules
-                .iter()
-                .enumerate()
-                .filter(|(_, rule)| is_it(rule))
-                .map(|(index, _)| index)
-                .collect();
-            ensure!(
-                !found.is_empty(),
-                "`{name}` is the precondition of a rule `{of}`, which the component does not export"
-            );
-            self.preconditions.extend(found.into_iter().map(|rule| (rule as u16, name.clone())));
+        let mut rules: BTreeMap<(Option<&str>, String), Vec<u16>> = BTreeMap::new();
+        for (index, rule) in (0..).zip(&self.rules) {
+            let (within, own) = rule.name.split_once('#').unwrap_or(("", &rule.name));
+            let whole = (Some(""), kebab(&rule.name));
+            for name in BTreeSet::from([(Some(within), kebab(own)), whole, (None, kebab(own))]) {
+                rules.entry(name).or_default().push(index);
+            }
         }
+        let mut preconditions = Vec::new();
+        for (of, name) in guards {
+            let within = name.split_once('#').map_or("", |(within, _)| within);
+            let mut found = [Some(within), Some(""), None].into_iter();
+            let found = found.find_map(|within| rules.get(&(within, of.clone())));
+            let Some(found) = found else {
+                bail!("`{name}` is the precondition of a rule `{of}`, which the component does not export")
+            };
+            let [rule] = found[..] else {
+                let names = found.iter().map(|rule| format!("`{}`", self.rules[usize::from(*rule)].name));
+                bail!(
+                    "`{name}` may be the precondition of {}: have the interface of the one that is meant export it",
+                    names.collect::<Vec<_>>().join(" and of ")
+                )
+            };
+            preconditions.push((rule, name.clone()));
+        }
+        self.preconditions.extend(preconditions);
         Ok(())
+    }
+
+    /// Has faults and invariants that have one name in several interfaces be called by those too.
+    fn name_apart(&mut self, faults: Vec<String>) {
+        self.faults = apart(std::mem::take(&mut self.faults).into_iter().zip(faults).collect());
+        self.invariants = {
+            let names = apart(self.invariants.clone());
+            let exports = self.invariants.drain(..).map(|(_, export)| export);
+            names.into_iter().zip(exports).collect()
+        };
     }
 
     /// The name of a parameter of the rule that a step calls.
@@ -167,11 +188,32 @@ impl Exports {
     }
 }
 
+/// Names, those that occur more than once with the interface of the function that is called so.
+fn apart(named: Vec<(String, String)>) -> Vec<String> {
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    for (of, _) in &named {
+        *counts.entry(of.clone()).or_default() += 1;
+    }
+    let within = |name: &str, of: &str| {
+        name.split_once('#').map_or_else(|| of.to_string(), |(within, _)| format!("{within}#{of}"))
+    };
+    named.into_iter().map(|(of, name)| if counts[&of] > 1 { within(&name, &of) } else { of }).collect()
+}
+
+/// What is said by names, until all are known.
+#[derive(Default)]
+struct Said {
+    /// Of each precondition the rule, and the name of the function.
+    guards: Vec<(String, String)>,
+    /// The names of the functions that are faults.
+    faults: Vec<String>,
+}
+
 /// Adds a function to what it is by its name.
 fn sort(
     exports: &mut Exports,
-    guards: &mut Vec<(String, String)>,
-    (function, name): (&Function, &String),
+    said: &mut Said,
+    (interface, function, name): (&Interface, &Function, &String),
     entry: Option<&str>,
 ) -> Result<Role> {
     let must = |is: bool, what: &str| -> Result<()> {
@@ -179,13 +221,16 @@ fn sort(
         Ok(())
     };
     let is_nullary = function.params.is_empty();
+    let result = function.result.map(|ty| &interface.types[ty].ty);
+    let is_bool = result == Some(&Type::Bool);
+    let says = is_bool || matches!(result, None | Some(Type::Variant(Sort::Result, _)));
     if let Some(of) = function.name.strip_prefix("precondition-") {
-        must(is_nullary && function.result.is_some(), "`func() -> bool`")?;
-        guards.push((of.to_string(), name.clone()));
+        must(is_nullary && is_bool, "`func() -> bool`")?;
+        said.guards.push((of.to_string(), name.clone()));
         return Ok(Role::Condition);
     }
     if let Some(of) = function.name.strip_prefix("invariant-") {
-        must(is_nullary, "`func() -> bool`, `func() -> result<_, string>` or `func()`")?;
+        must(is_nullary && says, "`func() -> bool`, `func() -> result<_, string>` or `func()`")?;
         exports.invariants.push((of.to_string(), name.clone()));
         return Ok(Role::Condition);
     }
@@ -193,6 +238,7 @@ fn sort(
         must(function.params.len() == 1 && function.result.is_none(), "`func(on: bool)`")?;
         exports.faults.push(of.to_string());
         exports.fault_exports.push(function.export.clone());
+        said.faults.push(name.clone());
         return Ok(Role::Rule);
     }
     match &*function.name {
@@ -233,7 +279,8 @@ fn kebab(name: &str) -> String {
 /// The names of the functions: `interface#function`, `interface#resource.method`.
 fn names(interface: &Interface) -> Vec<String> {
     let within: BTreeSet<&str> = interface.functions.iter().map(|function| &*function.interface).collect();
-    let is_alone = |short: &str| within.iter().filter(|other| own_name(other) == short).count() == 1;
+    let alone = once(within.iter().map(|other| own_name(other)));
+    let is_alone = |short: &str| alone.contains(short);
     let name = |function: &Function, own: &str| {
         let short = own_name(&function.interface);
         match &*function.interface {
@@ -244,11 +291,22 @@ fn names(interface: &Interface) -> Vec<String> {
     };
     let short: Vec<String> =
         interface.functions.iter().map(|function| name(function, &plain(&function.name))).collect();
-    let is_one = |name: &String| short.iter().filter(|other| *other == name).count() == 1;
+    let one = once(short.iter().map(String::as_str));
     let functions = interface.functions.iter().zip(&short);
     functions
-        .map(|(function, short)| if is_one(short) { short.clone() } else { name(function, &function.name) })
+        .map(
+            |(function, short)| {
+                if one.contains(&**short) { short.clone() } else { name(function, &function.name) }
+            },
+        )
         .collect()
+}
+
+/// Names that occur once.
+fn once<'n>(names: impl Iterator<Item = &'n str>) -> BTreeSet<&'n str> {
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    names.for_each(|name| *counts.entry(name).or_default() += 1);
+    counts.into_iter().filter(|(_, count)| *count == 1).map(|(name, _)| name).collect()
 }
 
 /// `store` of `example:kv/store@1.0.0`.
@@ -273,23 +331,28 @@ fn drops(interface: &Interface, names: &[String]) -> Vec<(String, u32)> {
     for function in &interface.functions {
         function.result.iter().for_each(|ty| interface.types.owned(*ty, &interface.handles, &mut returned));
     }
-    let mut drops = Vec::new();
-    for resource in returned {
-        let own = &interface.resources[resource as usize].name;
-        // It is where its functions are.
-        let of =
-            |name: &&String| name.rsplit('#').next().is_some_and(|name| name.starts_with(&format!("{own}.")));
-        let within = names.iter().find(of).and_then(|name| name.rsplit_once('#'));
-        let mut name = match within {
-            Some((within, _)) => format!("{within}#{own}.drop"),
+    // It is where its functions are.
+    let mut places = BTreeMap::new();
+    for name in names {
+        let (within, own) =
+            name.rsplit_once('#').map_or((None, &**name), |(within, own)| (Some(within), own));
+        if let Some((resource, _)) = own.split_once('.') {
+            places.entry(resource).or_insert(within);
+        }
+    }
+    let mut taken: BTreeSet<String> = names.iter().cloned().collect();
+    let name = |resource: u32| {
+        let own = &*interface.resources[resource as usize].name;
+        let mut name = match places.get(own).copied().flatten() {
+            Some(within) => format!("{within}#{own}.drop"),
             None => format!("{own}.drop"),
         };
-        while names.contains(&name) || drops.iter().any(|(other, _)| *other == name) {
+        while !taken.insert(name.clone()) {
             name += "'";
         }
-        drops.push((name, resource));
-    }
-    drops
+        (name, resource)
+    };
+    returned.into_iter().map(name).collect()
 }
 
 /// Drops a resource that an export returned.

@@ -6,8 +6,8 @@ use super::super::host::{Host, TOLD_MAX};
 use super::draw;
 use super::interface::{Import, Interface, Ty, Type};
 use super::provided::Provided;
+use super::shown::shown;
 use super::value::Value;
-use super::wave::shown;
 use crate::file::StubImports;
 
 /// What answers the import with this index.

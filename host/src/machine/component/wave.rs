@@ -1,10 +1,7 @@
-//! Values as text: WAVE, the syntax of the component model's tools. Handles, which that has none for, are `counter#1`.
+//! Values that users write: in WAVE, the syntax of the component model's tools.
 
 use std::borrow::Cow;
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use wasm_wave::value::{Type as WaveType, Value as WaveValue};
@@ -15,60 +12,15 @@ use super::value::{Value, canonical32, canonical64};
 use super::wit;
 use crate::text::line;
 
-/// A value with its type.
-#[derive(Clone, Debug)]
-pub(crate) struct WitValue {
-    interface: Arc<Interface>,
-    ty: Ty,
-    value: Value,
-}
-
-impl WitValue {
-    pub(super) fn new(interface: &Arc<Interface>, ty: Ty, value: Value) -> WitValue {
-        WitValue { interface: interface.clone(), ty, value }
-    }
-}
-
-impl PartialEq for WitValue {
-    /// Of two components that have the same type.
-    fn eq(&self, other: &WitValue) -> bool {
-        self.value == other.value
-    }
-}
-
-impl fmt::Display for WitValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(&self.interface, self.ty, &self.value))
-    }
-}
-
-/// Bytes of the text of a value, of those that are shown.
-const TEXT_MAX: usize = 4096;
-
 /// Letters that are shown of a text that is none.
 const SHOWN_MAX: usize = 64;
-
-/// A value as it is shown.
-pub(super) fn shown(interface: &Interface, ty: Ty, value: &Value) -> String {
-    let mut handles = Vec::new();
-    collect(interface, ty, value, &mut handles);
-    let mut types = BTreeMap::new();
-    let shown = wave(interface, (ty, value), &handles, &mut types);
-    let shown = shown.and_then(|value| Ok(wasm_wave::to_string(&value)?));
-    let mut text = shown.unwrap_or_else(|error| format!("a value that cannot be shown: {error}"));
-    if text.len() > TEXT_MAX {
-        text.truncate(text.floor_char_boundary(TEXT_MAX));
-        text += " …";
-    }
-    text
-}
 
 /// A value of a type without handles, as it is written.
 ///
 /// # Errors
 /// Text that is no value of this type.
 pub(super) fn read(interface: &Interface, ty: Ty, text: &str) -> Result<Value> {
-    let wave = wave_type(interface, ty, &[])?;
+    let wave = wave_type(interface, ty)?;
     let read: Result<WaveValue, _> = wasm_wave::from_str(&wave, text);
     let read = read.map_err(|error| {
         let source = std::error::Error::source(&error).map(ToString::to_string);
@@ -156,39 +108,9 @@ fn case_of<'v>(
     })
 }
 
-fn name(interface: &Interface, ty: u32, handle: u32) -> String {
-    let resource = interface.handles.get(ty as usize).copied().flatten();
-    let resource = resource.and_then(|handle| interface.resources.get(handle.resource as usize));
-    format!("{}#{handle}", resource.map_or("resource", |resource| &resource.name))
-}
-
-/// What the handles in a value are called.
-fn collect(interface: &Interface, ty: Ty, value: &Value, names: &mut Vec<String>) {
-    match (&interface.types[ty].ty, value) {
-        (Type::Handle(ty, _), Value::Handle(handle)) => names.push(name(interface, *ty, *handle)),
-        (Type::List(ty), Value::List(values)) => {
-            values.iter().for_each(|value| collect(interface, *ty, value, names));
-        }
-        (Type::Record(fields), Value::Record(values)) => {
-            let fields = fields.iter().zip(values);
-            fields.for_each(|((_, ty), value)| collect(interface, *ty, value, names));
-        }
-        (Type::Tuple(types), Value::Record(values)) => {
-            let fields = types.iter().zip(values);
-            fields.for_each(|(ty, value)| collect(interface, *ty, value, names));
-        }
-        (Type::Variant(_, cases), Value::Variant(case, Some(value))) => {
-            if let Some((_, Some(ty))) = cases.get(*case as usize) {
-                collect(interface, *ty, value, names);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// The type, where all handles are among these.
-fn wave_type(interface: &Interface, ty: Ty, handles: &[String]) -> Result<WaveType> {
-    let inner = |ty: &Ty| wave_type(interface, *ty, handles);
+/// The type, which has no handles.
+fn wave_type(interface: &Interface, ty: Ty) -> Result<WaveType> {
+    let inner = |ty: &Ty| wave_type(interface, *ty);
     let case = |ty: &Option<Ty>| ty.as_ref().map(inner).transpose();
     let ty = match &interface.types[ty].ty {
         Type::Bool => WaveType::BOOL,
@@ -227,89 +149,7 @@ fn wave_type(interface: &Interface, ty: Ty, handles: &[String]) -> Result<WaveTy
         }
         Type::Variant(Sort::Result, cases) => WaveType::result(case(&cases[0].1)?, case(&cases[1].1)?),
         Type::Flags(names) => WaveType::flags(names.iter().cloned()).context("flags have names")?,
-        Type::Handle(..) => {
-            let names = if handles.is_empty() { &["#".to_string()][..] } else { handles };
-            WaveType::enum_ty(names.iter().cloned()).context("there are handles")?
-        }
+        Type::Handle(..) => bail!("no text stands for a resource"),
     };
     Ok(ty)
-}
-
-fn wave(
-    interface: &Interface,
-    (ty, value): (Ty, &Value),
-    handles: &[String],
-    types: &mut BTreeMap<u32, WaveType>,
-) -> Result<WaveValue> {
-    // A list has many elements of one type.
-    let of = match types.entry(ty.0) {
-        Entry::Occupied(known) => known.get().clone(),
-        Entry::Vacant(place) => place.insert(wave_type(interface, ty, handles)?).clone(),
-    };
-    let mut inner = |ty: Ty, value: &Value| wave(interface, (ty, value), handles, types);
-    let value = match (&interface.types[ty].ty, value) {
-        (_, Value::Bool(is)) => WaveValue::make_bool(*is),
-        (Type::Integer(bytes, _), value @ (Value::Signed(_) | Value::Unsigned(_))) => integer(value, *bytes),
-        (_, Value::F32(bits)) => WaveValue::make_f32(f32::from_bits(*bits)),
-        (_, Value::F64(bits)) => WaveValue::make_f64(f64::from_bits(*bits)),
-        (_, Value::Char(letter)) => WaveValue::make_char(*letter),
-        (_, Value::String(text)) => WaveValue::make_string(text.into()),
-        (_, Value::Bytes(bytes)) => {
-            WaveValue::make_list(&of, bytes.iter().map(|byte| WaveValue::make_u8(*byte)))?
-        }
-        (Type::List(ty), Value::List(values)) => {
-            let values: Result<Vec<_>> = values.iter().map(|value| inner(*ty, value)).collect();
-            WaveValue::make_list(&of, values?)?
-        }
-        (Type::Record(fields), Value::Record(values)) => {
-            let values: Result<Vec<_>> = fields
-                .iter()
-                .zip(values)
-                .map(|((name, ty), value)| Ok((name.as_str(), inner(*ty, value)?)))
-                .collect();
-            WaveValue::make_record(&of, values?)?
-        }
-        (Type::Tuple(types), Value::Record(values)) => {
-            let values: Result<Vec<_>> =
-                types.iter().zip(values).map(|(ty, value)| inner(*ty, value)).collect();
-            WaveValue::make_tuple(&of, values?)?
-        }
-        (Type::Variant(sort, cases), Value::Variant(case, payload)) => {
-            let (name, ty) = cases.get(*case as usize).context("there is such a case")?;
-            let payload = ty.zip(payload.as_deref()).map(|(ty, value)| inner(ty, value)).transpose()?;
-            match sort {
-                Sort::Variant => WaveValue::make_variant(&of, name, payload)?,
-                Sort::Enum => WaveValue::make_enum(&of, name)?,
-                Sort::Option => WaveValue::make_option(&of, payload)?,
-                Sort::Result if *case == 0 => WaveValue::make_result(&of, Ok(payload))?,
-                Sort::Result => WaveValue::make_result(&of, Err(payload))?,
-            }
-        }
-        (Type::Flags(names), Value::Flags(bits)) => WaveValue::make_flags(&of, set_of(names, *bits))?,
-        (Type::Handle(ty, _), Value::Handle(handle)) => {
-            WaveValue::make_enum(&of, &name(interface, *ty, *handle))?
-        }
-        (ty, value) => return Err(anyhow!("{value:?} is no {ty:?}")),
-    };
-    Ok(value)
-}
-
-/// Names of the flags that are set.
-fn set_of(names: &[String], bits: u32) -> impl Iterator<Item = &str> {
-    let is_set = move |(index, _): &(usize, &String)| bits & (1 << index) != 0;
-    names.iter().enumerate().filter(is_set).map(|(_, name)| name.as_str())
-}
-
-fn integer(value: &Value, bytes: u8) -> WaveValue {
-    match (value, bytes) {
-        (Value::Signed(number), 1) => WaveValue::make_s8(*number as i8),
-        (Value::Signed(number), 2) => WaveValue::make_s16(*number as i16),
-        (Value::Signed(number), 4) => WaveValue::make_s32(*number as i32),
-        (Value::Signed(number), _) => WaveValue::make_s64(*number),
-        (Value::Unsigned(number), 1) => WaveValue::make_u8(*number as u8),
-        (Value::Unsigned(number), 2) => WaveValue::make_u16(*number as u16),
-        (Value::Unsigned(number), 4) => WaveValue::make_u32(*number as u32),
-        (Value::Unsigned(number), _) => WaveValue::make_u64(*number),
-        (other, _) => unreachable!("{other:?} is no integer"),
-    }
 }

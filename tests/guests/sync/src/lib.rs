@@ -12,6 +12,8 @@ mod async_mutex;
 mod bakery;
 #[cfg(feature = "ending")]
 mod ending;
+#[cfg(feature = "failing")]
+mod failing;
 #[cfg(feature = "harness")]
 mod harness;
 #[cfg(feature = "litmus")]
@@ -34,6 +36,8 @@ mod publish;
 mod queue;
 #[cfg(feature = "scope")]
 mod scope;
+#[cfg(feature = "stale")]
+mod stale;
 #[cfg(feature = "ticket")]
 mod ticket;
 #[cfg(feature = "timeout")]

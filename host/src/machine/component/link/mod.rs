@@ -22,6 +22,7 @@ use wasmtime_environ::component::{
 use wasmtime_environ::{ModuleTranslation, PrimaryMap, ScopeVec, Tunables};
 
 use super::interface::Interface;
+use crate::text::line;
 use spelunk_instrumenter::Origins;
 
 /// The core module that a component became.
@@ -77,7 +78,7 @@ fn translated_with(bytes: &[u8], more: WasmFeatures) -> Result<Linked> {
     let mut builder = ComponentTypesBuilder::new(&validator);
     let adapters = ScopeVec::new();
     let translated = Translator::new(&tunables, &mut validator, &mut builder, &adapters).translate(bytes);
-    let (translation, modules) = translated.map_err(|error| anyhow!("{error:#}"))?;
+    let (translation, modules) = translated.map_err(|error| anyhow!("{}", line(&format!("{error:#}"))))?;
     let handles = builder.num_resource_tables() as u32;
     let (types, _) = builder.finish(&translation.component);
     let source = Source { translation: &translation, modules: &modules, types: &types, handles };

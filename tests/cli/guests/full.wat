@@ -1,0 +1,17 @@
+(component
+ (type $r' (resource (rep i32)))
+ (export $r "r" (type $r'))
+ (core func $new (canon resource.new $r'))
+ (core module $m
+  (import "" "new" (func $new (param i32) (result i32)))
+  (global $g (mut i32) (i32.const 0))
+  (func (export "no") (result i32) (i32.const 0))
+  (func (export "make") (result i32)
+    (global.set $g (i32.add (global.get $g) (i32.const 1)))
+    (if (i32.gt_u (global.get $g) (i32.const 1000)) (then unreachable))
+    (call $new (i32.const 7))))
+ (core instance $i (instantiate $m (with "" (instance (export "new" (func $new))))))
+ (func $f (result (own $r)) (canon lift (core func $i "make")))
+ (func $n (result bool) (canon lift (core func $i "no")))
+ (export "make" (func $f))
+ (export "precondition-r-drop" (func $n)))

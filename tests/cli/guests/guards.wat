@@ -1,0 +1,17 @@
+(component
+ (core module $m
+  (func (export "step") unreachable)
+  (func (export "noop"))
+  (func (export "yes") (result i32) (i32.const 1))
+  (func (export "no") (result i32) (i32.const 0)))
+ (core instance $i (instantiate $m))
+ (func $step (canon lift (core func $i "step")))
+ (func $noop (canon lift (core func $i "noop")))
+ (func $yes (result bool) (canon lift (core func $i "yes")))
+ (func $no (result bool) (canon lift (core func $i "no")))
+ (instance $one (export "precondition-step" (func $no)))
+ (instance $two (export "precondition-step" (func $yes)))
+ (export "step" (func $step))
+ (export "noop" (func $noop))
+ (export "x:y/a" (instance $one))
+ (export "x:y/b" (instance $two)))

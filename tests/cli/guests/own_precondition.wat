@@ -1,0 +1,17 @@
+(component
+ (core module $m
+  (global $g (mut i32) (i32.const 0))
+  (func (export "af"))
+  (func (export "go") (global.set $g (i32.const 1)))
+  (func (export "can") (result i32) (i32.eqz (global.get $g)))
+  (func (export "bf") (if (global.get $g) (then unreachable))))
+ (core instance $i (instantiate $m))
+ (func $af (canon lift (core func $i "af")))
+ (func $bf (canon lift (core func $i "bf")))
+ (func $go (canon lift (core func $i "go")))
+ (func $can (result bool) (canon lift (core func $i "can")))
+ (instance $one (export "f" (func $af)) (export "precondition-f" (func $can)))
+ (instance $two (export "f" (func $bf)))
+ (export "go" (func $go))
+ (export "x:y/a" (instance $one))
+ (export "x:y/b" (instance $two)))

@@ -1,0 +1,15 @@
+(component
+ (core module $m
+  (global $g (mut i32) (i32.const 0))
+  (func (export "f1") (param i32))
+  (func (export "f2") (param i32) (global.set $g (local.get 0)))
+  (func (export "step") (if (global.get $g) (then unreachable))))
+ (core instance $i (instantiate $m))
+ (func $step (canon lift (core func $i "step")))
+ (func $f1 (param "on" bool) (canon lift (core func $i "f1")))
+ (func $f2 (param "on" bool) (canon lift (core func $i "f2")))
+ (instance $one (export "fault-x" (func $f1)))
+ (instance $two (export "fault-x" (func $f2)))
+ (export "step" (func $step))
+ (export "x:y/a" (instance $one))
+ (export "x:y/b" (instance $two)))
