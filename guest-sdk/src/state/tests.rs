@@ -1,3 +1,5 @@
+use std::collections::BinaryHeap;
+
 use super::*;
 use crate::abi::play;
 

@@ -210,7 +210,13 @@ pub(super) fn stack(program: &Program, error: &Error) -> Vec<(u32, u32)> {
     // Others are of modules of ours, which call the guest.
     let frames = frames.iter().filter(|frame| Module::same(frame.module(), &program.module));
     let frames = frames.map(|frame| (frame.func_index(), frame.module_offset().unwrap_or(0) as u32));
-    located(program, frames)
+    let mut places = located(program, frames);
+    if error.downcast_ref() == Some(&Trap::UnreachableCodeReached)
+        && let Some((function, offset)) = places.first_mut()
+    {
+        *offset = program.symbols.unreachable_at(*function, *offset);
+    }
+    places
 }
 
 /// Functions and offsets of the module as it came, of those of the instrumented one.

@@ -24,6 +24,7 @@ mod rows;
 mod statics;
 #[cfg(test)]
 mod tests;
+mod trapping;
 mod types;
 mod variables;
 mod wat;
@@ -36,6 +37,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use spelunk_instrumenter::Origins;
+use wasmparser::{BinaryReader, FunctionBody};
 
 pub use code::{Code, CodeFunction, Instruction, InstructionKind, SourceFile, Statement};
 pub use culprit::culprit;
@@ -208,6 +210,16 @@ impl Symbols {
             Some(_) => own.clone(),
         };
         Some(around.iter().cloned().chain([own]).collect())
+    }
+
+    /// The offset of the `unreachable` that trapped at an offset, where a compiler may have merged it with the branch that leads there.
+    pub fn unreachable_at(&self, function: u32, offset: u32) -> u32 {
+        let Some(range) = self.module().body(function).filter(|body| body.len() <= endings::BODY_MAX) else {
+            return offset;
+        };
+        let bytes = self.wasm.get(range.clone()).unwrap_or_default();
+        let body = FunctionBody::new(BinaryReader::new(bytes, range.start));
+        trapping::unreachable_after(&body, offset as usize) as u32
     }
 
     /// As [`Symbols::frames`], of the functions and offsets of a whole stack, the innermost first.

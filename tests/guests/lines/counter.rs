@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 #[unsafe(no_mangle)]
-pub extern "C" fn add(number: u8) -> u32 {
+pub extern "C" fn add(number: u32) -> u32 {
     let count = COUNT.load(Relaxed); // yes
     if number > 9 { // yes
         return count; // yes
@@ -13,7 +13,7 @@ pub extern "C" fn add(number: u8) -> u32 {
     if count > 40 { // yes
         return never(count); // no
     }
-    COUNT.store((count + u32::from(number)) % 30, Relaxed); // yes
+    COUNT.store((count + number) % 30, Relaxed); // yes
     COUNT.load(Relaxed) // yes
 }
 

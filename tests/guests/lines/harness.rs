@@ -2,12 +2,12 @@
 
 #[link(wasm_import_module = "target")]
 unsafe extern "C" {
-    safe fn add(number: u8) -> u32;
+    safe fn add(number: u32) -> u32;
 }
 
 #[unsafe(export_name = "rule:add")]
 pub extern "C" fn rule(number: u32) {
-    let number = (number % 5) as u8; // yes
+    let number = number % 5; // yes
     if number > 9 { // yes
         add(number); // no
     }
