@@ -7,7 +7,7 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 #[unsafe(no_mangle)]
 pub extern "C" fn add(number: u32) -> u32 {
     if number <= 9 {
-        let sum = COUNT.fetch_add(number.into(), SeqCst) + number;
+        let sum = COUNT.fetch_add(number, SeqCst) + number;
         COUNT.store(sum % 30, SeqCst);
     }
     COUNT.load(SeqCst)
