@@ -2,6 +2,10 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether it counts: what is timed is not to take longer for it.
+static COUNTS: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static HELD: Cell<isize> = const { Cell::new(0) };
@@ -10,7 +14,9 @@ thread_local! {
 struct Counting;
 
 fn count(bytes: isize) {
-    HELD.set(HELD.get() + bytes);
+    if COUNTS.load(Ordering::Relaxed) {
+        HELD.set(HELD.get() + bytes);
+    }
 }
 
 // SAFETY: every call is passed on to the system's allocator.
@@ -39,7 +45,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Bytes that this thread allocated, less those that it freed.
+/// Bytes that this thread allocated since it was asked first, less those that it freed since.
 pub(crate) fn held() -> isize {
+    COUNTS.store(true, Ordering::Relaxed);
     HELD.get()
 }
