@@ -227,7 +227,7 @@ impl Units {
         let mut listed = Listed::default();
         let start = self.offsets[unit as usize];
         let end = self.offsets.get(unit as usize + 1).map_or(sections.bytes(), |&end| end as u64);
-        let meter = Meter::new(BYTES_MIN + end - start as u64);
+        let meter = Meter::new(BYTES_MIN + 4 * (end - start as u64));
         let dwarf = sections.open(&meter);
         let _ =
             self.open(&dwarf, &meter, unit).and_then(|opened| listed.read(opened.unit_ref(&dwarf), &meter));
@@ -259,6 +259,8 @@ impl Units {
 impl Listed {
     fn read(&mut self, unit: UnitRef<'_, Metered<'_>>, meter: &Meter) -> gimli::Result<()> {
         let mut entries = unit.entries_raw(None)?;
+        // Whether the function that is read has code.
+        let mut is_there = false;
         while !entries.is_empty() && self.functions.len() + self.inlined.len() < FUNCTIONS_MAX {
             let offset = entries.next_offset().0;
             let is_function = Cell::new(false);
@@ -267,14 +269,13 @@ impl Listed {
                 is_function.get() || tag == constants::DW_TAG_inlined_subroutine
             };
             let Some(entry) = Entry::next(unit, meter, &mut entries, is_wanted)? else { continue };
-            let mut is_there = false;
-            entry.each_range(unit, |addresses| {
-                is_there = true;
-                if is_function.get() {
+            if is_function.get() {
+                is_there = false;
+                entry.each_range(unit, |addresses| {
+                    is_there = true;
                     self.functions.push(Function { addresses, entry: offset });
-                }
-            })?;
-            if let Some(origin) = origin_of(&entry).filter(|_| is_there && !is_function.get()) {
+                })?;
+            } else if let Some(origin) = origin_of(&entry).filter(|_| is_there) {
                 self.inlined.entry(origin).and_modify(|often| *often = true).or_insert(false);
             }
         }

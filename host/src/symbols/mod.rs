@@ -29,7 +29,7 @@ mod types;
 mod variables;
 mod wat;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -72,6 +72,8 @@ struct Parts {
     /// What functions without names are told by, of all parts but the first.
     prefix: &'static str,
     folders: OnceLock<Folders>,
+    /// Names that functions of several parts have.
+    common: OnceLock<BTreeSet<Box<str>>>,
 }
 
 #[derive(Debug, Default)]
@@ -155,7 +157,13 @@ impl Symbols {
     ) -> Symbols {
         let modules = parts.into_iter().map(Symbols::of).collect();
         Symbols {
-            parts: Some(Box::new(Parts { origins, modules, prefix, folders: OnceLock::new() })),
+            parts: Some(Box::new(Parts {
+                origins,
+                modules,
+                prefix,
+                folders: OnceLock::new(),
+                common: OnceLock::new(),
+            })),
             ..Symbols::of(wasm)
         }
     }
@@ -217,6 +225,10 @@ impl Symbols {
         let Some(range) = self.module().body(function).filter(|body| body.len() <= endings::BODY_MAX) else {
             return offset;
         };
+        // Else it stands there, and nothing need be read.
+        if !self.wasm.get(offset as usize).is_some_and(|opcode| trapping::BRANCHES.contains(opcode)) {
+            return offset;
+        }
         let bytes = self.wasm.get(range.clone()).unwrap_or_default();
         let body = FunctionBody::new(BinaryReader::new(bytes, range.start));
         trapping::unreachable_after(&body, offset as usize) as u32
@@ -332,9 +344,16 @@ impl Symbols {
 impl Parts {
     /// Whether a function of this part may be called as one of another: all number theirs.
     fn are_alike(&self, part: usize, function: u32) -> bool {
-        let name = self.modules[part].module().name(function);
-        let mut others = self.modules.iter().enumerate().filter(|(other, _)| *other != part);
-        name.is_none_or(|name| others.any(|(_, other)| other.module().function(name).is_some()))
+        let common = self.common.get_or_init(|| {
+            let (mut known, mut common) = (BTreeSet::new(), BTreeSet::new());
+            for module in &self.modules {
+                let names: BTreeSet<&str> = module.module().names().collect();
+                common.extend(names.intersection(&known).map(|name| Box::from(*name)));
+                known.extend(names);
+            }
+            common
+        });
+        self.modules[part].module().name(function).is_none_or(|name| common.contains(name))
     }
 
     fn folders(&self) -> &Folders {

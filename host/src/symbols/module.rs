@@ -1,6 +1,6 @@
 //! What is read off a module beside its debug information.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -11,6 +11,9 @@ use wasmparser::{
 
 use super::endings::{Endings, import_is_end};
 use super::names::kept;
+
+/// What the linker adds to the name of a function that calls what is exported.
+const WRAPPER: &str = ".command_export";
 
 /// The functions of a module, and where its debug information is.
 #[derive(Debug, Default)]
@@ -124,11 +127,17 @@ impl Module {
         self.name(function).is_some_and(|name| repeated.contains(name))
     }
 
-    /// The function that another one calls between constructors and destructors, which the linker made for it to be exported; else that
-    /// itself.
-    pub(super) fn wrapped(&self, function: u32) -> u32 {
-        let wrapped = self.name(function).and_then(|name| name.strip_suffix(".command_export"));
-        wrapped.and_then(|name| self.function(name)).unwrap_or(function)
+    /// The functions that others call between constructors and destructors, which the linker made for them to be exported, by those.
+    pub(super) fn wrapped(&self) -> BTreeMap<u32, u32> {
+        let names = || (0..).zip(&self.names).filter_map(|(index, name)| Some((index, name.as_deref()?)));
+        let wrappers = names().filter_map(|(index, name)| Some((name.strip_suffix(WRAPPER)?, index)));
+        let wrappers: BTreeMap<&str, u32> = wrappers.collect();
+        names().filter_map(|(index, name)| Some((*wrappers.get(name)?, index))).collect()
+    }
+
+    /// The names of its functions.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().flatten().map(|name| &**name)
     }
 
     /// The addresses of a function's code, as DWARF counts them; none where it is imported.

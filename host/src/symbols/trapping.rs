@@ -3,6 +3,9 @@
 
 use wasmparser::{FunctionBody, Operator};
 
+/// The first bytes of such branches: `if` and `br_if`.
+pub(super) const BRANCHES: [u8; 2] = [0x04, 0x0d];
+
 /// The offset of the `unreachable` that the branch at an offset of a body leads to at once; the same offset where there is no such branch.
 pub(super) fn unreachable_after(body: &FunctionBody<'_>, offset: usize) -> usize {
     find(body, offset).unwrap_or(offset)

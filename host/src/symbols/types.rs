@@ -61,7 +61,8 @@ pub(crate) fn declared(wasm: &[u8], functions: &BTreeMap<u32, &FuncType>) -> BTr
     let mut found = by_name(wasm, functions);
     let module = Module::outline(wasm);
     if !module.debug.is_empty() {
-        let of_body = |index: &u32| Some((module.addresses(module.wrapped(*index))?, *index));
+        let wrapped = module.wrapped();
+        let of_body = |index: &u32| Some((module.addresses(*wrapped.get(index).unwrap_or(index))?, *index));
         let mut bodies: Vec<(Range<u64>, u32)> = functions.keys().filter_map(of_body).collect();
         bodies.sort_unstable_by_key(|(addresses, _)| addresses.start);
         let sections = Sections { wasm, places: &module.debug };
