@@ -222,7 +222,7 @@ impl FeatureSet {
         }
         let done = words.len() * 8;
         let (known, first) = (&known[done.min(known.len())..], first + done as u32);
-        for (at, counter) in rest.iter_mut().enumerate() {
+        for (at, counter) in rest.iter_mut().enumerate().filter(|(_, counter)| **counter != 0) {
             self.take(first + at as u32, std::array::from_mut(counter), &known[at.min(known.len())..], new);
         }
     }

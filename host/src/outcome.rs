@@ -41,8 +41,9 @@ impl From<Halt> for Outcome {
     }
 }
 
-/// Why a run does not count.
+/// Why a run does not count. As wide as a pointer, so that an outcome is handed over in two registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
 pub enum Reject {
     /// The guest called `reject` (an `assume` that did not hold).
     Assume,

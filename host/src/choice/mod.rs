@@ -255,21 +255,27 @@ impl Answers {
             None
         } else {
             self.next += 1;
-            self.recorded.get_mut(self.next - 1).and_then(Option::take)
+            self.recorded.get_mut(self.next - 1)
         };
-        let fitting = match recorded {
-            Some(value) if kind.accepts(&value) => Some(value),
-            Some(value) => {
-                self.misfit.get_or_insert(position);
-                kind.fit(&value)
-            }
-            None => None,
+        let value = match recorded.and_then(|recorded| recorded.take_if(|value| kind.accepts(value))) {
+            Some(value) => value,
+            None => self.unfit(position, kind),
         };
-        let value = fitting
-            .unwrap_or_else(|| if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) });
         self.drawn_bytes += value.shared_bytes() as u64;
         self.choices.push(Choice { kind, value });
         Some(&self.choices[position].value)
+    }
+
+    /// The answer to a choice for which nothing is recorded that it accepts.
+    #[inline(never)]
+    fn unfit(&mut self, position: usize, kind: Kind) -> Value {
+        let recorded = if self.is_in_hole { None } else { self.recorded.get_mut(self.next - 1) };
+        let fitting = recorded.and_then(Option::take).and_then(|value| {
+            self.misfit.get_or_insert(position);
+            kind.fit(&value)
+        });
+        fitting
+            .unwrap_or_else(|| if self.draws_nothing { kind.simplest() } else { self.draw(position, &kind) })
     }
 
     /// The number of the alternative that the script answers choice `position` with.

@@ -26,15 +26,22 @@ fn take_lines(marks: &mut [u8], first: u32, marked: &mut Vec<u32>) {
     let (lines, rest) = marks.as_chunks_mut::<LINE>();
     for (i, line) in (0..).zip(lines.iter_mut()) {
         if is_any(line) {
-            for (j, word) in (0..).zip(line.as_chunks_mut::<8>().0) {
-                take_word(word, first + i * LINE as u32 + j * 8, marked);
-            }
+            take_words(line.as_chunks_mut().0, first + i * LINE as u32, marked);
         }
     }
-    for (i, mark) in (lines.len() as u32 * LINE as u32..).zip(rest) {
+    let first = first + (lines.len() * LINE) as u32;
+    let (words, rest) = rest.as_chunks_mut();
+    take_words(words, first, marked);
+    for (i, mark) in (first + words.len() as u32 * 8..).zip(rest) {
         if std::mem::take(mark) != 0 {
-            marked.push(first + i);
+            marked.push(i);
         }
+    }
+}
+
+fn take_words(words: &mut [[u8; 8]], first: u32, marked: &mut Vec<u32>) {
+    for (i, word) in (0..).zip(words) {
+        take_word(word, first + i * 8, marked);
     }
 }
 

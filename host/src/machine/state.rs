@@ -167,8 +167,9 @@ impl State {
             memory.take_dirty(&mut self.private);
         }
         self.values.clear();
-        if let (Some(bits), [global]) = (self.told.take(), &self.layout.globals[..]) {
+        if let (Some(bits), [global]) = (self.told, &self.layout.globals[..]) {
             self.values.extend(pointer::value(global.kind, bits));
+            self.told = None;
         }
         for global in &self.globals[self.values.len()..] {
             self.values.push(self.functions.read(global.get(&mut *store), store));

@@ -46,7 +46,7 @@ impl Machine {
             self.describe_state();
         }
         if self.calls.invariants.is_empty() {
-            self.state.tell(self.store.data_mut().step.global.take());
+            self.state.tell(self.store.data().step.global);
         }
         // After teardown there may be nothing left to hold invariants of.
         if action == Action::Teardown { self.passed() } else { self.check_invariants() }

@@ -7,7 +7,7 @@ use rand::{Rng, RngExt};
 
 use super::dice::Dice;
 use super::history::History;
-use super::mutate::{mutated, renewed};
+use super::mutate::{mutated, mutated_bytes, renewed};
 use super::tokens::Tokens;
 use crate::choice::Value;
 use crate::trace::Action;
@@ -123,10 +123,10 @@ pub(crate) fn vary<'h>(
 ) {
     // Mostly the other one is not needed, and reading it takes long.
     let beside = |at: usize| other().get(at);
-    if let [value @ Value::Bytes(_)] = given
+    if let [Value::Bytes(bytes)] = given
         && rng.below(16) > 0
     {
-        values.push(Some(mutated(value, || beside(0), tokens, scratch, rng)));
+        values.push(Some(Value::Bytes(mutated_bytes(bytes, || beside(0), tokens, scratch, rng))));
         return;
     }
     values.extend(given.iter().cloned().map(Some));

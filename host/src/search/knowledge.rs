@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rand::rngs::Xoshiro256PlusPlus;
-use rand::{Rng, RngExt, SeedableRng};
+use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::called::Called;
+use super::dice::Dice;
 use super::discovery::Discovery;
 use super::energy::{Checkpoints, News, Strategy};
 use super::history::History;
@@ -295,7 +296,7 @@ impl<S> Knowledge<S> {
         let luck = self.luck;
         let is_guided = options.strategy != Strategy::Random
             && !self.checkpoints.is_empty()
-            && rng.random_bool(self.share_of_guided(options));
+            && rng.chance(self.share_of_guided(options));
         let checkpoint = is_guided.then(|| match self.checkpoints.go_on() {
             Some(selected) => selected,
             None => self.checkpoints.select(self.start_of(&mut rng), options.strategy, &mut rng),
@@ -310,10 +311,10 @@ impl<S> Knowledge<S> {
         let looks =
             options.strategy != Strategy::Random && self.looks_from.is_some_and(|from| number >= from);
         let of_start = start.map(|news| (news, times));
-        let is_wanted = looks && rng.random_bool(luck.share_of_looks(self.is_function, of_start));
+        let is_wanted = looks && rng.chance(luck.share_of_looks(self.is_function, of_start));
         let is_looked_at = is_wanted && luck.has_credit();
         let may_try = looks && !self.is_function && start.is_some() && options.operand_rate > 0.0;
-        let is_trial = may_try && luck.has_credit() && rng.random_bool(Luck::share_of_trials(times));
+        let is_trial = may_try && luck.has_credit() && rng.chance(Luck::share_of_trials(times));
         let moves = looks && self.is_function && options.operand_rate > 0.0;
         let moved = checkpoint.filter(|_| moves).map(|_| self.luck.draw_move(&mut rng));
         let adapts = options.adapts && !self.is_function && options.strategy != Strategy::Random;
@@ -336,7 +337,7 @@ impl<S> Knowledge<S> {
     /// What the checkpoint is kept for that a run starts from; there is one.
     fn start_of(&self, rng: &mut impl Rng) -> News {
         match [News::Edges, News::Shown].map(|news| self.checkpoints.count(news) > 0) {
-            [true, true] if rng.random_bool(self.luck.share_of_shown()) => News::Shown,
+            [true, true] if rng.chance(self.luck.share_of_shown()) => News::Shown,
             [false, _] => News::Shown,
             _ => News::Edges,
         }

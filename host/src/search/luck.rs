@@ -33,8 +33,8 @@ const NEAR: usize = 4;
 /// What an edge adds to how often they are found late, and above which runs are longer.
 const LATE_RATE: f64 = 1.0 / 16.0;
 const LATE: f64 = 0.2;
-/// Closer looks take so many times as long as a run, about: of states, and of functions.
-const LOOKS: [f64; 2] = [32.0, 64.0];
+/// A run takes this part of the time of a closer look, about: of states, and of functions.
+const PER_LOOK: [f64; 2] = [1.0 / 32.0, 1.0 / 64.0];
 /// Of inputs that a closer look showed so many are looked at as are worth it, divided by this.
 const SHOWN_LOOKS: f64 = 8.0;
 /// One in so many runs from those is looked at in any case, and of all runs: of states, and of functions.
@@ -257,7 +257,7 @@ impl Luck {
     /// selected seldom is, more likely, and an input that a closer look showed.
     pub(super) fn share_of_looks(&self, is_function: bool, start: Option<(News, u64)>) -> f64 {
         let kind = usize::from(is_function);
-        let share = (self.looks / LOOKS[kind]).max(LOOKS_LEAST[kind]);
+        let share = (self.looks * PER_LOOK[kind]).max(LOOKS_LEAST[kind]);
         match (is_function, start) {
             (false, Some((_, selected))) => share.max(LOOKED_AT / (LOOKED_AT + selected as f64)),
             (true, Some((News::Shown, _))) => share.max(self.looks / SHOWN_LOOKS).max(SHOWN_LEAST),
@@ -346,7 +346,8 @@ fn shares<const N: usize>(luck: [f64; N], worth: [f64; N], least: [f64; N]) -> [
 /// One of several with such shares.
 fn drawn<const N: usize>(shares: [f64; N], rng: &mut impl Rng) -> usize {
     let drawn: f64 = rng.random();
-    shares.iter().position(|share| drawn < *share).unwrap_or(0)
+    // Without a branch: which it is cannot be predicted. None is above the last.
+    shares[..N - 1].iter().map(|share| usize::from(drawn >= *share)).sum()
 }
 
 #[cfg(test)]

@@ -18,11 +18,7 @@ pub(crate) fn mutated<'o>(
     rng: &mut impl Rng,
 ) -> Value {
     match value {
-        Value::Bytes(bytes) => {
-            let other = || if let Some(Value::Bytes(other)) = other() { &**other } else { &bytes[..] };
-            mutate_bytes(bytes, other, tokens, scratch, rng);
-            Value::Bytes(Arc::from(&scratch[..]))
-        }
+        Value::Bytes(bytes) => Value::Bytes(mutated_bytes(bytes, other, tokens, scratch, rng)),
         Value::Boolean(v) => Value::Boolean(!v),
         Value::Index(v) => Value::Index(near(u64::from(*v), rng) as u32),
         Value::Integer(v) => Value::Integer(near(*v as u64, rng) as i64),
@@ -33,6 +29,20 @@ pub(crate) fn mutated<'o>(
             _ => v * 0.5,
         }),
     }
+}
+
+/// As [`mutated`], of a byte string.
+#[inline(always)]
+pub(super) fn mutated_bytes<'o>(
+    bytes: &'o [u8],
+    other: impl Fn() -> Option<&'o Value>,
+    tokens: &Tokens,
+    scratch: &mut Vec<u8>,
+    rng: &mut impl Rng,
+) -> Arc<[u8]> {
+    let other = || if let Some(Value::Bytes(other)) = other() { other } else { bytes };
+    mutate_bytes(bytes, other, tokens, scratch, rng);
+    Arc::from(&scratch[..])
 }
 
 /// What to give in place of a value that once served: changed bytes; `None`, for a draw, in place of anything else.

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::energy::News;
 use super::knowledge::Plan;
-use super::luck::Move;
 
 /// A way to begin a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,9 +45,8 @@ impl Way {
     pub(super) fn of(plan: &Plan, is_function: bool) -> Way {
         match (plan.start, plan.moved) {
             (None, _) => Way::Fresh,
-            (_, Some(Move::Hint)) => Way::Hint,
-            (_, Some(Move::Mend)) => Way::Mend,
-            (_, Some(Move::Solve)) => Way::Solve,
+            // They are in the same order; without a branch, since which it is cannot be predicted.
+            (_, Some(moved)) => Way::ALL[Way::Vary as usize + moved as usize],
             _ if is_function => Way::Vary,
             (Some(News::Shown), _) => Way::Shown,
             (Some(News::Edges), _) => Way::Edges,
