@@ -1,5 +1,6 @@
 //! What the commands of the prompt answer, as text and as JSON.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -261,7 +262,11 @@ impl Debugger {
         let (mut all, mut left_out) = (Vec::new(), 0);
         for (memory, difference) in differences.iter().enumerate() {
             left_out += difference.left_out;
-            for range in &difference.ranges {
+            let split = |range: &Range<u64>| match memory {
+                0 => self.names.split(&self.timeline, range),
+                _ => vec![range.clone()],
+            };
+            for range in difference.ranges.iter().flat_map(split) {
                 if all.len() == max {
                     left_out += range.end - range.start;
                     continue;
@@ -273,7 +278,7 @@ impl Debugger {
                     image.bytes(memory, there).unwrap_or_default()
                 };
                 let (before, after) = (bytes(&before), bytes(&after));
-                all.push(Written { memory, range: range.clone(), before, after, variable: None });
+                all.push(Written { memory, range, before, after, variable: None });
             }
         }
         let of_first = all.iter().filter(|written| written.memory == 0);

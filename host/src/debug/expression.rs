@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::value::Value;
-use crate::symbols::Part;
+use crate::symbols::{Part, Static};
 
 /// Bytes of memory that an expression looks at.
 const MEMORY_MAX: i128 = 64 << 10;
@@ -128,9 +128,27 @@ fn loaded(bytes: &[u8], of: Of) -> Value {
     }
 }
 
-/// The value of a variable of the source in its bytes.
-pub(super) fn of_static(bytes: Vec<u8>, kind: crate::symbols::Kind) -> Value {
+/// The value of a field of bits in the bytes that it is in, which are nine at most.
+fn of_bits(bytes: &[u8], kind: crate::symbols::Kind, (first, count): (u32, u32)) -> Value {
     use crate::symbols::Kind;
+    let mut word = [0; 16];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let above = i128::from_le_bytes(word) << (128 - first - count);
+    let unsigned = (above as u128 >> (128 - count)) as i128;
+    match kind {
+        Kind::Boolean => Value::Bool(unsigned != 0),
+        Kind::Signed => Value::Int(above >> (128 - count)),
+        _ => Value::Int(unsigned),
+    }
+}
+
+/// The value of a variable of the source in its bytes.
+pub(super) fn of_static(bytes: Vec<u8>, found: &Static) -> Value {
+    use crate::symbols::Kind;
+    let kind = found.kind;
+    if let Some((first, count)) = found.bits {
+        return of_bits(&bytes, kind, (first, count));
+    }
     match (kind, bytes.len()) {
         (Kind::Boolean, 1) if bytes[0] < 2 => Value::Bool(bytes[0] == 1),
         (Kind::Signed, 1..=8) => loaded(&bytes, Of::Signed),
@@ -237,5 +255,26 @@ fn span(at: i128, len: i128) -> Result<Range<u64>, Lack> {
     match (start, end) {
         (Ok(start), Some(Ok(end))) if start <= end => Ok(start..end),
         _ => absent(format!("there is no memory at {at}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbols::Kind;
+
+    #[test]
+    fn a_field_of_bits_is_read_from_the_bytes_that_it_is_in() {
+        let bytes = 0x0012_3fd3_u32.to_le_bytes();
+        let of = |kind, bits| of_static(bytes.to_vec(), &Static { kind, bits: Some(bits), ..place() });
+        fn place() -> Static {
+            Static { name: String::new(), address: 0, bytes: 4, kind: Kind::Other, bits: None }
+        }
+        assert_eq!(of(Kind::Unsigned, (0, 4)), Value::Int(3));
+        assert_eq!(of(Kind::Signed, (4, 8)), Value::Int(-3));
+        assert_eq!(of(Kind::Unsigned, (4, 8)), Value::Int(0xfd));
+        assert_eq!(of(Kind::Unsigned, (12, 20)), Value::Int(0x123));
+        assert_eq!(of(Kind::Boolean, (4, 1)), Value::Bool(true));
+        assert_eq!(of(Kind::Boolean, (5, 1)), Value::Bool(false));
     }
 }

@@ -1,6 +1,6 @@
 //! What names in expressions stand for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::expression::{Lack, Named, Scope, of_static};
@@ -8,13 +8,15 @@ use super::timeline::Timeline;
 use super::value::Value;
 use crate::changes;
 use crate::machine::Global;
-use crate::symbols::Static;
+use crate::symbols::{Several, Static};
+use crate::text;
 
 /// What a module calls things, once that was asked for.
 #[derive(Default)]
 pub(super) struct Names {
     globals: Option<Vec<Global>>,
-    statics: BTreeMap<Named, Option<Static>>,
+    statics: BTreeMap<Named, Result<Option<Static>, Several>>,
+    bounds: Option<BTreeSet<u64>>,
 }
 
 impl Names {
@@ -23,15 +25,28 @@ impl Names {
         self.globals.get_or_insert_with(|| timeline.machine().program().globals())
     }
 
+    /// Parts of a range of memory 0, none of which is in two variables of the source.
+    pub(super) fn split(&mut self, timeline: &Timeline, range: &Range<u64>) -> Vec<Range<u64>> {
+        let bounds = self.bounds.get_or_insert_with(|| timeline.machine().program().symbols().bounds());
+        let within =
+            bounds.range(range.start.saturating_add(1)..range.end.max(range.start.saturating_add(1)));
+        let mut starts = vec![range.start];
+        starts.extend(within.copied());
+        let ends = starts[1..].iter().copied().chain([range.end]);
+        starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect()
+    }
+
     /// The variable of the source with this name.
-    fn find(&mut self, timeline: &Timeline, named: &Named) -> Option<Static> {
+    fn find(&mut self, timeline: &Timeline, named: &Named) -> Result<Option<Static>, Lack> {
         let find = || timeline.machine().program().symbols().find_static(&named.name, &named.parts);
-        self.statics.entry(named.clone()).or_insert_with(find).clone()
+        let found = self.statics.entry(named.clone()).or_insert_with(find);
+        found.as_ref().map(Option::clone).map_err(|several| is_several(&named.name, several))
     }
 
     /// Whether there is a variable with this name, whatever the part.
-    fn knows(&mut self, timeline: &Timeline, named: &Named) -> bool {
-        self.find(timeline, &Named { name: named.name.clone(), parts: Vec::new() }).is_some()
+    fn knows(&mut self, timeline: &Timeline, named: &Named) -> Result<bool, Lack> {
+        let whole = Named { name: named.name.clone(), parts: Vec::new() };
+        Ok(self.find(timeline, &whole)?.is_some())
     }
 }
 
@@ -84,7 +99,7 @@ impl Scope for At<'_> {
     }
 
     fn named(&mut self, named: &Named) -> Result<Value, Lack> {
-        if let Some(found) = self.names.find(self.timeline, named) {
+        if let Some(found) = self.names.find(self.timeline, named)? {
             let end = found.address.checked_add(found.bytes);
             let end = end.filter(|_| found.bytes <= BYTES_MAX);
             let Some(end) = end else {
@@ -93,9 +108,9 @@ impl Scope for At<'_> {
                     named.name, found.bytes
                 )));
             };
-            return Ok(of_static(self.bytes(0, found.address..end)?, found.kind));
+            return Ok(of_static(self.bytes(0, found.address..end)?, &found));
         }
-        if self.names.knows(self.timeline, named) {
+        if self.names.knows(self.timeline, named)? {
             return Err(Lack::Absent(format!("`{}` has no such part", named.name)));
         }
         let globals = self.names.globals(self.timeline);
@@ -111,11 +126,21 @@ impl Scope for At<'_> {
     }
 
     fn address(&mut self, named: &Named) -> Result<u64, Lack> {
-        let found = self.names.find(self.timeline, named);
+        let found = self.names.find(self.timeline, named)?;
         found.map(|found| found.address).ok_or_else(|| {
             Lack::Absent(format!("there is no variable `{}` in debug information", named.name))
         })
     }
+}
+
+/// There are several variables with this name.
+fn is_several(name: &str, Several(all): &Several) -> Lack {
+    let one = |(name, at): &(String, u64)| format!("`{}` at {at:#x}", text::line(name));
+    let all: Vec<String> = all.iter().map(one).collect();
+    Lack::Absent(format!(
+        "`{name}` is several variables: {}; name one of them, or its memory",
+        all.join(", ")
+    ))
 }
 
 /// Bytes of a variable that is looked at.

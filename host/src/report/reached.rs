@@ -124,7 +124,7 @@ fn table(reached: &Reached) -> String {
     let mut rows: Vec<(Shares, String)> =
         (0..reached.files.len()).map(|file| (Shares::of_file(reached, file), path(reached, file))).collect();
     let without = Shares::without_lines(reached);
-    if without.functions.all > 0 {
+    if without.functions.all + without.ways.all > 0 {
         rows.push((without, "(no lines known)".to_string()));
     }
     rows.push((Shares::of_all(reached), "all".to_string()));

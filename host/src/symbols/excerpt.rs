@@ -48,7 +48,7 @@ pub fn excerpt(frame: &Frame, roots: &[&Path]) -> Option<Excerpt> {
 /// The line of an excerpt with so many above and below it, as they are in the file, and the number of the first; none where the file is no
 /// longer there.
 pub fn context(excerpt: &Excerpt, beside: u32) -> (u32, Vec<String>) {
-    let text = disk::read_at_most(&excerpt.file, FILE_MAX).ok().and_then(|text| String::from_utf8(text).ok());
+    let text = read_text(&excerpt.file);
     let first = excerpt.line.saturating_sub(beside).max(1);
     let lines = text.iter().flat_map(|text| text.lines()).skip(first as usize - 1);
     (first, lines.take((excerpt.line + beside + 1 - first) as usize).map(str::to_string).collect())
@@ -75,8 +75,14 @@ fn read(root: &Path, file: &str) -> Option<(PathBuf, String)> {
     if !is_source || !path.starts_with(&root) {
         return None;
     }
-    let text = String::from_utf8(disk::read_at_most(&path, FILE_MAX).ok()?).ok()?;
+    let text = read_text(&path)?;
     Some((path, text))
+}
+
+/// What is not UTF-8, as in comments of older sources, is shown as characters that stand for what cannot be read. A file with zeros is no text.
+fn read_text(file: &Path) -> Option<String> {
+    let text = disk::read_at_most(file, FILE_MAX).ok().filter(|text| !text.contains(&0))?;
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// A line without its indentation, and the mark below it at a byte of the line.
@@ -157,7 +163,8 @@ mod tests {
             fs::write(folder.join("src/a.c"), "one\n  two\n").unwrap();
         }
         fs::write(other.join("b.c"), "secret\n").unwrap();
-        fs::write(root.join("binary.c"), b"\xff\n").unwrap();
+        fs::write(root.join("binary.c"), b"\x7fELF\0\n").unwrap();
+        fs::write(root.join("latin.c"), b"/* Gr\xfc\xdfe */\n").unwrap();
         fs::write(root.join("secret.env"), "KEY=1\n").unwrap();
         symlink(other.join("b.c"), root.join("link.c")).unwrap();
         symlink("src/a.c", root.join("inner.c")).unwrap();
@@ -171,6 +178,7 @@ mod tests {
         assert_eq!((found.file, found.line, found.column), (file, 1, Some(2)));
         assert_eq!(text(&frame("src/a.c", 2, Some(3)), &[&root]).as_deref(), Some("two\n^"));
         assert_eq!(read("inner.c").as_deref(), Some("one"));
+        assert_eq!(read("latin.c").as_deref(), Some("/* Gr\u{fffd}\u{fffd}e */"));
         assert_eq!(read(root.join("src/a.c").to_str().unwrap()).as_deref(), Some("one"));
         for file in [
             "../other/b.c",

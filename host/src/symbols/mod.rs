@@ -20,6 +20,7 @@ mod meter;
 mod module;
 mod names;
 mod path;
+mod places;
 mod rows;
 mod statics;
 #[cfg(test)]
@@ -43,7 +44,7 @@ pub use code::{Code, CodeFunction, Instruction, InstructionKind, SourceFile, Sta
 pub use culprit::culprit;
 pub use excerpt::{Excerpt, context, excerpt, source};
 pub use message::class;
-pub use statics::{Kind, Part, Static};
+pub use statics::{Kind, Part, Several, Static};
 pub(crate) use types::{Declared, Type, declared};
 
 use dwarf::{Place, Scope, Sections, Units};

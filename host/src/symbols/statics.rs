@@ -1,16 +1,17 @@
 //! Global variables of the source by their names: where each lies, and how its bytes are read. Also what a module calls the globals
 //! of WebAssembly, and where in the source an exported function begins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use gimli::{AttributeValue, UnitRef, constants};
+use gimli::{UnitRef, constants};
 use wasmparser::{ExternalKind, KnownCustom, Name, Parser, Payload, TypeRef};
 
 use super::dwarf::{Sections, each_unit};
 use super::meter::{Meter, Metered};
 use super::module::Module;
 use super::names::{demangled, kept};
+use super::places::Ty;
 use super::types::Types;
 use super::variables::address;
 use super::{Frame, Symbols};
@@ -19,6 +20,10 @@ use super::{Frame, Symbols};
 const BYTES_MIN: u64 = 1 << 20;
 /// Parts within parts.
 const NESTED_MAX: usize = 24;
+/// Bounds of variables that are looked at.
+const BOUNDS_MAX: usize = 1 << 18;
+/// Variables of one name that are told apart.
+const SEVERAL_MAX: usize = 8;
 /// Names of globals that are kept.
 const GLOBALS_MAX: usize = 10_000;
 
@@ -48,7 +53,13 @@ pub struct Static {
     pub bytes: u64,
     /// How they are read.
     pub kind: Kind,
+    /// Of a field of bits, which of them it is: the first, the lowest of the bytes being 0, and how many.
+    pub bits: Option<(u32, u32)>,
 }
+
+/// Variables that have one name, and where each lies: `one::calls` at 0x404.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Several(pub Vec<(String, u64)>);
 
 /// What leads from a value to one of its parts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,28 +70,33 @@ pub enum Part {
     Index(String),
 }
 
-type Ty<'a> = AttributeValue<Metered<'a>>;
 /// Called with a variable's name, its type, and where it lies; whether to go on.
 type Each<'e> = &'e mut dyn for<'t, 'a> FnMut(&Types<'t, 'a>, &str, Ty<'a>, u64) -> bool;
 
 impl Symbols {
-    /// The variable with this name, or the part of it that these lead to. A name may be given with the namespaces that it is in, or
-    /// without.
-    pub fn find_static(&self, name: &str, parts: &[Part]) -> Option<Static> {
-        let mut found = None;
+    /// The variable with this name, or the part of it that these lead to. A name may be given with the namespaces and functions that it is in, or
+    /// without; one that is whole is meant before those that end so.
+    ///
+    /// # Errors
+    /// There are several.
+    pub fn find_static(&self, name: &str, parts: &[Part]) -> Result<Option<Static>, Several> {
+        let (mut whole, mut ends) = (BTreeMap::new(), BTreeMap::new());
         self.each_static(&mut |types, named, ty, start| {
-            if named != name && !named.strip_suffix(name).is_some_and(|before| before.ends_with("::")) {
-                return true;
-            }
-            let mut at = Some((ty, start));
-            for part in parts {
-                let inner = at.and_then(|(ty, at)| Some((types.enter(ty, part, NESTED_MAX)?, at)));
-                at = inner.and_then(|((ty, offset), at)| Some((ty, at.checked_add(offset)?)));
-            }
-            found = at.and_then(|(ty, at)| types.place(named.to_string(), ty, at));
-            found.is_none()
+            let is_end = || named.strip_suffix(name).is_some_and(|before| before.ends_with("::"));
+            let found = match named == name {
+                true => &mut whole,
+                false if is_end() => &mut ends,
+                false => return true,
+            };
+            found.entry(start).or_insert_with(|| (named.to_string(), types.find(ty, start, parts)));
+            found.len() < SEVERAL_MAX
         });
-        found
+        let mut found = if whole.is_empty() { ends } else { whole };
+        if found.len() > 1 {
+            return Err(Several(found.into_iter().map(|(at, (name, _))| (name, at)).collect()));
+        }
+        let found = found.pop_first().and_then(|(_, (name, place))| Some((name, place?)));
+        Ok(found.map(|(name, place)| place.of(name)))
     }
 
     /// The variables that have one place for ever, by their addresses, and how many more than `max` there are.
@@ -88,7 +104,7 @@ impl Symbols {
         let (mut all, mut left_out) = (Vec::new(), 0);
         self.each_static(&mut |types, name, ty, start| {
             match all.len() < max {
-                true => all.extend(types.place(name.to_string(), ty, start)),
+                true => all.extend(types.find(ty, start, &[]).map(|place| place.of(name.to_string()))),
                 false => left_out += 1,
             }
             true
@@ -96,6 +112,17 @@ impl Symbols {
         all.sort_by(|one, other| (one.address, &one.name).cmp(&(other.address, &other.name)));
         all.dedup();
         (all, left_out)
+    }
+
+    /// Where variables begin and end.
+    pub(crate) fn bounds(&self) -> BTreeSet<u64> {
+        let mut bounds = BTreeSet::new();
+        self.each_static(&mut |types, _, ty, start| {
+            let place = types.find(ty, start, &[]).and_then(|place| place.range());
+            bounds.extend(place.into_iter().flat_map(|range| [range.start, range.end]));
+            bounds.len() < BOUNDS_MAX
+        });
+        bounds
     }
 
     /// Calls `each` with every variable until it says no.
@@ -234,7 +261,7 @@ impl Functions {
 fn in_unit<'a>(meter: &Meter, unit: UnitRef<'_, Metered<'a>>, each: Each<'_>) -> gimli::Result<bool> {
     let types = Types { unit, meter };
     let mut entries = unit.entries();
-    // The namespaces that an entry is in, and how deep they are.
+    // The namespaces and functions that an entry is in, and how deep they are.
     let mut spaces: Vec<(isize, String)> = Vec::new();
     while let Some(entry) = entries.next_dfs()? {
         meter.pay(1 + entry.attrs().len() as u64)?;
@@ -242,9 +269,10 @@ fn in_unit<'a>(meter: &Meter, unit: UnitRef<'_, Metered<'a>>, each: Each<'_>) ->
         while spaces.last().is_some_and(|(at, _)| *at >= depth) {
             spaces.pop();
         }
-        if entry.tag() == constants::DW_TAG_namespace {
-            if spaces.len() < NESTED_MAX {
-                spaces.push((depth, types.text(entry, constants::DW_AT_name).unwrap_or_default()));
+        if let constants::DW_TAG_namespace | constants::DW_TAG_subprogram = entry.tag() {
+            let name = types.text(entry, constants::DW_AT_name);
+            if let Some(name) = name.filter(|_| spaces.len() < NESTED_MAX) {
+                spaces.push((depth, name));
             }
             continue;
         }
@@ -263,116 +291,4 @@ fn in_unit<'a>(meter: &Meter, unit: UnitRef<'_, Metered<'a>>, each: Each<'_>) ->
         }
     }
     Ok(true)
-}
-
-impl<'a> Types<'_, 'a> {
-    fn place(&self, name: String, ty: Ty<'a>, address: u64) -> Option<Static> {
-        let bytes = self.size(ty, NESTED_MAX)?;
-        let kind = self.kind(ty, bytes);
-        Some(Static { name, address, bytes, kind })
-    }
-
-    /// How a value is read. What has one part that is all of it is read as that part.
-    fn kind(&self, ty: Ty<'a>, bytes: u64) -> Kind {
-        let mut ty = ty;
-        for _ in 0..NESTED_MAX {
-            let Some(entry) = self.entry(ty) else { break };
-            let inner = entry.attr_value(constants::DW_AT_type);
-            let next = match entry.tag() {
-                constants::DW_TAG_base_type => {
-                    return match entry.attr_value(constants::DW_AT_encoding) {
-                        Some(AttributeValue::Encoding(encoding)) => match encoding {
-                            constants::DW_ATE_boolean => Kind::Boolean,
-                            constants::DW_ATE_float if bytes == 4 || bytes == 8 => Kind::Float,
-                            constants::DW_ATE_signed | constants::DW_ATE_signed_char => Kind::Signed,
-                            constants::DW_ATE_unsigned
-                            | constants::DW_ATE_unsigned_char
-                            | constants::DW_ATE_address
-                            | constants::DW_ATE_UTF => Kind::Unsigned,
-                            _ => Kind::Other,
-                        },
-                        _ => Kind::Other,
-                    };
-                }
-                constants::DW_TAG_pointer_type | constants::DW_TAG_reference_type => return Kind::Unsigned,
-                constants::DW_TAG_enumeration_type => return Kind::Unsigned,
-                constants::DW_TAG_structure_type | constants::DW_TAG_class_type => {
-                    let children = self.children(&entry);
-                    let mut members = children.iter().filter(|child| child.tag() == constants::DW_TAG_member);
-                    let member = members.find_map(|member| {
-                        let ty = member.attr_value(constants::DW_AT_type)?;
-                        (self.size(ty, NESTED_MAX) == Some(bytes)).then_some(ty)
-                    });
-                    let is_plain = children.iter().all(|child| child.tag() != constants::DW_TAG_variant_part);
-                    member.filter(|_| is_plain)
-                }
-                constants::DW_TAG_typedef
-                | constants::DW_TAG_const_type
-                | constants::DW_TAG_volatile_type
-                | constants::DW_TAG_atomic_type => inner,
-                _ => None,
-            };
-            let Some(next) = next else { break };
-            ty = next;
-        }
-        Kind::Other
-    }
-
-    /// The type of a part, and its offset. Members that only wrap another, and have no name that says anything, are seen through.
-    fn enter(&self, ty: Ty<'a>, part: &Part, nested: usize) -> Option<(Ty<'a>, u64)> {
-        let entry = self.entry(ty).filter(|_| nested > 0)?;
-        let inner = entry.attr_value(constants::DW_AT_type);
-        match (entry.tag(), part) {
-            (constants::DW_TAG_array_type, Part::Index(index)) => {
-                let index: u64 =
-                    index.trim().parse().ok().filter(|index| Some(*index) < self.count(&entry))?;
-                Some((inner?, index.checked_mul(self.size(inner?, NESTED_MAX)?)?))
-            }
-            (
-                constants::DW_TAG_structure_type
-                | constants::DW_TAG_class_type
-                | constants::DW_TAG_union_type,
-                _,
-            ) => self.children(&entry).iter().find_map(|child| match child.tag() {
-                constants::DW_TAG_member => self.enter_member(child, part, nested),
-                constants::DW_TAG_variant_part => {
-                    let variants = self.children(child);
-                    let members = variants.iter().flat_map(|variant| self.children(variant));
-                    members.into_iter().find_map(|member| self.enter_member(&member, part, nested))
-                }
-                _ => None,
-            }),
-            (
-                constants::DW_TAG_typedef
-                | constants::DW_TAG_const_type
-                | constants::DW_TAG_volatile_type
-                | constants::DW_TAG_atomic_type,
-                _,
-            ) => self.enter(inner?, part, nested - 1),
-            _ => None,
-        }
-    }
-
-    fn enter_member(
-        &self,
-        member: &super::types::Entry<'a>,
-        part: &Part,
-        nested: usize,
-    ) -> Option<(Ty<'a>, u64)> {
-        let start = match member.attr(constants::DW_AT_data_member_location) {
-            Some(start) => start.udata_value()?,
-            // The parts of a union all begin where it does.
-            None => 0,
-        };
-        let ty = member.attr_value(constants::DW_AT_type)?;
-        let name = self.text(member, constants::DW_AT_name).unwrap_or_default();
-        if matches!(part, Part::Field(field) if *field == name) {
-            return Some((ty, start));
-        }
-        if !matches!(&*name, "" | "__0" | "value" | "Some") {
-            return None;
-        }
-        let (ty, offset) = self.enter(ty, part, nested - 1)?;
-        Some((ty, start.checked_add(offset)?))
-    }
 }

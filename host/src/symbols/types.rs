@@ -209,6 +209,8 @@ impl<'a> Types<'_, 'a> {
             return Type::Unknown;
         };
         match (encoding, bytes) {
+            // As Zig has it.
+            (_, Some(0)) => Type::Void,
             (constants::DW_ATE_boolean, _) => Type::Boolean,
             (constants::DW_ATE_float, Some(4 | 8)) => Type::Float,
             (constants::DW_ATE_signed_char, _) => Type::Letter(true),

@@ -98,6 +98,11 @@ pub(super) fn address<'a>(unit: UnitRef<'_, Metered<'a>>, entry: &Entry<'a>) -> 
     .filter(|address| !DROPPED.contains(address))
 }
 
+/// Whether there is one member.
+fn is_alone(children: &[Entry<'_>]) -> bool {
+    children.iter().filter(|child| child.tag() == constants::DW_TAG_member).count() == 1
+}
+
 /// The type of a part, the offset in it, and what it is called.
 type Part<'a> = (AttributeValue<Metered<'a>>, u64, String);
 
@@ -108,20 +113,28 @@ impl<'a> Types<'_, 'a> {
         let inner = || self.size(entry.attr_value(constants::DW_AT_type)?, nested - 1);
         let bytes = entry.attr(constants::DW_AT_byte_size).and_then(|bytes| bytes.udata_value());
         match entry.tag() {
-            constants::DW_TAG_array_type => bytes.or_else(|| inner()?.checked_mul(self.count(&entry)?)),
+            constants::DW_TAG_array_type => bytes.or_else(|| {
+                self.counts(&entry)?.iter().try_fold(inner()?, |size, count| size.checked_mul(*count))
+            }),
             _ => bytes.or_else(inner),
         }
     }
 
-    /// Elements of an array, in all its dimensions.
-    pub(super) fn count(&self, entry: &Entry<'a>) -> Option<u64> {
-        let mut count = 1u64;
-        for range in self.children(entry) {
+    /// Elements of an array in each of its dimensions.
+    pub(super) fn counts(&self, entry: &Entry<'a>) -> Option<Vec<u64>> {
+        let count = |range: &Entry<'a>| {
             let number = |name| range.attr(name).and_then(|value| value.udata_value());
             let bound = || number(constants::DW_AT_upper_bound)?.checked_add(1);
-            count = count.checked_mul(number(constants::DW_AT_count).or_else(bound)?)?;
-        }
-        Some(count)
+            number(constants::DW_AT_count).or_else(bound)
+        };
+        self.children(entry).iter().map(count).collect()
+    }
+
+    /// Bytes of what is in an array, of whose dimensions so many were entered.
+    pub(super) fn stride(&self, entry: &Entry<'a>, entered: usize) -> Option<u64> {
+        let element = self.size(entry.attr_value(constants::DW_AT_type)?, NESTED_MAX)?;
+        let counts = self.counts(entry)?;
+        counts.get(entered..)?.iter().try_fold(element, |size, count| size.checked_mul(*count))
     }
 
     /// Appends to a path what of a value is at this offset.
@@ -143,8 +156,13 @@ impl<'a> Types<'_, 'a> {
         let inner = entry.attr_value(constants::DW_AT_type);
         match entry.tag() {
             constants::DW_TAG_array_type => {
-                let size = self.size(inner?, NESTED_MAX).filter(|size| *size > 0)?;
-                Some((inner?, offset % size, format!("[{}]", offset / size)))
+                let (mut rest, mut indices) = (offset, String::new());
+                for entered in 1..=self.counts(&entry)?.len() {
+                    let stride = self.stride(&entry, entered).filter(|size| *size > 0)?;
+                    indices += &format!("[{}]", rest / stride);
+                    rest %= stride;
+                }
+                Some((inner?, rest, indices))
             }
             constants::DW_TAG_structure_type | constants::DW_TAG_class_type => self.member(&entry, offset),
             constants::DW_TAG_typedef
@@ -157,38 +175,43 @@ impl<'a> Types<'_, 'a> {
 
     /// The member of a structure at an offset, or of a variant that it may be.
     fn member(&self, entry: &Entry<'a>, offset: u64) -> Option<Part<'a>> {
-        for child in self.children(entry) {
-            let found = match child.tag() {
-                constants::DW_TAG_member => self.member_at(&child, offset),
-                constants::DW_TAG_variant_part => self.variant(&child, offset),
-                _ => None,
-            };
-            if found.is_some() {
-                return found;
+        let children = self.children(entry);
+        let is_alone = is_alone(&children);
+        children.iter().find_map(|child| match child.tag() {
+            // What is inherited has no name, and what is in it has.
+            constants::DW_TAG_member | constants::DW_TAG_inheritance => {
+                self.member_at(child, offset, is_alone)
             }
-        }
-        None
+            constants::DW_TAG_variant_part => self.variant(child, offset),
+            _ => None,
+        })
     }
 
     /// A member, if it is at the offset. One that only wraps another has no name that says anything.
-    fn member_at(&self, member: &Entry<'a>, offset: u64) -> Option<Part<'a>> {
+    fn member_at(&self, member: &Entry<'a>, offset: u64, is_alone: bool) -> Option<Part<'a>> {
         let start = member.attr(constants::DW_AT_data_member_location)?.udata_value()?;
         let ty = member.attr_value(constants::DW_AT_type)?;
         let size = self.size(ty, NESTED_MAX)?;
         let rest = offset.checked_sub(start).filter(|rest| *rest < size)?;
         let name = self.text(member, constants::DW_AT_name).unwrap_or_default();
-        let is_wrapper = name.is_empty() || name == "__0" || name == "value";
+        // As of `RefCell`.
+        let is_cell = || {
+            let name = self.entry(ty).and_then(|ty| self.text(&ty, constants::DW_AT_name));
+            name.is_some_and(|name| name.starts_with("UnsafeCell<"))
+        };
+        let is_wrapper = name.is_empty() || (name == "__0" || name == "value") && (is_alone || is_cell());
         Some((ty, rest, if is_wrapper { String::new() } else { format!(".{name}") }))
     }
 
     /// What is at an offset in the first variant that has something there.
     fn variant(&self, part: &Entry<'a>, offset: u64) -> Option<Part<'a>> {
         for member in self.children(part).iter().flat_map(|variant| self.children(variant)) {
-            let Some((ty, rest, name)) = self.member_at(&member, offset) else { continue };
+            let Some((ty, rest, name)) = self.member_at(&member, offset, false) else { continue };
             let Some(variant) = self.entry(ty) else { continue };
             // A variant is a structure, which holds no variants itself.
             let members = self.children(&variant);
-            if let Some((ty, rest, inner)) = members.iter().find_map(|member| self.member_at(member, rest)) {
+            let at = |member| self.member_at(member, rest, is_alone(&members));
+            if let Some((ty, rest, inner)) = members.iter().find_map(at) {
                 let name = if name == ".Some" { "" } else { &*name };
                 return Some((ty, rest, format!("{name}{inner}")));
             }
