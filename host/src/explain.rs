@@ -24,7 +24,7 @@ pub struct Part {
     pub span: Option<u32>,
 }
 
-/// Whether the part can have any other value: with several others, the trace always failed the same way.
+/// Whether the part can have any other value: with the simplest and several others, the trace always failed the same way.
 /// Where `is_over` says that no time is left, it may matter.
 pub fn does_not_matter<T: Target>(
     target: &mut T,
@@ -46,7 +46,9 @@ pub fn does_not_matter<T: Target>(
             return false;
         }
         let mut run = Trace::default();
-        let varied = Varied { step: part.step, seed: mix(step.seed, number), values: &values, hole };
+        let draws_nothing = number == 0;
+        let varied =
+            Varied { step: part.step, seed: mix(step.seed, number), draws_nothing, values: &values, hole };
         let outcome = execute(target, trace, Some(&varied), None, &mut run);
         let Some(now) = run.steps().get(part.step) else { return false };
         let now = run.choices(now);
@@ -72,6 +74,8 @@ pub fn is_droppable<T: Target>(target: &mut T, trace: &Trace, failure: &Failure,
 struct Varied<'a> {
     step: usize,
     seed: u64,
+    /// What has no recorded answer gets the simplest one.
+    draws_nothing: bool,
     values: &'a [Option<Value>],
     hole: Option<Hole>,
 }
@@ -92,12 +96,12 @@ fn execute<T: Target>(
         }
         let outcome = match varied.filter(|varied| varied.step == index) {
             Some(varied) => {
-                chooser.hole = varied.hole;
+                (chooser.hole, chooser.draws_nothing) = (varied.hole, varied.draws_nothing);
                 let what = (step.action, varied.seed);
                 attempt(target, &mut chooser, &mut enabled, what, varied.values.iter().cloned(), run)
             }
             None => {
-                chooser.hole = None;
+                (chooser.hole, chooser.draws_nothing) = (None, false);
                 let what = (step.action, step.seed);
                 attempt(target, &mut chooser, &mut enabled, what, trace.recorded(step), run)
             }
@@ -151,6 +155,24 @@ mod tests {
         let choice = |v: &u32| Choice { kind: Kind::Index { n: 9 }, value: Value::Index(*v) };
         trace.chose(&mut values.iter().map(choice).collect(), &mut Vec::new());
         trace
+    }
+
+    #[test]
+    fn what_fails_with_all_but_the_simplest_matters() {
+        let mut model = Model::new(0u32, &["go"], &[], |_, _, chooser, _| {
+            let kind = Kind::Integer { min: 0, max: 1 << 40, simplest: 0 };
+            let is_simplest = *chooser.choose(kind) == Value::Integer(0);
+            if is_simplest { Outcome::Pass } else { fail("not the simplest") }
+        });
+        let kind = Kind::Integer { min: 0, max: 1 << 40, simplest: 0 };
+        let mut trace = Trace::default();
+        trace.push(Action::Rule(0), 1);
+        trace.chose(&mut vec![Choice { kind, value: Value::Integer(1) }], &mut Vec::new());
+        let Outcome::Fail(failure) = execute(&mut model, &trace, None, None, &mut Trace::default()) else {
+            panic!("it fails")
+        };
+        let part = Part { step: 0, choices: 0..1, span: None };
+        assert!(!does_not_matter(&mut model, &trace, &failure, &part, &|| false));
     }
 
     #[test]

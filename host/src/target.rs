@@ -295,6 +295,10 @@ pub trait Target {
         let _ = rule;
         (Fairness::default(), false)
     }
+    /// Whether no more steps are to be performed: the time is up, or the user asked to stop.
+    fn is_over(&self) -> bool {
+        false
+    }
     /// Bytes that all saved states hold now, about.
     fn saved_bytes(&self) -> usize {
         0

@@ -67,6 +67,8 @@ pub struct Step {
     pub state: Option<u128>,
 }
 
+/// A run ends before it has more steps than this, its teardown counted: a file with more is not read.
+pub(crate) const STEPS_MAX: usize = 1 << 18;
 /// A run ends after the step in which it made so many choices.
 const CHOICES_MAX: usize = 1 << 17;
 /// A run ends after the step in which it opened so many spans.
@@ -83,6 +85,9 @@ pub struct Trace {
 
 /// Appends all of a list, which has nothing left. To take its place costs less than to copy it.
 fn appended<T>(to: &mut Vec<T>, list: &mut Vec<T>) {
+    if list.is_empty() {
+        return;
+    }
     match to.is_empty() {
         true => std::mem::swap(to, list),
         false => to.append(list),
@@ -197,7 +202,9 @@ impl Trace {
 
     /// Whether it is so long that a run ends with it: what a run holds is bounded, however much each step asks.
     pub fn is_full(&self) -> bool {
-        self.choices.len() >= CHOICES_MAX || self.spans.len() >= SPANS_MAX
+        self.steps.len() + 1 >= STEPS_MAX
+            || self.choices.len() >= CHOICES_MAX
+            || self.spans.len() >= SPANS_MAX
     }
 
     /// How many steps.

@@ -38,8 +38,9 @@ const BYTES_MAX: u64 = 1 << 20;
 const BUILT: &str = "against";
 
 /// The arguments that name a file which is read.
-const READ: [&str; 11] = [
+const READ: [&str; 12] = [
     "target",
+    "campaign",
     "trace",
     "other",
     "config",

@@ -61,8 +61,8 @@ struct Listed {
 
 /// A heading for each kind of which there is anything, and a line each.
 fn text(listing: &Listing, warnings: &[Warning]) -> String {
-    let Listing { rules, preconditions, invariants, faults, setup, teardown, resources, imports, obstacles } =
-        listing;
+    let Listing { rules, preconditions, invariants, faults, setup, teardown, left_out, .. } = listing;
+    let Listing { resources, imports, obstacles, .. } = listing;
     let typed = |of: &[(String, String)]| {
         of.iter().map(|(name, ty)| format!("{}: {}", line(name), line(ty))).collect::<Vec<_>>()
     };
@@ -74,6 +74,7 @@ fn text(listing: &Listing, warnings: &[Warning]) -> String {
         ("faults", plain(faults)),
         ("setup", plain(setup)),
         ("teardown", plain(teardown)),
+        ("not called, since signatures leave it out", plain(left_out)),
         ("resources", plain(resources)),
         ("imports", typed(imports)),
         ("no snapshots, because of", plain(obstacles)),

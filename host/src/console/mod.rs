@@ -257,7 +257,10 @@ impl Console {
             Fate::StillFails(failure) if failure.kind == FailureKind::Liveness => {
                 format!("{path} leads to its loop again: {failure}")
             }
-            Fate::StillFails(failure) => format!("{path} still fails: {failure}"),
+            Fate::StillFails(failure) => match &saved.was {
+                Some(was) => format!("{path} fails in another way now: {failure}; it was {was}"),
+                None => format!("{path} still fails: {failure}"),
+            },
             Fate::Fixed => format!("{path} passes now: it is fixed"),
             Fate::Stale(why) => format!("{path} is stale: {why}"),
             Fate::Elsewhere(why) => format!("{path} was not replayed: {why}"),

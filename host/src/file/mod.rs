@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::disk;
 use crate::outcome::Failure;
-use crate::trace::Trace;
+use crate::trace::{STEPS_MAX, Trace};
 
 pub use against::{Against, Ignored};
 pub use dictionary::Dictionary;
@@ -40,8 +40,6 @@ pub use signatures::{
 
 /// Bytes of a file that is read: somebody else may have written it.
 const BYTES_MAX: u64 = 64 << 20;
-/// Steps of one, which are executed and told again.
-const STEPS_MAX: usize = 1 << 18;
 /// The format that this version writes and the newest it reads.
 pub const VERSION: u32 = 1;
 

@@ -49,6 +49,7 @@ impl Function<'_> {
     fn is_plain(&self) -> bool {
         let (declared, passed) = (&self.declared.params, self.ty.params());
         let returns = self.declared.returns.as_slice();
+        let returns = if matches!(returns, [Type::Void]) { &[] } else { returns };
         let results = self.ty.results();
         declared.len() == passed.len()
             && declared.iter().zip(passed).all(|((_, ty), passed)| is_passed(ty, *passed))

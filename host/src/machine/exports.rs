@@ -49,6 +49,8 @@ pub(crate) struct Exports {
     pub(crate) is_command: bool,
     /// The export that is a program as C knows it.
     pub(crate) main: Option<String>,
+    /// Exports that are not called, since signatures leave them out.
+    pub(crate) left_out: Vec<String>,
     /// How exports are called that have a signature.
     pub(crate) plans: Arc<Plans>,
     /// The component that the guest is, where it is one.
@@ -182,6 +184,7 @@ impl Exports {
         exports.add_function(std::mem::take(&mut sorting.alone))?;
         if let Some(signatures) = signatures {
             exports.add_signed(signatures, entry.is_some())?;
+            exports.left_out.extend(signatures.except.iter().filter(|_| entry.is_none()).cloned());
         }
         let are_all_rules = signatures.is_some_and(|signatures| signatures.are_all_rules && entry.is_none());
         exports.add_plain(&sorting, are_all_rules);

@@ -22,6 +22,8 @@ pub struct Listing {
     pub setup: Vec<String>,
     /// What is called at its end.
     pub teardown: Vec<String>,
+    /// Exports that are not called, since signatures leave them out.
+    pub left_out: Vec<String>,
     /// Types of resources that functions of a component return.
     pub resources: Vec<String>,
     /// Names, and types.
@@ -31,6 +33,11 @@ pub struct Listing {
 }
 
 impl Program {
+    /// Exports that are not called, since signatures leave them out.
+    pub fn left_out(&self) -> &[String] {
+        &self.exports.left_out
+    }
+
     /// What it has.
     pub fn listing(&self) -> Listing {
         let exports = &self.exports;
@@ -50,6 +57,7 @@ impl Program {
             faults: exports.faults.clone(),
             setup: exports.setup.clone(),
             teardown: exports.teardown.clone(),
+            left_out: exports.left_out.clone(),
             resources: self.interface().map_or(Vec::new(), |interface| component::resources(interface)),
             imports: match self.interface() {
                 Some(interface) => component::imported(interface),

@@ -408,6 +408,10 @@ impl Target for Machine {
         self.store.data_mut().step.take_scores(best, risen);
     }
 
+    fn is_over(&self) -> bool {
+        self.program.budget.is_over()
+    }
+
     fn is_cut(&self) -> bool {
         self.is_full()
     }

@@ -84,7 +84,9 @@ pub(super) fn classify<'a>(
         START => return Ok(Some(("start", ""))),
         CHECK if nullary => return Ok(Some(("check", ""))),
         INPUT | INITIALIZE if !takes_two_words(ty) => {
-            bail!("the export `{export}` has the type {}; it must be (i32, i32) -> i32", shown(ty))
+            let is_64 = ty.params().any(|param| param.is_i64());
+            let what = if is_64 { ", of a 32-bit memory: compile for wasm32" } else { "" };
+            bail!("the export `{export}` has the type {}; it must be (i32, i32) -> i32{what}", shown(ty))
         }
         INPUT => return Ok(Some(("input", ""))),
         INITIALIZE => return Ok(Some(("setup", ""))),

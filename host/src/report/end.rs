@@ -171,7 +171,7 @@ pub(super) fn checked_json(summary: &Summary, checked: &CheckedTarget) -> Json {
         "rules": rules.collect::<Vec<_>>(), "properties": first.collect::<Vec<_>>(),
         "verdict": verdict_name(summary), "limit": limit.as_ref().map(|(limit, _)| limit.to_string()),
         "exit": summary.verdict.exit_code(), "findings": findings, "unmet": unmet_json(unmet),
-        "saved": saved_json(&summary.saved), "runs": census.runs, "rejected": census.rejected,
+        "left_out": checked.left_out, "saved": saved_json(&summary.saved), "runs": census.runs, "rejected": census.rejected,
         "states": census.states, "pruned": census.pruned, "steps": census.steps, "depth": census.depth,
         "choices": census.choices, "compared": compared, "seconds": seconds, "warning": warning, "kept": is_kept,
         "leftover": checked.leftover.as_ref().map(|Leftover { factor, states, variables, unnamed }| json!({
@@ -232,6 +232,7 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
     if warning.is_none() {
         out += &covered_text(checked, name == "holds");
     }
+    out += &left_out_text(&checked.left_out);
     out += &checked.leftover.as_ref().map(leftover_text).unwrap_or_default();
     if *is_kept {
         let more = if matches!(limit, Some((Limit::Memory, _))) { " with a larger --memory" } else { "" };
@@ -240,8 +241,22 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
     out
 }
 
-/// Variables that are named in a hint.
+/// Variables that are named in a hint, and exports that are not called.
 const VARIABLES_MAX: usize = 4;
+
+/// What a verdict says nothing of.
+fn left_out_text(left_out: &[String]) -> String {
+    if left_out.is_empty() {
+        return String::new();
+    }
+    let mut names: Vec<String> =
+        left_out.iter().take(VARIABLES_MAX).map(|name| text::line(name).to_string()).collect();
+    match left_out.len().saturating_sub(VARIABLES_MAX) {
+        0 => {}
+        more => names.push(format!("{more} more")),
+    }
+    format!("\nnever called, since signatures leave it out: {}", names.join(", "))
+}
 
 /// What makes more states than there need be, and what to do.
 fn leftover_text(leftover: &Leftover) -> String {
@@ -363,6 +378,7 @@ mod tests {
             seconds: 0.0,
             is_kept: false,
             rules: Vec::new(),
+            left_out: Vec::new(),
             first: First::new(),
             shows_coverage: false,
             leftover: None,
@@ -378,6 +394,11 @@ mod tests {
              To compare states by what they hold, derive `State` or `Hash` for the harness, or export `state`."
         );
         check(Verdict::Passed, &CheckedTarget { leftover, ..holds.clone() }, &hint);
+        let left_out: Vec<String> = ["a\x1b", "b", "c", "d", "e"].map(String::from).into();
+        let told = format!(
+            "holds: {counts}\nnever called, since signatures leave it out: a\\u{{1b}}, b, c, d, 1 more"
+        );
+        check(Verdict::Passed, &CheckedTarget { left_out, ..holds.clone() }, &told);
         let vacuous = CheckedTarget { warning: Some("nothing was checked"), compared: None, ..holds.clone() };
         check(Verdict::Passed, &vacuous, "holds: nothing was checked; 36 runs, 6 steps deep, 58 choices");
         let property =

@@ -21,6 +21,9 @@ use crate::trace::{Action, Trace};
 /// So many runs in the beginning draw small values only.
 const SMALL_RUNS: u64 = 64;
 
+/// A run asks after so many steps whether there is time for more.
+const POLL: u32 = 256;
+
 /// A run ends after the step with which its answers have so many bytes.
 const DRAWN_BYTES_MAX: u64 = 8 << 20;
 
@@ -286,6 +289,10 @@ impl<'t, T: Target> Runner<'t, T> {
                 Err(halt) => self.precondition_halted(known, Action::Rule(0), halt),
             };
             if flow == Flow::End {
+                return;
+            }
+            if at % POLL == POLL - 1 && self.target.is_over() {
+                self.is_stopped = true;
                 return;
             }
             let is_told = known.get().is_shared && self.new_edges > 0;

@@ -1,5 +1,6 @@
 //! A check: every answer is tried, and the verdict told.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use super::kept::Kept;
 use super::leftover::Leftover;
 use super::no_verdict::begins_anew;
 use super::pace::Pace;
+use super::together::Walked;
 use super::{Begin, Event, Fate, JobResult, Saved, Summary, Told, Verdict, Work};
 use crate::budget::Over;
 use crate::check::{
@@ -49,6 +51,8 @@ pub struct CheckedTarget {
     pub is_kept: bool,
     /// Each rule by name, breadth-first.
     pub rules: Vec<(String, RuleCover)>,
+    /// Exports that are not called, since signatures leave them out.
+    pub left_out: Vec<String>,
     /// When each property was seen first, breadth-first.
     pub first: First,
     /// Whether all of that is to be told, and not only what was never called.
@@ -67,15 +71,22 @@ impl Work<'_> {
             let text = "--graph is drawn breadth-first: add --order bfs";
             return Err(Error::new(ErrorKind::Config, anyhow!(text)).into());
         }
+        // What cannot be written is said before hours of checking.
+        if let Some(path) = &self.guest.config.graph {
+            write_graph(path, "")?;
+        }
         self.begin_checking(&machines[0], &options)?;
-        // Before a state is hashed: what was kept may be under another key.
-        let kept = if self.guest.config.fleet.is_some() { None } else { self.kept(&options) };
+        // Before a state is hashed: what was kept, or is at a server, may be under another key.
+        let fleet = self.guest.config.fleet.as_ref();
+        let meeting = fleet.map(|fleet| self.join_check(fleet, &machines[0], &options)).transpose()?;
+        let options = Options { copies: !self.is_without_copies(&options), ..options };
+        let kept = if meeting.is_none() { self.kept(&options) } else { None };
         let saved = self.replay_saved(&mut machines[0])?;
         self.observer.on(Event::Searching { before: &Default::default(), left: self.left(None) })?;
         let started = Instant::now();
         let mut counts = machines[0].program().declared();
-        let walked = match &self.guest.config.fleet {
-            Some(fleet) => self.check_together(fleet, &mut machines, &options, &mut counts)?,
+        let walked = match &meeting {
+            Some(meeting) => self.check_together(meeting, &mut machines, &options, &mut counts)?,
             None => {
                 let keeping = kept_by(kept.as_ref())?;
                 self.walk_in_rounds(&mut machines, &options, (keeping, &mut counts))?
@@ -83,17 +94,10 @@ impl Work<'_> {
         };
         let (kept, walked) = match walked {
             Err(trouble) if matches!(trouble.kind, TroubleKind::Copies | TroubleKind::Failing) => {
-                self.tell_anew(&machines[0], &trouble);
                 // What it knows came of the copies.
                 kept.iter().for_each(Kept::remove);
                 drop(kept);
-                // Where copies are wrong, the next command is to begin with them again, and to say so.
-                let kept = (trouble.kind == TroubleKind::Failing).then(|| self.kept(&options)).flatten();
-                counts = machines[0].program().declared();
-                let without = Options { copies: false, ..options.clone() };
-                let keeping = kept_by(kept.as_ref())?;
-                let walked = self.walk_in_rounds(&mut machines, &without, (keeping, &mut counts))?;
-                (kept, walked)
+                self.without_copies(&mut machines, &options, &trouble, &mut counts)?
             }
             walked => (kept, walked),
         };
@@ -101,21 +105,42 @@ impl Work<'_> {
             (Some(kept), Ok(checked)) if checked.limit.is_some_and(Limit::is_from_outside) => {
                 self.is_kept(kept)
             }
-            (kept, _) => {
-                kept.iter().for_each(Kept::remove);
-                false
-            }
+            _ => false,
         };
-        match walked {
+        let summary = match walked {
             Ok(checked) => {
-                self.draw(&machines[0], checked.picture.as_ref())?;
                 let seconds = started.elapsed().as_secs_f64();
                 let unmet =
                     counts.properties.iter().filter(|property| property.is_unmet()).cloned().collect();
-                self.verdict(&mut machines, &options, (&checked, saved, unmet), (seconds, is_kept))
+                let said = (&checked, saved, unmet);
+                let summary = self.verdict(&mut machines, &options, said, (seconds, is_kept))?;
+                self.draw(&machines[0], checked.picture.as_ref())?;
+                summary
             }
-            Err(trouble) => self.trouble(&machines[0], &options, &trouble),
+            Err(trouble) => self.trouble(&machines[0], &options, &trouble)?,
+        };
+        // Once all was told: until then it can be gone on with.
+        if !is_kept {
+            kept.iter().for_each(Kept::remove);
         }
+        Ok(summary)
+    }
+
+    /// Checks anew, where the copies that the guest makes of its states do not serve.
+    fn without_copies(
+        &self,
+        machines: &mut [Machine],
+        options: &Options,
+        trouble: &Trouble,
+        counts: &mut Counts,
+    ) -> Result<(Option<Kept>, Walked)> {
+        self.tell_anew(&machines[0], trouble);
+        let without = Options { copies: false, ..options.clone() };
+        // Where copies are wrong, the next command is to begin with them again, and to say so.
+        let kept = (trouble.kind == TroubleKind::Failing).then(|| self.kept(&without)).flatten();
+        *counts = machines[0].program().declared();
+        let walked = self.walk_in_rounds(machines, &without, (kept_by(kept.as_ref())?, counts))?;
+        Ok((kept, walked))
     }
 
     /// Says why the check begins anew without copies.
@@ -137,8 +162,7 @@ impl Work<'_> {
             true => report::graph::dot(picture, name),
             false => report::graph::json(picture, name),
         };
-        let written = disk::write_named(path, text.as_bytes());
-        written.with_context(|| format!("cannot write the graph `{}`", path.display()))
+        write_graph(path, &text)
     }
 
     /// Whether all is kept that the check has come to, which ends before it is complete.
@@ -318,12 +342,18 @@ impl Work<'_> {
             seconds,
             is_kept,
             rules: names.zip(checked.rules.iter().copied()).collect(),
+            left_out: machine.program().left_out().to_vec(),
             first: checked.first.clone(),
             shows_coverage: self.guest.config.coverage,
             leftover: self.leftover(machine, options, checked),
         }));
         Ok(Summary { verdict, findings: told, saved, result })
     }
+}
+
+fn write_graph(path: &Path, text: &str) -> Result<()> {
+    let written = disk::write_named(path, text.as_bytes());
+    written.with_context(|| format!("cannot write the graph `{}`", path.display()))
 }
 
 /// What is known of a check that is kept, and what keeps it.

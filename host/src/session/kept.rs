@@ -87,15 +87,37 @@ impl Work<'_> {
         }
     }
 
-    fn open_kept(&self, options: &Options) -> Result<Option<Kept>> {
+    /// What a check is known by, and the file that keeps it.
+    fn kept_as(&self, options: &Options) -> Result<(Vec<u8>, PathBuf)> {
         let config = self.guest.config;
         // What bounds a check in time and memory, and what no result depends on, may differ.
         let options = Options { saved_bytes_max: 0, met_bytes_max: 0, ..options.clone() };
         let settings = serde_json::to_vec(&(options, config.limits, &config.selection, &config.environment))?;
-        let Some(identity) = identity("check", self.wasm, &settings) else { return Ok(None) };
-        self.guest.place.make()?;
         let name = blake3::hash(&settings).to_hex();
         let path = self.guest.place.folder().join(format!("check-{}.kept", &name[..8]));
+        Ok((settings, path))
+    }
+
+    /// Whether the guest is not to copy states: the check was begun, and went on without since so many steps fail.
+    pub(super) fn is_without_copies(&self, options: &Options) -> bool {
+        let config = self.guest.config;
+        if !options.copies || config.fleet.is_some() || config.keep == Keep::Findings {
+            return !options.copies;
+        }
+        let without = Options { copies: false, ..options.clone() };
+        let Ok((_, path)) = self.kept_as(&without) else { return false };
+        if config.keep == Keep::Fresh {
+            drop(fs::remove_file(path));
+            return false;
+        }
+        path.is_file()
+    }
+
+    fn open_kept(&self, options: &Options) -> Result<Option<Kept>> {
+        let config = self.guest.config;
+        let (settings, path) = self.kept_as(options)?;
+        let Some(identity) = identity("check", self.wasm, &settings) else { return Ok(None) };
+        self.guest.place.make()?;
         let is_fresh = config.keep == Keep::Fresh;
         let bounds = Bounds { bytes_max: (config.memory as u64).saturating_mul(DISK), budget: self.budget };
         let (kept, before) = Kept::open(&path, (key_of_user()?, identity), is_fresh, bounds)?;
@@ -138,7 +160,10 @@ impl Kept {
             before = match start.read_head(&mut file, identity) {
                 Ok(()) => {
                     tail.chain = start.clone();
-                    Ok(tail.read(&mut file, metadata.len(), bounds.budget)?)
+                    match tail.read(&mut file, metadata.len(), bounds.budget)? {
+                        None if metadata.len() > start.bytes => Err("nothing of what was kept is whole"),
+                        progress => Ok(progress),
+                    }
                 }
                 Err(why) => Err(why),
             };

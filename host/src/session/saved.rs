@@ -20,6 +20,8 @@ pub struct Saved {
     pub path: PathBuf,
     /// What became of it.
     pub fate: Fate,
+    /// How it failed, where it fails in another way now.
+    pub was: Option<Failure>,
     /// The steps, where they could be read.
     pub(super) trace: Trace,
     /// How far it was shrunk.
@@ -84,7 +86,7 @@ impl Saved {
         let mut all = Vec::new();
         for path in files {
             let saved = match machine.program().budget().is_over() {
-                true => Saved { path, fate: Fate::Unknown, trace: Trace::default(), shrinking: None },
+                true => Saved::without_trace(path, Fate::Unknown),
                 false => Saved::at(machine, path),
             };
             tell(&saved)?;
@@ -130,8 +132,7 @@ impl Work<'_> {
 impl Saved {
     /// What becomes of the trace in a file.
     pub(super) fn at(machine: &mut Machine, path: PathBuf) -> Saved {
-        let stale =
-            |path, why| Saved { path, fate: Fate::Stale(why), trace: Trace::default(), shrinking: None };
+        let stale = |path, why| Saved::without_trace(path, Fate::Stale(why));
         let file = match TraceFile::read(&path) {
             Ok(file) => file,
             Err(error) => return stale(path, format!("{error:#}")),
@@ -143,7 +144,7 @@ impl Saved {
             differing.into_iter().chain((!is_sanitized_alike).then_some("--sanitize")).collect();
         if !flags.is_empty() {
             let fate = Fate::Elsewhere(format!("it was found with other {}", flags.join(", ")));
-            return Saved { path, fate, trace: Trace::default(), shrinking: None };
+            return Saved::without_trace(path, fate);
         }
         let trace = match file.trace(machine) {
             Ok(trace) => trace,
@@ -157,17 +158,26 @@ impl Saved {
         };
         let is_same = file.is_of(program.hash(), program.conditions());
         let (replayed, again) = replay(machine, &trace, is_same);
+        let is_other = |was: &Failure| match &replayed {
+            Replayed::Failed(now) => (was.kind, &was.subject) != (now.kind, &now.subject),
+            _ => false,
+        };
+        let was = file.failure.filter(is_other);
         let fate = match replayed {
             // Sooner than it did.
             Replayed::Failed(failure) if again.len() < trace.len() => {
                 let shrinking = Some(Shrinking::Pending);
-                return Saved { path, fate: Fate::StillFails(*failure), trace: again, shrinking };
+                return Saved { path, fate: Fate::StillFails(*failure), was, trace: again, shrinking };
             }
             Replayed::Failed(failure) => Fate::StillFails(*failure),
             Replayed::Passed => Fate::Fixed,
             Replayed::Stopped => Fate::Unknown,
             diverged @ Replayed::Diverged { .. } => Fate::Stale(describe(machine, &trace, &diverged)),
         };
-        Saved { path, fate, trace, shrinking: file.shrinking }
+        Saved { path, fate, was, trace, shrinking: file.shrinking }
+    }
+
+    fn without_trace(path: PathBuf, fate: Fate) -> Saved {
+        Saved { path, fate, was: None, trace: Trace::default(), shrinking: None }
     }
 }

@@ -396,6 +396,20 @@ fn a_check_that_is_shared_comes_to_what_one_process_does() {
     }
 }
 
+/// A loop that was found is replayed under the key of the check that is shared.
+#[test]
+fn a_shared_check_that_found_a_loop_is_told_again() {
+    let Some(server) = Server::start("loops") else { return };
+    let place = Place::new("fleet-loops");
+    std::fs::write(place.path("lock.wasm"), example("protocols", "--guest-features=lock")).unwrap();
+    let words = format!("check lock.wasm --json --nats {} --campaign loop", server.url());
+    let first = super::checked::result(&place.run(&words).exits(1));
+    assert_eq!(super::checked::result(&place.run(&words).exits(1)), first);
+    let removed = format!("gc --nats {} --campaign loop --remove", server.url());
+    place.run(&removed).passed();
+    place.run(&removed).fails_with("has no campaign loop");
+}
+
 /// A library that puts the clock of a process forward by so many seconds.
 #[cfg(target_os = "linux")]
 fn clock(place: &Place, seconds: i64) -> PathBuf {

@@ -7,7 +7,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use super::guests::deep;
-use super::place::{FILE, Place, events, number};
+use super::place::{FILE, Place, events, files, number};
 
 #[test]
 fn one_process_has_a_campaign() {
@@ -128,4 +128,47 @@ fn damage_is_told_or_has_lost_nothing() {
     }
     println!("{told} of 80 times it was told");
     assert!(told > 20, "{told}");
+}
+
+#[test]
+fn what_is_no_report_is_not_overwritten() {
+    let place = Place::with("overwritten", &["counter.wat"]);
+    place.run("explore counter.wat --runs 100").explored();
+    std::fs::write(place.path("source.c"), "int main(void) { return 0; }\n").unwrap();
+    let before = files(&place.path(""));
+    let refused = "is there, and is no file of";
+    place.run("coverage counter.wat --lcov counter.wat").fails_with("--lcov would overwrite");
+    place.run("coverage counter.wat --lcov source.c").fails_with(refused);
+    place.run(&format!("coverage counter.wat --cobertura .spelunk/counter.wat/{FILE}")).fails_with(refused);
+    place.run("coverage counter.wat --lcov one --cobertura ./one").fails_with("name one file");
+    assert_eq!(files(&place.path("")), before);
+    for _ in 0..2 {
+        place.run("coverage counter.wat --lcov new.info --cobertura new.xml").passed();
+    }
+    // Before anything is checked.
+    let ran = place.run("check counter.wat --graph nowhere/graph.json");
+    assert!(!ran.err.contains("Checking"), "{}", ran.err);
+    ran.fails_with("cannot write the graph `nowhere/graph.json`");
+}
+
+#[test]
+fn a_bug_in_the_place_of_another_is_told_as_one() {
+    let place = Place::new("otherwise");
+    let guest = |body: &str| {
+        format!(
+            r#"(module (global $n (mut i32) (i32.const 0))
+                 (func (export "invariant:low") (result i32) (i32.lt_s (global.get $n) (i32.const 3)))
+                 (func (export "rule:add") (global.set $n (i32.add (global.get $n) (i32.const 1))) {body}))"#
+        )
+    };
+    std::fs::write(place.path("n.wat"), guest("")).unwrap();
+    place.run("explore n.wat --runs 100").explored();
+    std::fs::write(
+        place.path("n.wat"),
+        guest("(if (i32.eq (global.get $n) (i32.const 2)) (then unreachable))"),
+    )
+    .unwrap();
+    let ran = place.run("explore n.wat --runs 100 --fresh");
+    let said = "fails in another way now: trap: wasm `unreachable` instruction executed; it was invariant";
+    assert!(ran.err.contains(said), "{}", ran.err);
 }

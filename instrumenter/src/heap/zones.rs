@@ -41,6 +41,10 @@ pub(super) fn pointer(module: &Module) -> Result<GlobalId> {
     )?;
     let global = module.globals.get(pointer);
     ensure!(
+        global.ty != ValType::I64,
+        "the stack cannot be sanitized: `__stack_pointer` is an i64, as with a 64-bit memory; compile for wasm32"
+    );
+    ensure!(
         global.mutable && global.ty == ValType::I32,
         "the stack cannot be sanitized: the global `__stack_pointer` is not a mutable i32"
     );

@@ -1,9 +1,11 @@
 //! `spelunk coverage`.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use spelunk::budget::{Budget, Over};
 use spelunk::campaign::Campaign;
@@ -47,8 +49,20 @@ pub(in crate::cli) struct Coverage {
 impl Coverage {
     pub(in crate::cli) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
         let folder = folder_of(&self.campaign.campaign)?;
-        // What is there is emptied, so that nobody takes an old file for this one.
-        for path in [&self.lcov, &self.cobertura].into_iter().flatten() {
+        if let (Some(lcov), Some(cobertura)) = (&self.lcov, &self.cobertura) {
+            let [lcov, cobertura] = [lcov, cobertura].map(std::path::absolute);
+            let is_one = matches!((lcov, cobertura), (Ok(lcov), Ok(cobertura)) if lcov == cobertura);
+            ensure!(!is_one, "--lcov and --cobertura name one file: name two");
+        }
+        for (path, starts, format) in [(&self.lcov, LCOV, "LCOV"), (&self.cobertura, COBERTURA, "Cobertura")]
+        {
+            // What is there is emptied, so that nobody takes an old file for this one.
+            let Some(path) = path else { continue };
+            ensure!(
+                starts_so(path, starts),
+                "`{}` is there, and is no file of {format}: remove it, or name another",
+                path.display()
+            );
             write(path, "")?;
         }
         let campaign = Campaign::open(&folder)?;
@@ -110,6 +124,22 @@ impl Coverage {
         let shown = Shown { sources: &sources, instructions: &instructions, lines: self.lines };
         Ok(output.report.text(&text(reached, &shown))?)
     }
+}
+
+/// How files of these formats begin.
+const LCOV: &[&str] = &["TN:", "SF:"];
+const COBERTURA: &[&str] = &["<?xml", "<coverage"];
+
+/// Whether nothing is lost where a file is overwritten: it is not there, is empty, begins so, or is no file but what takes text, as a
+/// terminal does.
+fn starts_so(path: &Path, starts: &[&str]) -> bool {
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    if !is_file {
+        return true;
+    }
+    let mut start = [0; 16];
+    let read = File::open(path).and_then(|mut file| file.read(&mut start));
+    read.is_ok_and(|read| read == 0 || starts.iter().any(|known| start[..read].starts_with(known.as_bytes())))
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {

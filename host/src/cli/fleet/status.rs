@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
 use spelunk::budget::Budget;
 use spelunk::fleet::{FleetStatus, FleetWorker, Nats, Shared};
@@ -28,10 +28,17 @@ pub(in crate::cli) fn status(fleet: &FleetArgs, output: &mut Output, budget: &Bu
             .report
             .text(&format!("{} has no campaign: `spelunk explore --nats` begins one", nats.addresses()))?;
     }
+    let is_one = fleet.campaign().is_some();
     for name in names {
-        let hub =
-            nats.open(&name)?.with_context(|| format!("{} has no campaign {name}", nats.addresses()))?;
-        let status = FleetStatus::of(Arc::new(hub))?;
+        let status = match status_of(&nats, &name) {
+            // One that is damaged says nothing of the others.
+            Err(error) if !is_one && !budget.is_over() => {
+                let removed = format!("`spelunk gc --campaign {name} --remove` removes it");
+                output.console.warning(&format!("{}: {error:#}; {removed}", text::line(&name)));
+                continue;
+            }
+            status => status?,
+        };
         let Some(status) = status else {
             output.report.text(&format!("{name} has not begun"))?;
             continue;
@@ -42,15 +49,20 @@ pub(in crate::cli) fn status(fleet: &FleetArgs, output: &mut Output, budget: &Bu
     Ok(PASSED)
 }
 
+fn status_of(nats: &Arc<Nats>, name: &str) -> Result<Option<FleetStatus>> {
+    let hub = nats.open(name)?.with_context(|| format!("{} has no campaign {name}", nats.addresses()))?;
+    FleetStatus::of(Arc::new(hub))
+}
+
 fn check_text(status: &FleetStatus, rounds: u64, state: &str) -> String {
     let alive = status.workers.iter().filter(|worker| worker.is_alive).count();
     format!(
-        "{}: a check of {}, module {}\n{} at the server; {state}; {} alive",
+        "{}: a check of {}, module {}\n{} at the server; {state}; {alive} {} alive",
         text::line(&status.campaign),
         text::line(&status.target),
         String::from(status.module),
         counted(rounds, "round"),
-        counted(alive as u64, "process"),
+        if alive == 1 { "process" } else { "processes" },
     )
 }
 
@@ -110,12 +122,14 @@ pub(in crate::cli) fn collect(
     let name =
         fleet.campaign().context("say which campaign: --campaign; `spelunk status --nats` lists them")?;
     let nats = Nats::connect(&server, budget)?;
-    let hub = nats.open(name)?.with_context(|| format!("{} has no campaign {name}", nats.addresses()))?;
+    let has_none = || format!("{} has no campaign {name}", nats.addresses());
     if removes {
-        nats.remove(name)?;
+        // What is damaged cannot be opened.
+        ensure!(nats.remove(name)?, has_none());
         output.report.text(&format!("{name} is removed from {}", nats.addresses()))?;
         return Ok(PASSED);
     }
+    let hub = nats.open(name)?.with_context(has_none)?;
     let mut shared = Shared::new(Arc::new(hub), 0);
     let collected = shared.collect_garbage()?;
     let lost = shared.forget_lost()?;

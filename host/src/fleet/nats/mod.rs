@@ -236,17 +236,23 @@ impl Nats {
         Ok(self.campaign(name, values, parts, objects))
     }
 
-    /// Removes a campaign with all that belongs to it.
+    /// Removes all that belongs to a campaign, or what is left of one; whether there was anything.
     ///
     /// # Errors
     /// As above.
-    pub fn remove(&self, name: &str) -> Result<()> {
+    pub fn remove(&self, name: &str) -> Result<bool> {
         let what = "remove the campaign";
-        self.wait(what, self.context.delete_stream(values_of(name)))?;
-        self.wait(what, self.context.delete_stream(parts_of(name)))?;
-        // There is one where it was a check.
-        drop(self.wait(what, self.context.delete_stream(format!("{PREFIX}_{name}_work"))));
-        self.wait(what, self.context.delete_object_store(bucket_of(name)))
+        let there = self.wait(what, self.context.stream_names().try_collect::<Vec<String>>())?;
+        // The values first: without them there is no campaign for others.
+        let bucket = bucket_of(name);
+        let streams =
+            [values_of(name), parts_of(name), format!("{PREFIX}_{name}_work"), format!("OBJ_{bucket}")];
+        let mut is_any = false;
+        for stream in streams.into_iter().filter(|stream| there.contains(stream)) {
+            self.wait(what, self.context.delete_stream(stream))?;
+            is_any = true;
+        }
+        Ok(is_any)
     }
 
     fn campaign(

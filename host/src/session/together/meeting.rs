@@ -16,7 +16,7 @@ pub(in crate::session) struct Meeting<'b> {
     pub(super) trouble: Mutex<Option<String>>,
     /// What at the server cannot be read, where this process came upon that as it helped.
     pub(super) damaged: Mutex<Option<Damaged>>,
-    pub(super) tell: &'b (dyn Fn(String) + Sync),
+    pub(super) tell: Box<dyn Fn(String) + Sync + 'b>,
     /// How many rules and faults there are, and whether something is claimed of runs without end.
     pub(super) sizes: ((usize, usize), bool),
 }

@@ -98,8 +98,8 @@ impl std::fmt::Display for Damaged {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "nobody can go on with the check at the server ({}): use another --campaign, and remove this one with `spelunk gc --nats \
-             --remove`",
+            "nobody can go on with the check at the server (`{}` there is damaged): use another --campaign, and remove this one with \
+             `spelunk gc --remove` and its --nats and --campaign",
             self.0
         )
     }
@@ -116,20 +116,28 @@ fn damaged(error: anyhow::Error, key: &str) -> anyhow::Error {
 pub(super) type Walked = Result<Checked, Box<Trouble>>;
 
 impl Work<'_> {
-    /// Checks together with other processes.
-    pub(super) fn check_together(
+    /// Joins other processes in a check, before this one has hashed a state: they say under which key.
+    pub(super) fn join_check(
         &self,
         fleet: &Fleet,
-        machines: &mut [Machine],
+        machine: &Machine,
         options: &Options,
-        counts: &mut Counts,
-    ) -> Result<Walked> {
+    ) -> Result<Meeting<'_>> {
         if !options.can_be_kept() || options.draws {
             let text = "several machines check breadth-first only, and without --runs, --list, --graph, --preemptions or --delays";
             return Err(Error::new(ErrorKind::Config, anyhow!(text)).into());
         }
-        let tell = |text| self.observer.warning(text);
-        let meeting = self.meet(fleet, machines[0].program(), options, &tell)?;
+        self.meet(fleet, machine.program(), options)
+    }
+
+    /// Checks together with other processes.
+    pub(super) fn check_together(
+        &self,
+        meeting: &Meeting<'_>,
+        machines: &mut [Machine],
+        options: &Options,
+        counts: &mut Counts,
+    ) -> Result<Walked> {
         loop {
             let verdict = meeting.insist(|| meeting.verdict(machines[0].program()));
             if let Some(verdict) = verdict? {
@@ -141,7 +149,7 @@ impl Work<'_> {
                 return Ok(Ok(meeting.unfinished(limit)));
             }
             if meeting.insist(|| meeting.leads())? {
-                match self.lead(&meeting, machines, options, counts)? {
+                match self.lead(meeting, machines, options, counts)? {
                     Some(walked) => return Ok(walked),
                     None => continue,
                 }
@@ -149,7 +157,7 @@ impl Work<'_> {
             self.observer.status("Following", "another process leads");
             meeting.forget();
             let (_, helpers) = machines.split_last_mut().expect("there is one to tell paths");
-            let helped = self.help(helpers, options, &meeting)?;
+            let helped = self.help(helpers, options, meeting)?;
             if let Some(damaged) = meeting.damaged() {
                 return Err(damaged.into());
             }
@@ -239,13 +247,7 @@ impl Work<'_> {
         }
     }
 
-    fn meet<'b>(
-        &'b self,
-        fleet: &Fleet,
-        program: &Arc<Program>,
-        options: &Options,
-        tell: &'b (dyn Fn(String) + Sync),
-    ) -> Result<Meeting<'b>> {
+    fn meet(&self, fleet: &Fleet, program: &Arc<Program>, options: &Options) -> Result<Meeting<'_>> {
         let nats = Nats::connect(&fleet.server, self.budget)?;
         let name = fleet.campaign.clone();
         let name = name.unwrap_or_else(|| format!("{}-check", name_of(&self.guest.place.name())));
@@ -288,7 +290,7 @@ impl Work<'_> {
             state: Mutex::default(),
             trouble: Mutex::default(),
             damaged: Mutex::default(),
-            tell,
+            tell: Box::new(|text| self.observer.warning(text)),
             sizes: ((program.rules().len(), program.faults().len()), has_liveness),
         })
     }
