@@ -5,7 +5,7 @@
 //! what is printed, a line that begins with `::`, and `##[` anywhere, would be a command.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 /// As a part of one line: control characters, line breaks too, and what changes the direction of text are escaped.
 pub fn line(text: &str) -> Cow<'_, str> {
@@ -24,6 +24,21 @@ pub fn cut(text: &str, bytes_max: usize) -> Cow<'_, str> {
     match text.len() - first.len() {
         0 => Cow::Borrowed(text),
         beyond => Cow::Owned(format!("{first}… and {beyond} more bytes")),
+    }
+}
+
+/// Names as a part of one line, of many only the first.
+pub struct Few<'n>(pub &'n [String]);
+
+impl fmt::Display for Few<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 4;
+        let shown: Vec<String> = self.0.iter().take(SHOWN).map(|name| format!("`{}`", line(name))).collect();
+        f.write_str(&shown.join(", "))?;
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::value::Value;
-use crate::symbols::{Part, Static};
+use crate::symbols::{Kind, Part, Static};
 
 /// Bytes of memory that an expression looks at.
 const MEMORY_MAX: i128 = 64 << 10;
@@ -129,8 +129,7 @@ fn loaded(bytes: &[u8], of: Of) -> Value {
 }
 
 /// The value of a field of bits in the bytes that it is in, which are nine at most.
-fn of_bits(bytes: &[u8], kind: crate::symbols::Kind, (first, count): (u32, u32)) -> Value {
-    use crate::symbols::Kind;
+fn of_bits(bytes: &[u8], kind: Kind, (first, count): (u32, u32)) -> Value {
     let mut word = [0; 16];
     word[..bytes.len()].copy_from_slice(bytes);
     let above = i128::from_le_bytes(word) << (128 - first - count);
@@ -144,12 +143,10 @@ fn of_bits(bytes: &[u8], kind: crate::symbols::Kind, (first, count): (u32, u32))
 
 /// The value of a variable of the source in its bytes.
 pub(super) fn of_static(bytes: Vec<u8>, found: &Static) -> Value {
-    use crate::symbols::Kind;
-    let kind = found.kind;
-    if let Some((first, count)) = found.bits {
-        return of_bits(&bytes, kind, (first, count));
+    if let Some(bits) = found.bits {
+        return of_bits(&bytes, found.kind, bits);
     }
-    match (kind, bytes.len()) {
+    match (found.kind, bytes.len()) {
         (Kind::Boolean, 1) if bytes[0] < 2 => Value::Bool(bytes[0] == 1),
         (Kind::Signed, 1..=8) => loaded(&bytes, Of::Signed),
         (Kind::Unsigned | Kind::Boolean, 1..=8) => loaded(&bytes, Of::Unsigned),
@@ -261,7 +258,6 @@ fn span(at: i128, len: i128) -> Result<Range<u64>, Lack> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::symbols::Kind;
 
     #[test]
     fn a_field_of_bits_is_read_from_the_bytes_that_it_is_in() {

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::HostFault;
+use super::{HostFault, MEMORY_BYTES_MAX};
 
 /// Arguments, variables and standard input of a guest, and how it is called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,6 +78,19 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Environment {
+    /// Refuses what would let a guest take any memory there is: somebody else may have written it.
+    ///
+    /// # Errors
+    /// It would.
+    pub fn validate(&self) -> Result<()> {
+        let bytes = self.files_bytes_max;
+        ensure!(
+            bytes <= MEMORY_BYTES_MAX,
+            "it lets files take {bytes} bytes, and {MEMORY_BYTES_MAX} are the most"
+        );
+        Ok(())
+    }
+
     /// The flags by which it differs from another one.
     pub fn flags_beside(&self, other: &Environment) -> Vec<&'static str> {
         let Environment {

@@ -143,6 +143,7 @@ impl TraceFile {
         }
         let file: TraceFile = serde_json::from_slice(text)?;
         file.limits.validate()?;
+        file.environment.validate()?;
         ensure!(
             file.steps.len() <= STEPS_MAX,
             "it has {} steps, and {STEPS_MAX} are the most",

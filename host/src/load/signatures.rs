@@ -1,7 +1,6 @@
 //! The file beside a module that says how its exports are called. Nobody has to name it: it can say nothing of this machine.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -12,7 +11,7 @@ use super::rename::{imports_and_exports, renamed};
 use crate::disk;
 use crate::file::{Described, Given, Signatures, nearest};
 use crate::machine::is_component;
-use crate::text::line;
+use crate::text::Few;
 
 /// What the name of such a file ends in, in the place of `wasm`.
 const EXTENSION: &str = "spelunk.toml";
@@ -66,24 +65,9 @@ fn guess(wasm: &[u8]) -> Option<(Vec<u8>, String)> {
         many => format!("how {many} exports are called, from debug information and names"),
     };
     if !left_out.is_empty() {
-        text += &format!("; that does not say how to call {}", Named(&left_out));
+        text += &format!("; that does not say how to call {}", Few(&left_out));
     }
     Some((with, text + "; a file of signatures would say it better"))
-}
-
-/// Names, of many only the first.
-struct Named<'n>(&'n [String]);
-
-impl fmt::Display for Named<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 4;
-        let shown: Vec<String> = self.0.iter().take(SHOWN).map(|name| format!("`{}`", line(name))).collect();
-        f.write_str(&shown.join(", "))?;
-        match self.0.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, " and {more} more"),
-        }
-    }
 }
 
 fn read(file: &Path) -> Result<String> {

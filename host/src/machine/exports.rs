@@ -184,7 +184,9 @@ impl Exports {
         exports.add_function(std::mem::take(&mut sorting.alone))?;
         if let Some(signatures) = signatures {
             exports.add_signed(signatures, entry.is_some())?;
-            exports.left_out.extend(signatures.except.iter().filter(|_| entry.is_none()).cloned());
+            if entry.is_none() {
+                exports.left_out.clone_from(&signatures.except);
+            }
         }
         let are_all_rules = signatures.is_some_and(|signatures| signatures.are_all_rules && entry.is_none());
         exports.add_plain(&sorting, are_all_rules);

@@ -232,7 +232,9 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
     if warning.is_none() {
         out += &covered_text(checked, name == "holds");
     }
-    out += &left_out_text(&checked.left_out);
+    if !checked.left_out.is_empty() {
+        out += &format!("\nnever called, since signatures leave it out: {}", text::Few(&checked.left_out));
+    }
     out += &checked.leftover.as_ref().map(leftover_text).unwrap_or_default();
     if *is_kept {
         let more = if matches!(limit, Some((Limit::Memory, _))) { " with a larger --memory" } else { "" };
@@ -241,22 +243,8 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
     out
 }
 
-/// Variables that are named in a hint, and exports that are not called.
+/// Variables that are named in a hint.
 const VARIABLES_MAX: usize = 4;
-
-/// What a verdict says nothing of.
-fn left_out_text(left_out: &[String]) -> String {
-    if left_out.is_empty() {
-        return String::new();
-    }
-    let mut names: Vec<String> =
-        left_out.iter().take(VARIABLES_MAX).map(|name| text::line(name).to_string()).collect();
-    match left_out.len().saturating_sub(VARIABLES_MAX) {
-        0 => {}
-        more => names.push(format!("{more} more")),
-    }
-    format!("\nnever called, since signatures leave it out: {}", names.join(", "))
-}
 
 /// What makes more states than there need be, and what to do.
 fn leftover_text(leftover: &Leftover) -> String {
@@ -396,7 +384,7 @@ mod tests {
         check(Verdict::Passed, &CheckedTarget { leftover, ..holds.clone() }, &hint);
         let left_out: Vec<String> = ["a\x1b", "b", "c", "d", "e"].map(String::from).into();
         let told = format!(
-            "holds: {counts}\nnever called, since signatures leave it out: a\\u{{1b}}, b, c, d, 1 more"
+            "holds: {counts}\nnever called, since signatures leave it out: `a\\u{{1b}}`, `b`, `c`, `d` and 1 more"
         );
         check(Verdict::Passed, &CheckedTarget { left_out, ..holds.clone() }, &told);
         let vacuous = CheckedTarget { warning: Some("nothing was checked"), compared: None, ..holds.clone() };

@@ -71,16 +71,13 @@ impl Work<'_> {
             let text = "--graph is drawn breadth-first: add --order bfs";
             return Err(Error::new(ErrorKind::Config, anyhow!(text)).into());
         }
-        // What cannot be written is said before hours of checking.
-        if let Some(path) = &self.guest.config.graph {
-            write_graph(path, "")?;
-        }
         self.begin_checking(&machines[0], &options)?;
         // Before a state is hashed: what was kept, or is at a server, may be under another key.
         let fleet = self.guest.config.fleet.as_ref();
-        let meeting = fleet.map(|fleet| self.join_check(fleet, &machines[0], &options)).transpose()?;
-        let options = Options { copies: !self.is_without_copies(&options), ..options };
+        let meeting = fleet.map(|fleet| self.meet(fleet, machines[0].program(), &options)).transpose()?;
         let kept = if meeting.is_none() { self.kept(&options) } else { None };
+        let copies = kept.as_ref().map_or(options.copies, |kept| kept.copies);
+        let options = Options { copies, ..options };
         let saved = self.replay_saved(&mut machines[0])?;
         self.observer.on(Event::Searching { before: &Default::default(), left: self.left(None) })?;
         let started = Instant::now();
@@ -195,6 +192,10 @@ impl Work<'_> {
     }
 
     fn begin_checking(&self, machine: &Machine, options: &Options) -> Result<()> {
+        // What cannot be written is said before hours of checking.
+        if let Some(path) = &self.guest.config.graph {
+            write_graph(path, "")?;
+        }
         let what_follows = "paths are replayed from the start, and states are not compared";
         self.warn_of_obstacles(machine.program(), what_follows);
         if options.prunes && machine.says_state() && !machine.uses_snapshots() {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::campaign::Settings;
 use crate::check;
 use crate::disk;
-use crate::file::{Conditions, Environment, Limits, MEMORY_BYTES_MAX, Selection};
+use crate::file::{Conditions, Environment, Limits, Selection};
 use crate::fleet::{Server, ensure_name};
 use crate::load::Folder;
 use crate::machine::Cache;
@@ -229,11 +229,7 @@ impl Config {
         }
         // Those of a fleet come from a server.
         self.limits.validate()?;
-        ensure!(
-            self.environment.files_bytes_max <= MEMORY_BYTES_MAX,
-            "it lets files take {} bytes, and {MEMORY_BYTES_MAX} are the most",
-            self.environment.files_bytes_max
-        );
+        self.environment.validate()?;
         match &self.job {
             Job::Explore(settings) => settings.validate(),
             Job::Check(options) => {

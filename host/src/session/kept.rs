@@ -36,6 +36,8 @@ const TAG: usize = blake3::OUT_LEN;
 /// The file of a check, open, which no other process has.
 pub(super) struct Kept {
     path: PathBuf,
+    /// Whether the guest copies states in the check that is kept.
+    pub(super) copies: bool,
     file: Mutex<Tail>,
     bytes_max: u64,
     /// Where its first part begins.
@@ -87,40 +89,25 @@ impl Work<'_> {
         }
     }
 
-    /// What a check is known by, and the file that keeps it.
-    fn kept_as(&self, options: &Options) -> Result<(Vec<u8>, PathBuf)> {
-        let config = self.guest.config;
-        // What bounds a check in time and memory, and what no result depends on, may differ.
-        let options = Options { saved_bytes_max: 0, met_bytes_max: 0, ..options.clone() };
-        let settings = serde_json::to_vec(&(options, config.limits, &config.selection, &config.environment))?;
-        let name = blake3::hash(&settings).to_hex();
-        let path = self.guest.place.folder().join(format!("check-{}.kept", &name[..8]));
-        Ok((settings, path))
-    }
-
-    /// Whether the guest is not to copy states: the check was begun, and went on without since so many steps fail.
-    pub(super) fn is_without_copies(&self, options: &Options) -> bool {
-        let config = self.guest.config;
-        if !options.copies || config.fleet.is_some() || config.keep == Keep::Findings {
-            return !options.copies;
-        }
-        let without = Options { copies: false, ..options.clone() };
-        let Ok((_, path)) = self.kept_as(&without) else { return false };
-        if config.keep == Keep::Fresh {
-            drop(fs::remove_file(path));
-            return false;
-        }
-        path.is_file()
-    }
-
     fn open_kept(&self, options: &Options) -> Result<Option<Kept>> {
         let config = self.guest.config;
-        let (settings, path) = self.kept_as(options)?;
-        let Some(identity) = identity("check", self.wasm, &settings) else { return Ok(None) };
+        // What bounds a check in time and memory, and what no result depends on, may differ.
+        let bounded = Options { saved_bytes_max: 0, met_bytes_max: 0, ..options.clone() };
+        let settings = serde_json::to_vec(&(bounded, config.limits, &config.selection, &config.environment))?;
+        let [Some(with_copies), Some(without_copies)] =
+            ["check", "check without copies"].map(|what| identity(what, self.wasm, &settings))
+        else {
+            return Ok(None);
+        };
         self.guest.place.make()?;
+        let name = blake3::hash(&settings).to_hex();
+        let path = self.guest.place.folder().join(format!("check-{}.kept", &name[..8]));
         let is_fresh = config.keep == Keep::Fresh;
         let bounds = Bounds { bytes_max: (config.memory as u64).saturating_mul(DISK), budget: self.budget };
-        let (kept, before) = Kept::open(&path, (key_of_user()?, identity), is_fresh, bounds)?;
+        // One that was begun with copies may have gone on without.
+        let heads = [(with_copies, true), (without_copies, false)];
+        let heads = &heads[usize::from(!options.copies)..];
+        let (kept, before) = Kept::open(&path, (key_of_user()?, heads), is_fresh, bounds)?;
         match before {
             Ok(Some((states, depth))) => self.observer.on(Event::CheckResumed { states, depth })?,
             Ok(None) => {}
@@ -131,10 +118,11 @@ impl Work<'_> {
 }
 
 impl Kept {
-    /// Opens the file, or begins it; how far the check was where something was kept, or why it begins anew.
+    /// Opens the file, or begins it; how far the check was where something was kept, or why it begins anew. It is one of those that are
+    /// told apart by `heads`, each with whether the guest copies states, and begins as the first.
     fn open(
         path: &Path,
-        (key, identity): ([u8; 32], u128),
+        (key, heads): ([u8; 32], &[(u128, bool)]),
         is_fresh: bool,
         bounds: Bounds<'_>,
     ) -> Result<(Kept, Result<Progress, &'static str>)> {
@@ -153,12 +141,14 @@ impl Kept {
         let mut start = Chain { key, tag: [0; TAG], bytes: 0 };
         let bytes_max = bounds.bytes_max;
         let mut tail = Tail { file: file.try_clone()?, chain: start.clone(), bytes_max, trouble: None };
+        let (identity, mut copies) = heads[0];
         let mut before = Ok(None);
         if !is_fresh && metadata.len() > 0 {
             let is_small = metadata.len() <= bytes_max;
             ensure!(is_small, "what was kept takes {} bytes: give more --memory, or --fresh", metadata.len());
-            before = match start.read_head(&mut file, identity) {
-                Ok(()) => {
+            before = match start.read_head(&mut file, heads) {
+                Ok(kept) => {
+                    copies = kept;
                     tail.chain = start.clone();
                     match tail.read(&mut file, metadata.len(), bounds.budget)? {
                         None if metadata.len() > start.bytes => Err("nothing of what was kept is whole"),
@@ -170,10 +160,12 @@ impl Kept {
         }
         if !matches!(before, Ok(Some(_))) {
             tail.begin(identity)?;
+            copies = heads[0].1;
             start = tail.chain.clone();
         }
         let kept = Kept {
             path: path.to_path_buf(),
+            copies,
             file: Mutex::new(tail),
             bytes_max,
             start,
@@ -298,8 +290,8 @@ impl Tail {
 }
 
 impl Chain {
-    /// Whether the file is one of this user, this module, these settings and this build.
-    fn read_head(&mut self, file: &mut impl Read, identity: u128) -> Result<(), &'static str> {
+    /// Whether the file is one of this user, this module, these settings and this build, and so whether the guest copies states.
+    fn read_head(&mut self, file: &mut impl Read, heads: &[(u128, bool)]) -> Result<bool, &'static str> {
         let mut head = [0; 64];
         let mut tag = [0; TAG];
         let other = "what was kept is of another format, or damaged";
@@ -310,15 +302,14 @@ impl Chain {
         if self.next_tag(&head) != blake3::Hash::from_bytes(tag) {
             return Err("what was kept is not of this user, or damaged");
         }
-        if head[16..32] != identity.to_le_bytes() {
-            return Err("what was kept is of another build of the module or of Spelunk");
-        }
+        let known = heads.iter().find(|(identity, _)| head[16..32] == identity.to_le_bytes());
+        let (_, copies) = known.ok_or("what was kept is of another build of the module or of Spelunk")?;
         let seed = head[32..].try_into().expect("there are 32 bytes");
         if !adopt_seed(seed) {
             return Err("this process compares states under another key");
         }
         (self.tag, self.bytes) = (tag, (head.len() + TAG) as u64);
-        Ok(())
+        Ok(*copies)
     }
 
     /// The next part, where it is whole and follows this one.
@@ -347,4 +338,31 @@ impl Chain {
 /// What a part says.
 fn news(part: &[u8]) -> Option<News> {
     postcard::from_bytes(&lz4_flex::decompress_size_prepended(part).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_says_whether_the_guest_copies_states() {
+        let [with, without] =
+            ["check", "check without copies"].map(|what| identity(what, b"module", b"settings").unwrap());
+        let heads = [(with, true), (without, false)];
+        let start = Chain { key: [7; 32], tag: [0; TAG], bytes: 0 };
+        let read = |identity, heads: &[(u128, bool)]| {
+            let file = tempfile::tempfile().unwrap();
+            let mut tail = Tail {
+                file: file.try_clone().unwrap(),
+                chain: start.clone(),
+                bytes_max: 1 << 20,
+                trouble: None,
+            };
+            tail.begin(identity).unwrap();
+            start.clone().read_head(&mut At { file, at: 0 }, heads)
+        };
+        assert_eq!([with, without].map(|identity| read(identity, &heads)), [Ok(true), Ok(false)]);
+        assert!(read(with, &heads[1..]).is_err());
+        assert!(read(with ^ without, &heads).is_err());
+    }
 }

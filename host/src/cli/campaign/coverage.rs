@@ -49,22 +49,7 @@ pub(in crate::cli) struct Coverage {
 impl Coverage {
     pub(in crate::cli) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
         let folder = folder_of(&self.campaign.campaign)?;
-        if let (Some(lcov), Some(cobertura)) = (&self.lcov, &self.cobertura) {
-            let [lcov, cobertura] = [lcov, cobertura].map(std::path::absolute);
-            let is_one = matches!((lcov, cobertura), (Ok(lcov), Ok(cobertura)) if lcov == cobertura);
-            ensure!(!is_one, "--lcov and --cobertura name one file: name two");
-        }
-        for (path, starts, format) in [(&self.lcov, LCOV, "LCOV"), (&self.cobertura, COBERTURA, "Cobertura")]
-        {
-            // What is there is emptied, so that nobody takes an old file for this one.
-            let Some(path) = path else { continue };
-            ensure!(
-                starts_so(path, starts),
-                "`{}` is there, and is no file of {format}: remove it, or name another",
-                path.display()
-            );
-            write(path, "")?;
-        }
+        self.empty()?;
         let campaign = Campaign::open(&folder)?;
         let campaign =
             campaign.with_context(|| format!("the campaign in `{}` has not begun", folder.display()))?;
@@ -88,6 +73,26 @@ impl Coverage {
             _ if reached.walked.differing > 0 => NONDETERMINISM,
             _ => PASSED,
         })
+    }
+
+    /// Empties what is to be written, so that nobody takes an old file for this one.
+    fn empty(&self) -> Result<()> {
+        let all = [(&self.lcov, LCOV, "LCOV"), (&self.cobertura, COBERTURA, "Cobertura")];
+        let all = || all.iter().filter_map(|(path, starts, format)| Some((path.as_ref()?, starts, format)));
+        for (path, starts, format) in all() {
+            ensure!(
+                starts_so(path, starts),
+                "`{}` is there, and is no file of {format}: remove it, or name another",
+                path.display()
+            );
+        }
+        let mut absolute = Vec::new();
+        for (path, ..) in all() {
+            let path = std::path::absolute(path)?;
+            ensure!(!absolute.contains(&path), "--lcov and --cobertura name one file: name two");
+            absolute.push(path);
+        }
+        all().try_for_each(|(path, ..)| write(path, ""))
     }
 
     fn report(

@@ -33,8 +33,8 @@ pub(in crate::cli) fn status(fleet: &FleetArgs, output: &mut Output, budget: &Bu
         let status = match status_of(&nats, &name) {
             // One that is damaged says nothing of the others.
             Err(error) if !is_one && !budget.is_over() => {
-                let removed = format!("`spelunk gc --campaign {name} --remove` removes it");
-                output.console.warning(&format!("{}: {error:#}; {removed}", text::line(&name)));
+                let removes = "`spelunk gc --remove`, with --nats and its --campaign, removes it";
+                output.console.warning(&format!("{}: {error:#}; {removes}", text::line(&name)));
                 continue;
             }
             status => status?,

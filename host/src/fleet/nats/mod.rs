@@ -244,9 +244,7 @@ impl Nats {
         let what = "remove the campaign";
         let there = self.wait(what, self.context.stream_names().try_collect::<Vec<String>>())?;
         // The values first: without them there is no campaign for others.
-        let bucket = bucket_of(name);
-        let streams =
-            [values_of(name), parts_of(name), format!("{PREFIX}_{name}_work"), format!("OBJ_{bucket}")];
+        let streams = [values_of(name), parts_of(name), work_of(name), objects_of(name)];
         let mut is_any = false;
         for stream in streams.into_iter().filter(|stream| there.contains(stream)) {
             self.wait(what, self.context.delete_stream(stream))?;
@@ -396,4 +394,13 @@ fn values_of(name: &str) -> String {
 
 fn parts_of(name: &str) -> String {
     format!("{PREFIX}_{name}_parts")
+}
+
+/// There is one where it is a check.
+fn work_of(name: &str) -> String {
+    format!("{PREFIX}_{name}_work")
+}
+
+fn objects_of(name: &str) -> String {
+    format!("OBJ_{PREFIX}_{name}")
 }

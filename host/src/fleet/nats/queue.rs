@@ -19,7 +19,7 @@ impl Campaign {
     pub fn queue(self: &Arc<Campaign>) -> Result<WorkQueue> {
         let (what, nats) = ("make a queue", &self.nats);
         let config = stream::Config {
-            name: format!("{PREFIX}_{}_work", self.name),
+            name: work_of(&self.name),
             subjects: vec![self.work_subject()],
             retention: stream::RetentionPolicy::WorkQueue,
             num_replicas: self.values.cached_info().config.num_replicas,

@@ -116,20 +116,6 @@ fn damaged(error: anyhow::Error, key: &str) -> anyhow::Error {
 pub(super) type Walked = Result<Checked, Box<Trouble>>;
 
 impl Work<'_> {
-    /// Joins other processes in a check, before this one has hashed a state: they say under which key.
-    pub(super) fn join_check(
-        &self,
-        fleet: &Fleet,
-        machine: &Machine,
-        options: &Options,
-    ) -> Result<Meeting<'_>> {
-        if !options.can_be_kept() || options.draws {
-            let text = "several machines check breadth-first only, and without --runs, --list, --graph, --preemptions or --delays";
-            return Err(Error::new(ErrorKind::Config, anyhow!(text)).into());
-        }
-        self.meet(fleet, machine.program(), options)
-    }
-
     /// Checks together with other processes.
     pub(super) fn check_together(
         &self,
@@ -247,7 +233,17 @@ impl Work<'_> {
         }
     }
 
-    fn meet(&self, fleet: &Fleet, program: &Arc<Program>, options: &Options) -> Result<Meeting<'_>> {
+    /// Joins other processes in a check, before this one has hashed a state: they say under which key.
+    pub(super) fn meet(
+        &self,
+        fleet: &Fleet,
+        program: &Arc<Program>,
+        options: &Options,
+    ) -> Result<Meeting<'_>> {
+        if !options.can_be_kept() || options.draws {
+            let text = "several machines check breadth-first only, and without --runs, --list, --graph, --preemptions or --delays";
+            return Err(Error::new(ErrorKind::Config, anyhow!(text)).into());
+        }
         let nats = Nats::connect(&fleet.server, self.budget)?;
         let name = fleet.campaign.clone();
         let name = name.unwrap_or_else(|| format!("{}-check", name_of(&self.guest.place.name())));

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use wasmparser::FuncType;
 
 use super::*;
-use crate::symbols::declared;
 use crate::symbols::dwarf::{Sections, Units};
 use crate::symbols::module::Module;
 use crate::symbols::rows::Rows;
+use crate::symbols::{Part, declared};
 use written::add_section;
 
 /// A module with one function at address 3 of the code, of 7 instructions, and these sections.
@@ -180,7 +180,13 @@ fn the_last_of_two_sections_of_a_name_is_not_looked_at() {
 /// Looks up each address of the first function, with nothing to catch a panic.
 fn look_up(wasm: &[u8]) -> usize {
     declared(wasm, &BTreeMap::from([(0, &FuncType::new([], []))]));
-    Symbols::of(wasm).variables(&[1024, 2048]);
+    let symbols = Symbols::of(wasm);
+    symbols.variables(&[1024, 2048]);
+    symbols.bounds();
+    let parts = [Part::Field("value".to_string()), Part::Index("1".to_string())];
+    for (index, name) in ["own", "post"].into_iter().enumerate() {
+        drop(symbols.find_static(name, &parts[..index]));
+    }
     let module = Module::read(wasm);
     let Some(body) = module.body(0) else { return 0 };
     let sections = Sections { wasm, places: &module.debug };
