@@ -75,12 +75,19 @@ impl<T: Clone> Copying<'_, T> {
         match is_whole {
             true => self.0.0.replace(copy),
             false => {
-                #[cfg(feature = "allocator")]
-                crate::memory::begin_anew();
+                begin_anew();
                 self.0.0.begin_anew(copy);
             }
         }
     }
+}
+
+/// A call was left in its middle, which has undone nothing: neither has what this crate keeps beside the state.
+fn begin_anew() {
+    #[cfg(feature = "allocator")]
+    crate::memory::begin_anew();
+    crate::arbitrary::begin_anew();
+    crate::task::begin_anew();
 }
 
 /// Of a harness that is not: such a method is taken where there is no inherent one.

@@ -16,6 +16,7 @@ use std::num::NonZero;
 use crate::strategy::spanned;
 use crate::{Number, Strategy, abi, floats, result, text};
 
+pub(crate) use nested::begin_anew;
 pub use nested::{structure, variant};
 
 /// How long a `String` of [`any`] can become, and a collection. Say more with [`vec`](crate::vec()).

@@ -1,7 +1,7 @@
 //! Derived types that are a part of themselves: how deep their values nest.
 
 use std::any::type_name;
-use std::cell::RefCell;
+use std::cell::Cell;
 
 use super::LEN_MAX;
 use crate::strategy::spanned;
@@ -17,7 +17,20 @@ const LENS_MAX: [usize; DEPTH_MAX + 1] = [LEN_MAX, LEN_MAX, 4, 2, 1, 1, 1];
 
 thread_local! {
     /// The derived types of which values are being drawn, one as a part of another.
-    static DRAWN: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+    static DRAWN: Cell<Vec<&'static str>> = const { Cell::new(Vec::new()) };
+}
+
+/// Nothing is being drawn any more: a call was left in its middle.
+pub(crate) fn begin_anew() {
+    DRAWN.take();
+}
+
+fn with<R>(f: impl FnOnce(&mut Vec<&'static str>) -> R) -> R {
+    // Taken, since `f` may not return.
+    let mut drawn = DRAWN.take();
+    let result = f(&mut drawn);
+    DRAWN.set(drawn);
+    result
 }
 
 /// A value of this type is being drawn.
@@ -25,14 +38,14 @@ struct Drawn;
 
 impl Drawn {
     fn new<T>() -> Drawn {
-        DRAWN.with_borrow_mut(|drawn| drawn.push(type_name::<T>()));
+        with(|drawn| drawn.push(type_name::<T>()));
         Drawn
     }
 }
 
 impl Drop for Drawn {
     fn drop(&mut self) {
-        DRAWN.with_borrow_mut(|drawn| {
+        with(|drawn| {
             drawn.pop();
             // Nothing may be left of it in memory, which a check compares.
             if drawn.is_empty() {
@@ -45,7 +58,7 @@ impl Drop for Drawn {
 /// Of how many derived values that are being drawn this type has a part, at most: of those of one type.
 fn depth<T>() -> usize {
     let name = type_name::<T>();
-    DRAWN.with_borrow(|drawn| {
+    with(|drawn| {
         let count = |part: &str| drawn.iter().filter(|other| **other == part).count();
         drawn.iter().filter(|part| mentions(name, part)).map(|part| count(part)).max().unwrap_or(0)
     })
@@ -163,7 +176,7 @@ mod tests {
     fn nothing_is_left_of_a_value_that_was_drawn() {
         play_random(|| {
             draw(any::<Node>());
-            assert_eq!(DRAWN.with_borrow(Vec::capacity), 0);
+            assert_eq!(with(|drawn| drawn.capacity()), 0);
         });
     }
 

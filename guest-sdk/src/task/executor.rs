@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::set::Set;
+pub(super) use super::slot::Wait;
+use super::slot::{Gates, Slot, WaitKind};
 use crate::abi;
 use crate::outcome::note;
 use crate::strategy::draw_from_nothing;
@@ -35,6 +36,8 @@ struct Executor {
     current: Cell<usize>,
     /// Tasks for whose end `run` waits.
     left: Cell<usize>,
+    /// Others than tasks may come between where a task stops.
+    is_stepped: Cell<bool>,
     /// Nanoseconds since the start.
     now: Cell<u64>,
     /// When, and whom to wake; the earliest first.
@@ -44,104 +47,6 @@ struct Executor {
 /// How many slots there are at least, once there is a task.
 const SLOTS_MIN: usize = 4;
 
-struct Slot {
-    /// `None` while it is polled, and in the slot of what `run` was given.
-    task: Option<Task>,
-    waker: Waker,
-    waits: Wait,
-    /// Empty where it was given none.
-    name: Cow<'static, str>,
-    /// Of the gates at which it waits, how many are open.
-    open_gates: u16,
-    is_woken: bool,
-    is_background: bool,
-}
-
-impl Slot {
-    fn free() -> Slot {
-        Slot {
-            task: None,
-            waker: Waker::noop().clone(),
-            waits: Wait::new(WaitKind::ToBeUsed),
-            name: Cow::Borrowed(""),
-            open_gates: 0,
-            is_woken: false,
-            is_background: false,
-        }
-    }
-
-    fn is_free(&self) -> bool {
-        matches!(self.waits.kind, WaitKind::ToBeUsed)
-    }
-}
-
-/// What a task waits for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wait {
-    kind: WaitKind,
-    /// Where it was awaited, if that is known.
-    at: Option<&'static Location<'static>>,
-    /// Another task that has to do with it.
-    task: usize,
-    /// When it is over, in nanoseconds: the lower and the upper half.
-    end: [u32; 2],
-}
-
-#[derive(Clone, Copy, Debug)]
-#[repr(u32)]
-enum WaitKind {
-    /// The slot is free.
-    ToBeUsed,
-    /// It did not say.
-    Something,
-    /// Others may go first.
-    Turn,
-    Mutex,
-    Room,
-    Message,
-    Answer,
-    End,
-    Time,
-}
-
-impl Wait {
-    const fn new(kind: WaitKind) -> Wait {
-        Wait { kind, at: None, task: NOBODY, end: [0; 2] }
-    }
-
-    const fn for_something() -> Wait {
-        Wait::new(WaitKind::Something)
-    }
-
-    pub(super) fn for_turn() -> Wait {
-        Wait::new(WaitKind::Turn)
-    }
-
-    pub(super) fn for_mutex(at: &'static Location<'static>, holder: usize) -> Wait {
-        Wait { at: Some(at), task: holder, ..Wait::new(WaitKind::Mutex) }
-    }
-
-    pub(super) fn for_room(at: &'static Location<'static>) -> Wait {
-        Wait { at: Some(at), ..Wait::new(WaitKind::Room) }
-    }
-
-    pub(super) fn for_message(at: &'static Location<'static>) -> Wait {
-        Wait { at: Some(at), ..Wait::new(WaitKind::Message) }
-    }
-
-    pub(super) fn for_answer() -> Wait {
-        Wait::new(WaitKind::Answer)
-    }
-
-    pub(super) fn for_end_of(task: usize) -> Wait {
-        Wait { task, ..Wait::new(WaitKind::End) }
-    }
-
-    pub(super) fn until(end: u64) -> Wait {
-        Wait { end: [end as u32, (end >> 32) as u32], ..Wait::new(WaitKind::Time) }
-    }
-}
-
 impl Executor {
     const fn new() -> Executor {
         Executor {
@@ -149,6 +54,7 @@ impl Executor {
             runnable: RefCell::new(Set::new()),
             current: Cell::new(NOBODY),
             left: Cell::new(0),
+            is_stepped: Cell::new(false),
             now: Cell::new(0),
             timers: RefCell::new(Vec::new()),
         }
@@ -249,6 +155,8 @@ impl Executor {
         self.runnable.borrow_mut().remove(number);
         let waker = self.with(number, |slot| {
             slot.is_woken = false;
+            // What it does not come to again it does not wait for any more.
+            (slot.gates, slot.open_gates) = (Gates::NONE, 0);
             slot.waits = Wait::for_something();
             slot.waker.clone()
         });
@@ -314,6 +222,18 @@ impl Executor {
     }
 }
 
+/// Forgets all tasks, as they are: a call was left in its middle.
+pub(crate) fn begin_anew() {
+    EXECUTOR.with(|executor| {
+        std::mem::forget((executor.slots.take(), executor.timers.take()));
+        executor.runnable.replace(Set::new());
+        executor.current.set(NOBODY);
+        executor.is_stepped.set(false);
+        executor.left.set(0);
+        executor.now.set(0);
+    });
+}
+
 /// Whether anything is left of tasks.
 pub(crate) fn is_any() -> bool {
     EXECUTOR.with(|executor| {
@@ -355,7 +275,10 @@ pub fn run<F: Future>(main: F) -> F::Output {
 pub fn step() -> bool {
     EXECUTOR.with(|executor| match executor.next(abi::verbose()) {
         Some(number) => {
+            abi::way(number as u64);
+            executor.is_stepped.set(true);
             executor.poll_spawned(number);
+            executor.is_stepped.set(false);
             true
         }
         None => false,
@@ -381,11 +304,35 @@ pub(super) fn set_name(number: usize, name: Cow<'static, str>) {
     EXECUTOR.with(|executor| executor.with_live(number, |slot| slot.name = name));
 }
 
-/// A gate at which the task waits was opened or shut.
-pub(super) fn gate_changed(number: usize, is_open: bool) {
-    let change = |slot: &mut Slot| match is_open {
-        true => slot.open_gates += 1,
-        false => slot.open_gates -= 1,
+/// The current task waits at a gate, which is open or shut.
+pub(super) fn gate_entered(number: usize, gate: *const (), is_open: bool) {
+    EXECUTOR.with(|executor| {
+        executor.with_live(number, |slot| {
+            if !slot.gates.contains(gate) {
+                slot.gates.insert(gate);
+                slot.open_gates += u16::from(is_open);
+            }
+        })
+    });
+}
+
+/// The task does not wait any more at a gate, which is open or shut.
+pub(super) fn gate_left(number: usize, gate: *const (), is_open: bool) {
+    let change = |slot: &mut Slot| {
+        if slot.gates.contains(gate) {
+            slot.gates.remove(gate);
+            slot.open_gates -= u16::from(is_open);
+        }
+    };
+    let _ = EXECUTOR.try_with(|executor| executor.update(number, change));
+}
+
+/// A gate was opened or shut at which the task waits, or waited before it ran last: then it looks once.
+pub(super) fn gate_changed(number: usize, gate: *const (), is_open: bool) {
+    let change = |slot: &mut Slot| match (slot.gates.contains(gate), is_open) {
+        (true, true) => slot.open_gates += 1,
+        (true, false) => slot.open_gates -= 1,
+        (false, _) => slot.is_woken |= is_open,
     };
     let _ = EXECUTOR.try_with(|executor| executor.update(number, change));
 }
@@ -416,9 +363,9 @@ pub(super) fn current_woken_by(waker: &Waker) -> Option<usize> {
     })
 }
 
-/// Whether no other task can go on.
+/// Whether nobody else can go on: no other task, and within [`run`] nothing but tasks does.
 pub(super) fn is_alone() -> bool {
-    EXECUTOR.with(|executor| executor.runnable.borrow().is_empty())
+    EXECUTOR.with(|executor| !executor.is_stepped.get() && executor.runnable.borrow().is_empty())
 }
 
 /// Says for what the current task waits.
@@ -481,6 +428,7 @@ pub(crate) fn reset() {
     EXECUTOR.with(|executor| {
         executor.end();
         executor.current.set(NOBODY);
+        executor.is_stepped.set(false);
         executor.left.set(0);
         executor.now.set(0);
     });

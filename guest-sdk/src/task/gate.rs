@@ -30,11 +30,16 @@ impl Gate {
         self.is_open.get()
     }
 
+    /// What tells it from others.
+    fn place(&self) -> *const () {
+        std::ptr::from_ref(self).cast()
+    }
+
     pub(super) fn set(&self, is_open: bool) {
         if self.is_open.replace(is_open) == is_open {
             return;
         }
-        self.tasks.borrow().iter().for_each(|task| executor::gate_changed(task, is_open));
+        self.tasks.borrow().iter().for_each(|task| executor::gate_changed(task, self.place(), is_open));
         if is_open {
             self.others.borrow().iter().for_each(Waker::wake_by_ref);
         }
@@ -100,6 +105,9 @@ impl Entry {
             before => task == Some(before),
         };
         if waits_already {
+            if let Some(task) = task.filter(|_| self.task != OTHER) {
+                executor::gate_entered(task, gate.place(), gate.is_open());
+            }
             return;
         }
         // If it waits, the future has another owner now.
@@ -107,9 +115,7 @@ impl Entry {
         match task {
             Some(task) if gate.tasks.borrow_mut().insert(task) => {
                 self.task = task;
-                if gate.is_open() {
-                    executor::gate_changed(task, true);
-                }
+                executor::gate_entered(task, gate.place(), gate.is_open());
             }
             _ => {
                 self.task = OTHER;
@@ -134,9 +140,7 @@ impl Entry {
             }
             task => {
                 gate.tasks.borrow_mut().remove(task);
-                if gate.is_open() {
-                    executor::gate_changed(task, false);
-                }
+                executor::gate_left(task, gate.place(), gate.is_open());
             }
         }
     }

@@ -68,7 +68,8 @@
 //! # Steps
 //!
 //! In a harness [`step`] lets one task go on, so that each decision is a step of its own: states between them are
-//! compared, and invariants are checked. What this module keeps is the same in equal states, but what the compiler
+//! compared, and invariants are checked. A task stops there even if no other can go on, since other rules may come between. A
+//! rule that is `#[fair(each)]` is fair to each task. What this module keeps is the same in equal states, but what the compiler
 //! keeps of an `async` block need not be: where too many states differ, let a `#[state]` say what counts.
 //!
 //! ```
@@ -101,6 +102,7 @@ mod join;
 mod mutex;
 pub mod oneshot;
 mod set;
+mod slot;
 mod time;
 mod turn;
 
@@ -110,7 +112,7 @@ pub use channel::{
 #[cfg(any(test, not(target_family = "wasm")))]
 pub(crate) use executor::reset;
 pub use executor::{all_are_done, run, step};
-pub(crate) use executor::{is_any, wake};
+pub(crate) use executor::{begin_anew, is_any, wake};
 pub use join::{JoinHandle, spawn, spawn_background};
 pub use mutex::{Lock, Mutex, MutexGuard};
 pub use time::{Elapsed, Sleep, now, sleep, timeout};

@@ -1,5 +1,7 @@
 //! Every interleaving of small programs.
 
+mod left;
+
 use std::cell::RefCell;
 use std::pin::{Pin, pin};
 use std::rc::Rc;

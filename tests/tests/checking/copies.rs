@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use spelunk::check::{self, Checked, Options, TroubleKind};
 use spelunk::choice::{Chooser, Past};
-use spelunk::machine::{Limits, Machine, Program, Selection, on_guest_stack};
+use spelunk::machine::{Limits, Machine, Program, Selection, Snapshot, on_guest_stack};
 use spelunk::outcome::{Outcome, Reject};
 use spelunk::target::{Successors, Target as _};
 use spelunk::trace::Action;
 use spelunk_tests::checks::{default_options, machines, program, run};
 
 const PATH: &str = "tests/guests/copies";
+/// Alternatives of a choice that are tried.
+const ALTERNATIVES: u32 = 64;
 
 fn without(program: &Arc<Program>) -> Checked {
     run(program, 1, &Options { copies: false, ..default_options(program) })
@@ -33,10 +35,10 @@ fn copying(program: &Arc<Program>, workers: usize, options: &Options) -> Option<
 #[test]
 fn copies_that_are_like_the_harness_change_nothing() {
     on_guest_stack(|| {
-        for features in [["like"], ["fails"], ["wide"], ["last"]] {
+        for features in [["like"], ["fails"], ["wide"], ["last"], ["nested"]] {
             let program = program(PATH, &features);
             let expected = without(&program);
-            assert_eq!(expected.findings.is_empty(), features != ["fails"]);
+            assert_eq!(expected.findings.is_empty(), !["fails", "nested"].contains(&features[0]));
             assert!(expected.census.rejected > 0 && expected.census.states > 50, "{:?}", expected.census);
             let options = default_options(&program);
             for workers in [1, 2, 3] {
@@ -49,66 +51,212 @@ fn copies_that_are_like_the_harness_change_nothing() {
     });
 }
 
+/// Two machines of a guest, one of which copies states, after setup where there is one.
+fn pair(program: &Arc<Program>) -> [Machine; 2] {
+    let [mut copying, mut alone] = <[Machine; 2]>::try_from(machines(program, 2)).ok().unwrap();
+    assert!(copying.begin_copies());
+    for machine in [&mut copying, &mut alone] {
+        machine.reset();
+        if machine.has_setup() {
+            assert_eq!(machine.step(Action::Setup, &mut Chooser::default()), Outcome::Pass);
+        }
+    }
+    [copying, alone]
+}
+
+fn state(machine: &mut Machine) -> u128 {
+    machine.compared_state().unwrap().unwrap()
+}
+
+/// Of a state from which one machine performed all steps at once, that each of them comes to the same by itself. The scripts, and the states that
+/// are led to, each with what both saved of it.
+type Led = (Vec<(u16, Vec<u32>)>, Vec<Option<(u128, Snapshot, Snapshot)>>);
+
+fn one_by_one([copying, alone]: &mut [Machine; 2], found: &Successors, saved: &Snapshot) -> Led {
+    let mut enabled = Vec::new();
+    alone.restore(saved);
+    alone.enabled(&mut enabled).unwrap();
+    assert_eq!(found.rules, enabled);
+    let (mut at, mut scripts, mut led) = (0, Vec::new(), Vec::new());
+    for (number, step) in found.steps.iter().enumerate() {
+        let script = &found.scripts[at..at + step.script];
+        at += step.script;
+        let numbers = (step.rule, script.iter().map(|s| s.number).collect::<Vec<_>>());
+        assert!(scripts.last() < Some(&numbers), "depth-first: {numbers:?}");
+        scripts.push(numbers);
+        alone.restore(saved);
+        let mut chooser = Chooser::default();
+        chooser.begin_script(script, Past::Stop, ALTERNATIVES);
+        let outcome = alone.step(Action::Rule(step.rule), &mut chooser);
+        assert_eq!((chooser.stopped, chooser.choices.len()), (None, step.script));
+        let Some(to) = step.state else {
+            assert!(matches!(outcome, Outcome::Reject(Reject::Assume)), "{outcome:?}");
+            led.push(None);
+            continue;
+        };
+        assert_eq!((outcome, state(alone)), (Outcome::Pass, to));
+        let copy = copying.successor(number).expect("there is room");
+        assert!(copying.successor(number).is_none(), "it is given once");
+        led.push(Some((to, copy, alone.snapshot().unwrap())));
+    }
+    (scripts, led)
+}
+
 /// All that a guest tells of the steps from a state at once is what each of them comes to by itself.
 #[test]
 fn all_steps_at_once_are_as_one_by_one() {
     on_guest_stack(|| {
-        let program = program(PATH, &["fails"]);
-        let [mut copying, mut alone] = <[Machine; 2]>::try_from(machines(&program, 2)).ok().unwrap();
-        assert!(copying.begin_copies());
-        for machine in [&mut copying, &mut alone] {
-            machine.reset();
-            assert_eq!(machine.step(Action::Setup, &mut Chooser::default()), Outcome::Pass);
-        }
-        let state = |machine: &mut Machine| machine.compared_state().unwrap().unwrap();
-        let mut waiting = vec![(copying.snapshot().unwrap(), alone.snapshot().unwrap())];
-        let (mut known, mut found, mut enabled) = (BTreeSet::new(), Successors::default(), Vec::new());
+        let mut machines = pair(&program(PATH, &["fails"]));
+        let mut waiting = vec![(machines[0].snapshot().unwrap(), machines[1].snapshot().unwrap())];
+        let (mut known, mut found) = (BTreeSet::new(), Successors::default());
         let (mut rejected, mut failed) = (0, 0);
         while let Some((copied, saved)) = waiting.pop() {
-            if !copying.has(&copied) {
+            if !machines[0].has(&copied) {
                 continue;
             }
-            if !copying.successors(Some(&copied), 64, &mut found).unwrap() {
+            if !machines[0].successors(Some(&copied), ALTERNATIVES, &mut found).unwrap() {
                 failed += 1;
-                copying.reset();
+                machines[0].reset();
                 continue;
             }
-            alone.restore(&saved);
-            alone.enabled(&mut enabled).unwrap();
-            assert_eq!(found.rules, enabled);
-            let mut at = 0;
-            let mut scripts = BTreeSet::new();
-            for (number, step) in found.steps.iter().enumerate() {
-                let script = &found.scripts[at..at + step.script];
-                at += step.script;
-                assert!(scripts.insert((step.rule, script.iter().map(|s| s.number).collect::<Vec<_>>())));
-                alone.restore(&saved);
-                let mut chooser = Chooser::default();
-                chooser.begin_script(script, Past::Stop, 64);
-                let outcome = alone.step(Action::Rule(step.rule), &mut chooser);
-                assert_eq!(chooser.stopped, None);
-                let Some(led) = step.state else {
-                    assert!(matches!(outcome, Outcome::Reject(Reject::Assume)), "{outcome:?}");
-                    rejected += 1;
-                    continue;
-                };
-                assert_eq!((outcome, state(&mut alone)), (Outcome::Pass, led));
-                let copy = copying.successor(number).expect("there is room");
-                assert!(copying.successor(number).is_none(), "it is given once");
-                if known.insert(led) {
-                    waiting.push((copy, alone.snapshot().unwrap()));
-                }
-            }
+            let (scripts, led) = one_by_one(&mut machines, &found, &saved);
+            rejected += led.iter().filter(|led| led.is_none()).count();
+            let new = led.into_iter().flatten().filter(|(to, ..)| known.insert(*to));
+            waiting.extend(new.map(|(_, copied, saved)| (copied, saved)));
             // Four ways to arrive, one to serve, and one to leave last or as many as wait.
             let waits = scripts.len() - 4;
             assert!(waits == 0 || waits > 2, "{scripts:?}");
+            let [copying, alone] = &mut machines;
             for (copied, saved) in waiting.iter().rev().take(3) {
                 copying.restore(copied);
                 alone.restore(saved);
-                assert_eq!(state(&mut copying), state(&mut alone));
+                assert_eq!(state(copying), state(alone));
             }
         }
         assert!(known.len() > 20 && rejected > 20 && failed == 1, "{} {rejected} {failed}", known.len());
+    });
+}
+
+/// A guest whose step is this, which may set the number that is its state, and draw; and that says it in such parts.
+fn stepper(step: &str, says: &str) -> Arc<Program> {
+    let at = "(i32.add (i32.const 4096) (i32.mul (local.get 0) (i32.const 8)))";
+    let keep = format!("(i64.store {at} (global.get $n))");
+    let wat = format!(
+        r#"(module
+          (import "spelunk" "boolean" (func $boolean (param f64) (result i32)))
+          (import "spelunk" "index" (func $index (param i32) (result i32)))
+          (import "spelunk" "integer" (func $integer (param i64 i64 i64) (result i64)))
+          (import "spelunk" "unsigned" (func $unsigned (param i64 i64 i64) (result i64)))
+          (import "spelunk" "float" (func $float (param f64 f64 i32) (result f64)))
+          (import "spelunk" "span_begin" (func $begin (param i32 i32)))
+          (import "spelunk" "span_end" (func $end (param i32)))
+          (import "spelunk" "verbose" (func $verbose (result i32)))
+          (import "spelunk" "reject" (func $reject))
+          (import "spelunk" "state" (func $state (param i32 i32)))
+          (memory (export "memory") 64) (global $n (mut i64) (i64.const 0))
+          (@custom "spelunk:state" "content Stepper\ncopies\n")
+          (func (export "copy_keep") (param i32) {keep}) (func (export "copy_move") (param i32) {keep})
+          (func (export "copy_load") (param i32 i32) (global.set $n (i64.load {at})))
+          (func (export "rule:step") (local $i i32) {step})
+          (func (export "state") (result i32) (local $i i32)
+            (i64.store (i32.const 0) (global.get $n)) {says} (i32.const 1)))"#
+    );
+    let wasm = wat::parse_str(wat).unwrap();
+    Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap())
+}
+
+const SAYS: &str = "(call $state (i32.const 0) (i32.const 8))";
+
+/// The steps from the first state, at once, which are as one by one; none where that cannot be done.
+fn at_once(program: &Arc<Program>) -> Option<Vec<(u16, Vec<u32>)>> {
+    let mut machines = pair(program);
+    let [copied, saved] = machines.each_mut().map(|machine| machine.snapshot().unwrap());
+    let mut found = Successors::default();
+    let is_told = machines[0].successors(Some(&copied), ALTERNATIVES, &mut found).unwrap();
+    is_told.then(|| one_by_one(&mut machines, &found, &saved).0)
+}
+
+#[test]
+fn every_kind_of_choice_is_answered_at_once_as_by_the_host() {
+    on_guest_stack(|| {
+        let counted =
+            |draw: &str| at_once(&stepper(&format!("(global.set $n {draw})"), SAYS)).map(|all| all.len());
+        let (min, max) = (i64::MIN, i64::MAX);
+        let one_float =
+            |to| format!("(i64.reinterpret_f64 (call $float (f64.const 1) (f64.const {to}) (i32.const 0)))");
+        for kind in ["integer", "unsigned"] {
+            for (low, high, simplest) in [(0, 9, 0), (0, 9, 9), (3, 8, 5), (3, 8, 0), (3, 8, 99), (5, 5, 5)] {
+                let draw =
+                    format!("(call ${kind} (i64.const {low}) (i64.const {high}) (i64.const {simplest}))");
+                assert_eq!(counted(&draw), Some((high - low + 1) as usize), "{draw}");
+            }
+        }
+        for (draw, count) in [
+            (format!("(call $integer (i64.const {min}) (i64.const {}) (i64.const 0))", min + 6), Some(7)),
+            (format!("(call $integer (i64.const {}) (i64.const {max}) (i64.const 0))", max - 6), Some(7)),
+            ("(call $integer (i64.const -3) (i64.const 3) (i64.const 1))".to_string(), Some(7)),
+            ("(call $unsigned (i64.const -5) (i64.const -1) (i64.const -2))".to_string(), Some(5)),
+            // Too many, the same with their count out of range, and none.
+            (format!("(call $integer (i64.const 0) (i64.const {}) (i64.const 0))", ALTERNATIVES), None),
+            (format!("(call $integer (i64.const {min}) (i64.const {max}) (i64.const 0))"), None),
+            ("(call $unsigned (i64.const 0) (i64.const -1) (i64.const 0))".to_string(), None),
+            ("(call $integer (i64.const 1) (i64.const 0) (i64.const 0))".to_string(), None),
+            ("(i64.extend_i32_u (call $index (i32.const 5)))".to_string(), Some(5)),
+            ("(i64.extend_i32_u (call $index (i32.const 0)))".to_string(), None),
+            ("(i64.extend_i32_u (call $index (i32.const -1)))".to_string(), None),
+            (one_float(1), Some(1)),
+            (one_float(2), None),
+        ] {
+            assert_eq!(counted(&draw), count, "{draw}");
+        }
+        for (probability, count) in [
+            ("0.5", 2),
+            ("0", 1),
+            ("-0", 1),
+            ("-1", 1),
+            ("1", 1),
+            ("2", 1),
+            ("nan", 1),
+            ("inf", 1),
+            ("1e-300", 2),
+        ] {
+            let draw = format!("(i64.extend_i32_u (call $boolean (f64.const {probability})))");
+            assert_eq!(counted(&draw), Some(count), "{draw}");
+        }
+    });
+}
+
+/// What there is no room for is gone on with, or is left to be performed one by one.
+#[test]
+fn many_steps_and_large_states_are_told_at_once_as_one_by_one() {
+    on_guest_stack(|| {
+        let repeat = |times: u32, what: &str| {
+            format!(
+                "(loop $again {what} (local.set $i (i32.add (local.get $i) (i32.const 1)))
+                    (br_if $again (i32.lt_u (local.get $i) (i32.const {times}))))"
+            )
+        };
+        let digit = "(global.set $n (i64.add (i64.mul (global.get $n) (i64.const 3))
+            (i64.extend_i32_u (call $index (i32.const 3)))))";
+        let even = "(if (i64.eqz (i64.rem_u (global.get $n) (i64.const 2))) (then (call $reject)))";
+        let of = |step: &str, says: &str| at_once(&stepper(step, says)).map(|all| all.len());
+        assert_eq!(of(&repeat(6, digit), SAYS), Some(729));
+        assert_eq!(of(&(repeat(6, digit) + even), SAYS), Some(729));
+        // More than from a state.
+        assert_eq!(of(&repeat(8, digit), SAYS), None);
+        assert_eq!(of(&repeat(1000, "(drop (call $index (i32.const 1)))"), SAYS), Some(1));
+        let span =
+            "(call $begin (i32.const 0) (i32.const 0)) (call $end (i32.const 0)) (drop (call $verbose))";
+        assert_eq!([1000, 200_001].map(|spans| of(&repeat(spans, span), SAYS)), [Some(1), None]);
+        assert_eq!(of("(call $begin (i32.const 0) (i32.const 0))", SAYS), Some(1));
+        assert_eq!(of("(call $end (i32.const 0))", SAYS), None);
+        // Some hundred kilobytes, in parts of all lengths, and megabytes.
+        let parts = repeat(700, "(call $state (i32.const 0) (local.get $i))");
+        assert_eq!(of(&repeat(3, digit), &parts), Some(27));
+        assert_eq!(of(digit, "(call $state (i32.const 1048576) (i32.const 2000000))"), Some(3));
+        // Beyond the memory of the guest.
+        assert_eq!(of(digit, "(call $state (i32.const 4194300) (i32.const 8))"), None);
+        assert_eq!(of(digit, "(call $state (i32.const -1) (i32.const 8))"), None);
     });
 }
 

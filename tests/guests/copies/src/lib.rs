@@ -37,6 +37,24 @@ impl Clone for Desk {
     }
 }
 
+#[derive(Debug, Arbitrary)]
+enum Call {
+    Nobody,
+    Number(Even),
+    Off,
+}
+
+#[derive(Debug)]
+struct Even(u8);
+
+impl Arbitrary for Even {
+    fn arbitrary() -> Even {
+        let number = draw(0u8..8);
+        assume(number % 2 == 0);
+        Even(number)
+    }
+}
+
 #[harness]
 impl Desk {
     #[rule]
@@ -93,6 +111,17 @@ impl Desk {
     #[precondition(cfg!(feature = "last"))]
     fn wait(&mut self) {
         assume(self.waiting.len() == 2);
+    }
+
+    /// Which is rejected while it is drawn, so that what counts how deep values nest is not left again.
+    #[rule]
+    #[precondition(cfg!(feature = "nested"))]
+    fn call(&mut self, call: Call) {
+        match call {
+            Call::Number(Even(number)) => assert!(number < 8),
+            Call::Off => assert!(self.waiting.len() < 3, "it is off"),
+            Call::Nobody => {}
+        }
     }
 
     #[invariant]

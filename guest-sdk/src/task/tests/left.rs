@@ -1,0 +1,83 @@
+//! What is awaited no more, and a task that is alone.
+
+use super::*;
+
+/// What was awaited for a while only, and comes then, lets nobody go on who waits for something else.
+#[test]
+fn what_is_not_awaited_any_more_is_not_waited_for() {
+    let late = || {
+        spawn(async {
+            sleep(3 * SECOND).await;
+            7
+        })
+    };
+    let (_, deadlocks) = all(|_| {
+        run(async {
+            let mut late = late();
+            assert!(timeout(SECOND, &mut late).await.is_err());
+            let (_sender, mut receiver) = channel::<()>(1);
+            receiver.recv().await;
+        })
+    });
+    assert_eq!(deadlocks, 1);
+    check(
+        |text| {
+            run(async {
+                let mut late = late();
+                assert!(timeout(SECOND, &mut late).await.is_err());
+                sleep(4 * SECOND).await;
+                write(&text, now().as_secs());
+                write(&text, late.await);
+            })
+        },
+        1,
+        &["57"],
+    );
+}
+
+/// The number of a task that has ended is another's, which what the first one waited for does not concern.
+#[test]
+fn who_waited_may_be_another_now() {
+    check(
+        |text| {
+            run(async {
+                let (sender, mut receiver) = oneshot::channel::<u8>();
+                let kept = Rc::new(RefCell::new(None));
+                let keeps = kept.clone();
+                spawn(async move {
+                    assert!(timeout(SECOND, &mut receiver).await.is_err());
+                    keeps.replace(Some(receiver));
+                })
+                .await;
+                let other = spawn(async { sleep(SECOND).await });
+                sleep(SECOND / 2).await;
+                sender.send(1).unwrap();
+                other.await;
+                write(&text, now().as_secs());
+                let receiver = kept.take().unwrap();
+                write(&text, receiver.await.unwrap());
+            })
+        },
+        1,
+        &["21"],
+    );
+}
+
+/// Where a harness lets tasks go on, others than tasks come between.
+#[test]
+fn a_task_that_is_alone_stops_between_steps() {
+    // Each step asks whether it is to be told.
+    play(&[0; 4], || {
+        let mutex = Rc::new(Mutex::new(0));
+        let in_task = mutex.clone();
+        spawn(async move {
+            yield_now().await;
+            *in_task.lock().await += 1;
+        });
+        let mut steps = 0;
+        while step() {
+            steps += 1;
+        }
+        assert_eq!(steps, 3);
+    });
+}
