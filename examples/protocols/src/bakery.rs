@@ -4,7 +4,7 @@
 //! Tickets grow without end where the shop is never empty. Here a customer who would take one above a limit goes home,
 //! as the paper allows a processor to fail.
 
-const CUSTOMERS: usize = 3;
+pub const CUSTOMERS: usize = 3;
 const TICKET_MAX: u32 = 3;
 
 /// The next step of a customer.

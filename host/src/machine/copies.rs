@@ -68,8 +68,9 @@ pub(super) struct Copies {
     has_bookmark: bool,
     /// The guest has no room for a copy with this number.
     end: u32,
-    /// Bytes of memory that the guest had before it copied a state.
+    /// Bytes of memory that the guest had before it copied a state, and that each of the copies takes that were made last.
     bytes: usize,
+    driven_share: usize,
     /// What is here of each copy.
     nothing: Arc<Saved>,
 }
@@ -158,6 +159,7 @@ impl Copies {
             has_bookmark: false,
             end: END,
             bytes,
+            driven_share: 0,
             nothing: Arc::new(Saved::nothing()),
         };
         copies.drive();
@@ -251,7 +253,7 @@ impl Copies {
             self.end = number;
             return None;
         }
-        Some(self.copied(number))
+        Some(self.copied(number, self.share()))
     }
 
     fn has_room(&self) -> bool {
@@ -259,11 +261,15 @@ impl Copies {
         memory <= self.machine.program.limits.memory_bytes_max as usize / 2
     }
 
-    /// The copy that has this number, as others have it.
-    fn copied(&self, number: u32) -> Snapshot {
+    /// Bytes that a copy takes.
+    fn share(&self) -> usize {
         let grown = self.machine.store.data().limits.memory_bytes.saturating_sub(self.bytes);
-        let held = Held::new(SAVED_BYTES + grown / self.numbers.count());
-        let copied = Copied { number, of: self.numbers.clone(), _held: held };
+        SAVED_BYTES + grown / self.numbers.count()
+    }
+
+    /// The copy that has this number, as others have it, and takes so many bytes.
+    fn copied(&self, number: u32, share: usize) -> Snapshot {
+        let copied = Copied { number, of: self.numbers.clone(), _held: Held::new(share) };
         Snapshot(self.nothing.clone(), Some(Arc::new(copied)))
     }
 
@@ -288,6 +294,7 @@ impl Copies {
             return Ok(false);
         }
         host.driven.begin(rules, alternatives_max, end);
+        self.driven_share = self.share();
         let is_done = self.drive_from(number) && self.machine.store.data_mut().driven.take(found);
         if self.machine.program.budget.over().is_some() {
             return Err(Halt::Stopped);
@@ -354,7 +361,7 @@ impl Copies {
             return None;
         }
         let number = self.machine.store.data_mut().driven.keep(number)?;
-        Some(self.copied(number))
+        Some(self.copied(number, self.driven_share))
     }
 
     pub(super) fn bookmark(&mut self) -> bool {

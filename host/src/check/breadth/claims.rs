@@ -15,6 +15,8 @@ pub(super) struct Claims {
     old: RwLock<Option<Box<dyn Hashes>>>,
     /// Those could not be read, so it is not known what is new.
     is_broken: AtomicBool,
+    /// All nodes of the last round claimed in their order, so none has taken a claim from another.
+    is_in_turn: AtomicBool,
 }
 
 /// So many that workers seldom wait for one another.
@@ -29,6 +31,7 @@ impl Claims {
             shards: (0..SHARDS).map(|_| Mutex::new(Visited::new())).collect(),
             old: RwLock::new(None),
             is_broken: AtomicBool::new(false),
+            is_in_turn: AtomicBool::new(false),
         }
     }
 
@@ -55,8 +58,14 @@ impl Claims {
         })
     }
 
+    /// A round is over; whether its nodes claimed in their order.
+    pub(super) fn claimed(&self, is_in_turn: bool) {
+        self.is_in_turn.store(is_in_turn, Ordering::Relaxed);
+    }
+
+    /// Whether a state that this node claimed in the last round is still its own.
     pub(super) fn belongs_to(&self, state: u128, node: u32) -> bool {
-        lock(self.shard(state)).get(state) == Some(node)
+        self.is_in_turn.load(Ordering::Relaxed) || lock(self.shard(state)).get(state) == Some(node)
     }
 
     /// Takes a claim back.

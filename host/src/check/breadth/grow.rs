@@ -59,6 +59,8 @@ where
     });
     *counted = theirs.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).1;
     let mut results = results.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let is_in_turn = count == 1 && apart.is_none() && results.is_sorted_by_key(|(grown, _)| grown.first);
+    shared.claims.claimed(is_in_turn);
     // Of a part that was looked at twice, what was found here.
     results.sort_by_key(|(grown, is_theirs)| (grown.first, *is_theirs));
     results.dedup_by_key(|(grown, _)| grown.first);

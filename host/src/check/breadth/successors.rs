@@ -1,7 +1,5 @@
 //! What a state leads to where the target tells of all steps at once.
 
-use std::ops::Range;
-
 use super::grown::{Child, Grown};
 use super::worker::{Job, Worker};
 use crate::check::visit::with;
@@ -58,7 +56,7 @@ impl<T: Target> Worker<'_, '_, T> {
         let (mut at, mut script) = (0, 0);
         // Comparing states has the target perform other steps, so it comes last.
         let mut compared = Vec::new();
-        let mut steps: Vec<(usize, Range<usize>)> = Vec::new();
+        let mut steps = std::mem::take(&mut self.order);
         for rule in &found.rules {
             let of_rule = found.steps[at..].iter().take_while(|step| step.rule == *rule);
             for step in of_rule {
@@ -80,6 +78,7 @@ impl<T: Target> Worker<'_, '_, T> {
             }
             self.record(grown, Some(Action::Rule(*rule)));
         }
+        self.order = steps;
         for (rule, script, met) in compared {
             let action = Action::Rule(rule);
             self.met(met, || job.nodes.trace_with(node, action, script)).map_err(|kind| {

@@ -1,5 +1,7 @@
 //! What a worker does: it looks at states of a level, and says what they lead to.
 
+use std::ops::Range;
+
 use super::grown::{Child, Grown, GrownNode, Led};
 use super::nodes::{NONE, Nodes, index_of};
 use super::start::{Prefix, Start};
@@ -42,8 +44,9 @@ pub(super) struct Worker<'t, 's, T: Target> {
     pub(super) reached: Vec<(u32, T::Snapshot)>,
     /// What the step that is being tried led to.
     pub(super) led: Led<T::Snapshot>,
-    /// Scratch: where all steps from a state lead.
+    /// Scratch: where all steps from a state lead, and the order in which those of a rule count, with where their scripts are.
     pub(super) found: Successors,
+    pub(super) order: Vec<(usize, Range<usize>)>,
     polls: u32,
     /// What was tried and not reported; some of it in vain.
     untold: Census,
@@ -72,6 +75,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             reached: Vec::new(),
             led: Led::default(),
             found: Successors::default(),
+            order: Vec::new(),
             polls: 0,
             untold: Census::default(),
             passed: None,

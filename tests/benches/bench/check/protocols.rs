@@ -6,9 +6,9 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use anyhow::Result;
-use protocols::bakery::Bakery;
+use protocols::bakery::{Bakery, CUSTOMERS};
 use protocols::crash_store::{CrashStore, KEYS};
-use protocols::filter_lock::FilterLock;
+use protocols::filter_lock::{FilterLock, THREADS};
 use protocols::flexible_paxos::{FlexiblePaxos, Vote};
 use protocols::raft::{Message, Raft};
 use protocols::readers_writers::ReadersWriters;
@@ -103,13 +103,13 @@ enum Store {
 
 /// States a second of each, by one worker, beside theirs.
 pub(crate) fn protocols(table: &mut Table) -> Result<()> {
-    let threads = |_: &_, actions: &mut Vec<usize>| actions.extend(0..3);
+    let threads = |_: &_, actions: &mut Vec<usize>| actions.extend(0..THREADS);
     let mut all = Vec::new();
     let filter = Native { actions: threads, perform: FilterLock::step, is_right: FilterLock::is_exclusive };
     // Stateright has no fairness, so what is claimed under it is not checked.
     all.push(beside(table, &["filter-lock", "exclusion"], filter)?);
     let bakery = Native {
-        actions: |_, actions| actions.extend(0..3),
+        actions: |_, actions| actions.extend(0..CUSTOMERS),
         perform: Bakery::step,
         is_right: Bakery::is_exclusive,
     };
