@@ -74,7 +74,7 @@ def main():
     print("the screen was taken and given back:", shown.count(ENTER), shown.count(LEAVE))
     print("the cursor is shown:", text.rfind("\x1b[?25h") > text.rfind("\x1b[?25l"))
     print("the terminal is as it was:", after == before)
-    print("reported below:", "interrupted" in last, "runs" in last)
+    print("reported below:", "interrupted" in last, "findings in" in last)
     print("exit code:", os.waitstatus_to_exitcode(status))
 
 

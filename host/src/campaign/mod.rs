@@ -1,5 +1,6 @@
 //! A campaign: an exploration that is kept on disk, goes on where it stopped, and can be merged with another.
 
+mod place;
 mod settings;
 mod shared;
 mod steps;
@@ -88,14 +89,6 @@ struct Lists {
     /// Of states too it is told apart how often steps go through edges.
     #[serde(default)]
     tells_hits: bool,
-}
-
-/// A trace that once led to a checkpoint, or why it does not fit this build.
-pub struct OldCheckpoint {
-    /// How promising the checkpoint was.
-    pub energy: f64,
-    /// Its steps.
-    pub trace: Result<Trace>,
 }
 
 impl Campaign {
@@ -252,15 +245,6 @@ impl Campaign {
         Ok(knowledge)
     }
 
-    /// The steps of each checkpoint, and of each finding, for a build that may be another.
-    ///
-    /// # Errors
-    /// A damaged file.
-    pub fn load_traces(&self, program: &Program) -> Result<Vec<OldCheckpoint>> {
-        let traces = self.store.load_traces(program)?.into_iter();
-        Ok(traces.map(|(record, trace)| OldCheckpoint { energy: record.energy, trace }).collect())
-    }
-
     /// Saves what changed since the last time: all of it, or nothing.
     ///
     /// # Errors
@@ -359,15 +343,6 @@ impl Campaign {
         let parent = |history: &History| history.parent.as_ref().map(|parent| parent.id);
         new.into_iter().map(|(id, history)| (id, parent(history), &history.steps)).collect()
     }
-
-    /// Moves what is in `folder` aside; where to, if there is something. With `replaces` only the last one that was
-    /// moved so is kept.
-    ///
-    /// # Errors
-    /// A campaign that another process has open; a folder that cannot be written.
-    pub fn set_aside(folder: &Path, replaces: bool) -> Result<Option<PathBuf>> {
-        Embedded::set_aside(folder, replaces)
-    }
 }
 
 /// The id of a finding, and the finding as it is stored.
@@ -457,6 +432,8 @@ fn knowledge(loaded: Loaded, settings: &Settings, program: &Program) -> Result<(
     known.checkpoints.set_turn(lists.turn);
     if !lists.productive.is_empty() {
         ensure!(lists.productive.len() == rules, "there are other rules");
+        let is_empty = lists.productive.iter().flatten().any(|values| values.is_empty());
+        ensure!(!is_empty, "no choices are said to have found an edge");
         known.productive =
             lists.productive.into_iter().map(|rule| rule.into_iter().map(Arc::from).collect()).collect();
     }

@@ -114,7 +114,7 @@ impl Distill {
         output.report.event(
             "distill",
             json!({
-                "to": self.output, "inputs": inputs, "kept": kept, "features": features, "edges": edges,
+                "to": self.output.display().to_string(), "inputs": inputs, "kept": kept, "features": features, "edges": edges,
                 "rejected": rejected, "failing": crashing,
             }),
         )?;

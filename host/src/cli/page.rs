@@ -72,7 +72,10 @@ impl Page {
         };
         written.with_context(|| format!("cannot write `{}`", to.display()))?;
         let findings = known.findings.len();
-        output.report.event("report", json!({ "to": to, "findings": findings, "bytes": page.len() }))?;
+        output.report.event(
+            "report",
+            json!({ "to": to.display().to_string(), "findings": findings, "bytes": page.len() }),
+        )?;
         output.report.text(&format!("The report is in `{}`: open it in a browser.", to.display()))?;
         Ok(if budget.over() == Some(Over::Interrupt) { INTERRUPTED } else { PASSED })
     }

@@ -73,7 +73,7 @@ impl Sdk {
             }
             None => start::sdk_of_user()?,
         };
-        output.report.event("sdk", json!({ "folder": folder }))?;
+        output.report.event("sdk", json!({ "folder": folder.display().to_string() }))?;
         output.report.text(&folder.display().to_string())?;
         Ok(PASSED)
     }
@@ -87,7 +87,7 @@ fn tell(output: &mut Output, created: &Created, what: &str) -> Result<u8> {
         output.console.warning(warning);
     }
     let next = command_line(["spelunk", "explore", &named(folder)]);
-    output.report.event("created", json!({ "folder": folder, "next": next }))?;
+    output.report.event("created", json!({ "folder": folder.display().to_string(), "next": next }))?;
     output.report.text(&format!("Next:  {next}"))?;
     Ok(PASSED)
 }

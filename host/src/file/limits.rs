@@ -45,6 +45,19 @@ impl Limits {
         Ok(())
     }
 
+    /// The flags by which they differ from others.
+    pub fn flags_beside(&self, other: &Limits) -> Vec<&'static str> {
+        let Limits { step_budget, depth_max, memory_bytes_max, stub_imports, input_bytes_max } = self;
+        let parts = [
+            ("--step-budget", *step_budget == other.step_budget),
+            ("--depth-max", *depth_max == other.depth_max),
+            ("--memory-max", *memory_bytes_max == other.memory_bytes_max),
+            ("--stub-imports", *stub_imports == other.stub_imports),
+            ("--input-max", *input_bytes_max == other.input_bytes_max),
+        ];
+        parts.into_iter().filter(|(_, is_same)| !is_same).map(|(flag, _)| flag).collect()
+    }
+
     /// The steps that a call may take.
     pub(crate) fn steps(&self) -> u64 {
         u64::from(self.step_budget) * 256

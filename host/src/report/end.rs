@@ -19,7 +19,10 @@ fn saved_json(saved: &[Saved]) -> Vec<Json> {
         Fate::Stale(_) | Fate::Elsewhere(_) => "stale",
         Fate::Unknown => "unknown",
     };
-    saved.iter().map(|saved| json!({ "trace": saved.path, "fate": fate(saved) })).collect()
+    saved
+        .iter()
+        .map(|saved| json!({ "trace": saved.path.display().to_string(), "fate": fate(saved) }))
+        .collect()
 }
 
 pub(super) fn explored_json(summary: &Summary, explored: &Explored) -> Json {

@@ -139,7 +139,7 @@ impl Report {
     fn begin(&mut self, begin: &Begin<'_>) -> io::Result<()> {
         let Begin { target, module, rules, faults, edges, seed, check } = begin;
         let mut data = json!({
-            "target": target, "module": String::from(Hex(*module)), "rules": rules, "faults": faults,
+            "target": target.display().to_string(), "module": String::from(Hex(*module)), "rules": rules, "faults": faults,
         });
         match check {
             Some((order, steps)) => {
@@ -213,7 +213,8 @@ impl Observer for Report {
             Event::Path { notes, end } => self.path(notes, end),
             Event::Finding(finding) => self.finding(finding),
             Event::Flaky { failure, why, trace } => {
-                let data = json!({ "message": failure.message, "why": why, "trace": trace });
+                let data =
+                    json!({ "message": failure.message, "why": why, "trace": trace.display().to_string() });
                 self.event("flaky", data)?;
                 self.text(&format!("FLAKY  {failure}\n  the same steps did not fail the same way: {why}"))
             }

@@ -20,7 +20,7 @@ pub(super) fn finding_json(finding: &Finding) -> Json {
         "id": finding.failure.id(), "run": finding.run,
         "steps": told(&finding.story).map(step_json).collect::<Vec<_>>(),
         "stack": finding.stack().iter().map(frame_json).collect::<Vec<_>>(),
-        "trace": finding.trace, "reproduce": finding.reproduce, "minimal": finding.is_minimal,
+        "trace": finding.trace.display().to_string(), "reproduce": finding.reproduce, "minimal": finding.is_minimal,
     });
     if let Some(cause) = &finding.cause {
         let Failure { kind, subject: _, message, place } = &cause.failure;

@@ -142,12 +142,16 @@ impl Saved {
         let is_sanitized_alike = file.selection.sanitize == program.conditions().selection.sanitize;
         let flags: Vec<&str> =
             differing.into_iter().chain((!is_sanitized_alike).then_some("--sanitize")).collect();
+        let elsewhere =
+            |flags: &[&str]| Fate::Elsewhere(format!("it was found with other {}", flags.join(", ")));
         if !flags.is_empty() {
-            let fate = Fate::Elsewhere(format!("it was found with other {}", flags.join(", ")));
-            return Saved::without_trace(path, fate);
+            return Saved::without_trace(path, elsewhere(&flags));
         }
+        // Under other limits it may fail all the same, but that it passes says nothing.
+        let limits = file.limits.flags_beside(&program.conditions().limits);
         let trace = match file.trace(machine) {
             Ok(trace) => trace,
+            Err(_) if !limits.is_empty() => return Saved::without_trace(path, elsewhere(&limits)),
             Err(error) if file.module.0 != program.hash() => {
                 return stale(
                     path,
@@ -170,6 +174,7 @@ impl Saved {
                 return Saved { path, fate: Fate::StillFails(*failure), was, trace: again, shrinking };
             }
             Replayed::Failed(failure) => Fate::StillFails(*failure),
+            Replayed::Passed | Replayed::Diverged { .. } if !limits.is_empty() => elsewhere(&limits),
             Replayed::Passed => Fate::Fixed,
             Replayed::Stopped => Fate::Unknown,
             diverged @ Replayed::Diverged { .. } => Fate::Stale(describe(machine, &trace, &diverged)),

@@ -5,11 +5,10 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use super::{Event, Keep, Work};
-use crate::campaign::{Campaign, OldCheckpoint, Settings};
+use crate::campaign::{Campaign, Settings};
 use crate::machine::{Machine, Program, Snapshot};
 use crate::report::counted;
 use crate::search::{Explorer, Knowledge, Options, Planted};
-use crate::store::FILE;
 
 /// An exploration, and the campaign that it is saved in.
 pub(super) struct Started<'m> {
@@ -57,9 +56,7 @@ impl Work<'_> {
         if campaign.module_hash() == program.hash() {
             return self.resume(machines, options, campaign);
         }
-        let traces = campaign.load_traces(&program)?;
-        drop(campaign);
-        self.rebuild(Explorer::with_workers(machines, options), traces, settings)
+        self.rebuild(Explorer::with_workers(machines, options), campaign, settings)
     }
 
     fn begin(&self, settings: &Settings) -> Result<Campaign> {
@@ -81,7 +78,7 @@ impl Work<'_> {
             (progress.edges.into(), "edge"),
             (progress.findings as u64, "finding"),
         ];
-        if progress.runs > 0 {
+        if progress.runs > 0 || !known.checkpoints.is_empty() {
             let text = format!(
                 "the campaign in {} at run {}, with {}",
                 campaign.folder().display(),
@@ -104,18 +101,21 @@ impl Work<'_> {
     fn rebuild<'m>(
         &self,
         mut explorer: Explorer<'m, Machine>,
-        traces: Vec<OldCheckpoint>,
+        old: Campaign,
         settings: &Settings,
     ) -> Result<Started<'m>> {
-        let (mut kept, total) = (0u64, traces.len());
-        for OldCheckpoint { energy, trace } in traces {
+        let (mut kept, mut total) = (0u64, 0);
+        let program = explorer.target().program().clone();
+        old.each_trace(&program, &mut |energy, trace| {
             let planted = trace.map(|trace| explorer.plant(&trace, energy));
             if self.budget.is_over() || matches!(planted, Ok(Planted::Stopped | Planted::Torn)) {
                 bail!("there was no time to follow the steps of the campaign in this build: it is as it was");
             }
+            total += 1;
             kept += u64::from(matches!(planted, Ok(Planted::Checkpoint | Planted::Known)));
-        }
-        let program = explorer.target().program().clone();
+            Ok(())
+        })?;
+        drop(old);
         let campaign = self.replace(explorer.knowledge(), &program, settings)?;
         let edges = explorer.progress().edges;
         self.observer.status(
@@ -133,25 +133,19 @@ impl Work<'_> {
         program: &Program,
         settings: &Settings,
     ) -> Result<Campaign> {
-        let folder = self.guest.place.folder();
+        let place = &self.guest.place;
+        let mut campaign =
+            Campaign::begin_beside(place.folder(), &place.name(), self.wasm, settings.clone())?;
+        campaign.save(known, program)?;
         // A module is built often, and what still fits is taken over: one is kept.
-        let backup = Campaign::set_aside(folder, true)?;
-        let begun = self.begin(settings).and_then(|mut campaign| {
-            campaign.save(known, program)?;
-            Ok(campaign)
-        });
-        match (backup, &begun) {
-            (Some(backup), Ok(_)) => self.tell_backup(&backup, "it is of another build"),
-            // What it knows is not in the new one.
-            (Some(backup), Err(_)) => drop(std::fs::rename(&backup, folder.join(FILE))),
-            (None, _) => {}
-        }
-        begun
+        let backup = campaign.take_place(place.folder())?;
+        self.tell_backup(&backup, "it is of another build");
+        Ok(campaign)
     }
 
     /// Backs up the campaign in `folder`.
     fn back_up(&self, folder: &Path, why: &str) -> Result<()> {
-        if let Some(path) = Campaign::set_aside(folder, false)? {
+        if let Some(path) = Campaign::set_aside(folder)? {
             self.tell_backup(&path, why);
         }
         Ok(())

@@ -108,6 +108,20 @@ fn path_of_sdk(sdk: Sdk) -> Result<String> {
     Ok(toml::Value::from(path).to_string())
 }
 
+/// Moves what is in a folder to another, in which nothing of that name is; the manifest last, without which it is no harness.
+fn move_all(from: &Path, to: &Path) -> io::Result<()> {
+    let mut names: Vec<_> =
+        std::fs::read_dir(from)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+    names.sort_by_key(|name| name == "Cargo.toml");
+    for name in names {
+        if to.join(&name).symlink_metadata().is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        std::fs::rename(from.join(&name), to.join(&name))?;
+    }
+    Ok(())
+}
+
 /// Writes all under another name first, and then gives it its own: a harness is there whole or not at all, and takes the place of nothing.
 fn create(
     folder: &Path,
@@ -123,8 +137,10 @@ fn create(
         None => Path::new("."),
     };
     std::fs::create_dir_all(above).with_context(cannot)?;
+    // An empty folder stays the one that it is: somebody may stand in it.
+    let is_there = folder.is_dir();
     // The error without the name of the temporary folder, which means nothing to the user.
-    let part = tempfile::Builder::new().prefix(".spelunk").tempdir_in(above);
+    let part = tempfile::Builder::new().prefix(".spelunk").tempdir_in(if is_there { folder } else { above });
     let part = part.map_err(|error| io::Error::from(error.kind())).with_context(cannot)?;
     let whole = part.path().join("whole");
     let files = files.iter().map(|(path, text)| (*path, text.as_str()));
@@ -133,8 +149,11 @@ fn create(
     if sdk == Sdk::Vendored {
         write_sdk(&whole.join(VENDORED)).with_context(cannot)?;
     }
-    // Fails where something was put there meanwhile, unless it is an empty folder.
-    std::fs::rename(&whole, folder).with_context(cannot)?;
+    // Fails where something was put there meanwhile.
+    match is_there {
+        true => move_all(&whole, folder).with_context(cannot)?,
+        false => std::fs::rename(&whole, folder).with_context(cannot)?,
+    }
     drop(part);
     Ok(Created { folder: folder.to_path_buf(), warning: conflict(folder) })
 }

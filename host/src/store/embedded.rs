@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use redb::{
     Builder, Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
     WriteTransaction,
@@ -19,14 +19,16 @@ use super::reading::{
     checkpoints, findings, histories, named_histories, records, used_blobs, used_histories,
 };
 use super::trouble::{damaged, trouble, unwritable};
-use super::{Collected, Header, Loaded, Record, Saved, Steps, Store};
+use super::{Collected, EachTrace, Header, Loaded, Saved, Steps, Store};
 use crate::disk;
 use crate::file::{self, StepLine};
 use crate::machine::Program;
-use crate::trace::Trace;
+use crate::trace::STEPS_MAX;
 
 /// The name of the file in a campaign's folder.
 pub const FILE: &str = "campaign.redb";
+/// The name of a folder in which one is begun that takes the place of another, without the number of the process.
+const BESIDE: &str = "campaign.beside";
 /// The format that this version writes and the newest it reads.
 pub const VERSION: u32 = 2;
 
@@ -55,6 +57,9 @@ pub(super) const LISTS: &str = "lists";
 
 /// Bytes of a piece of the module: they fill a page of the database.
 const PIECE: usize = 4000;
+/// Steps take so many bytes, and so many times as many as the file, at most. Long inputs of one byte take 255 times as many, but never so many.
+const UNPACKED_LEAST: u64 = 2 << 30;
+const UNPACKED_FACTOR: u64 = 64;
 /// The most that the database keeps of its file in memory.
 const CACHE_BYTES: usize = 64 << 20;
 
@@ -107,31 +112,62 @@ impl Embedded {
         file.is_some_and(|file| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
     }
 
-    /// Moves the file of the campaign in `folder` aside, and says where to; `None` where there is none. With
-    /// `replaces` it takes the place of the one that was moved so before, else a place of its own.
+    /// Moves the file of the campaign in `folder` aside, and says where to; `None` where there is none.
     ///
     /// # Errors
     /// A file that another process has open; a folder that cannot be written.
-    pub fn set_aside(folder: &Path, replaces: bool) -> Result<Option<PathBuf>> {
+    pub fn set_aside(folder: &Path) -> Result<Option<PathBuf>> {
         let path = folder.join(FILE);
-        let file = match File::open(&path) {
-            Ok(file) => file,
+        match std::fs::symlink_metadata(&path) {
+            Ok(_) => Embedded::refuse_open_elsewhere(folder)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(unwritable(&path, &error)),
-        };
-        if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
-            return Err(trouble(&path, redb::Error::DatabaseAlreadyOpen));
         }
-        let names = (1..).map(|count| match count {
+        let mut names = (1..).map(|count| match count {
             1 => folder.join(format!("{FILE}.old")),
             count => folder.join(format!("{FILE}.old{count}")),
         });
-        let aside = match replaces {
-            true => folder.join(format!("{FILE}.before")),
-            false => names.into_iter().find(|aside| !aside.exists()).context("every name is taken")?,
-        };
+        let aside = names.find(|aside| !aside.exists()).context("every name is taken")?;
         std::fs::rename(&path, &aside).map_err(|error| unwritable(&path, &error))?;
         Ok(Some(aside))
+    }
+
+    /// A folder below `folder` in which a campaign can be begun that is to take the place of the one there; what another process left of such
+    /// a one is removed.
+    ///
+    /// # Errors
+    /// A folder that cannot be written.
+    pub fn beside(folder: &Path) -> Result<PathBuf> {
+        remove_unfinished(folder);
+        let beside = folder.join(format!("{BESIDE}{}", std::process::id()));
+        // One that is there already is not ours, or a link to somewhere else.
+        std::fs::create_dir(&beside).map_err(|error| unwritable(&beside, &error))?;
+        Ok(beside)
+    }
+
+    /// Has the file in `beside` take the place of the one in `folder`, which is moved aside, and says where to. Whenever this is
+    /// ended, there is one of both.
+    ///
+    /// # Errors
+    /// A file that another process has open; a folder that cannot be written.
+    pub fn replace(folder: &Path, beside: &Path) -> Result<PathBuf> {
+        let (path, aside) = (folder.join(FILE), folder.join(format!("{FILE}.before")));
+        Embedded::refuse_open_elsewhere(folder)?;
+        let second = beside.join(format!("{FILE}.before"));
+        std::fs::hard_link(&path, &second)
+            .or_else(|_| std::fs::copy(&path, &second).map(drop))
+            .and_then(|()| std::fs::rename(&second, &aside))
+            .map_err(|error| unwritable(&aside, &error))?;
+        std::fs::rename(beside.join(FILE), &path).map_err(|error| unwritable(&path, &error))?;
+        let _ = std::fs::remove_dir(beside);
+        Ok(aside)
+    }
+
+    fn refuse_open_elsewhere(folder: &Path) -> Result<()> {
+        match Embedded::is_open_elsewhere(folder) {
+            true => Err(trouble(&folder.join(FILE), redb::Error::DatabaseAlreadyOpen)),
+            false => Ok(()),
+        }
     }
 
     fn ensure_same(&self, reading: &ReadTransaction, program: &Program) -> Result<()> {
@@ -155,6 +191,11 @@ impl Embedded {
             ),
             _ => Err(damaged(&self.path, &anyhow::anyhow!("it does not say which version it has"))),
         }
+    }
+
+    /// Bytes of steps that the file can hold, unpacked.
+    fn unpacked_max(&self) -> Result<u64> {
+        Ok(UNPACKED_LEAST + UNPACKED_FACTOR * self.bytes()?)
     }
 
     fn read(&self) -> Result<ReadTransaction> {
@@ -255,7 +296,7 @@ impl Store for Embedded {
             Ok(Loaded {
                 counters,
                 checkpoints: checkpoints(&reading, program)?,
-                histories: named_histories(&reading, program)?,
+                histories: named_histories(&reading, program, self.unpacked_max()?)?,
                 edges: edges.collect::<Result<_>>()?,
                 findings: findings(&reading)?,
                 lists,
@@ -267,27 +308,39 @@ impl Store for Embedded {
     fn load_steps(&self, program: &Program) -> Result<Steps> {
         let reading = self.read()?;
         self.ensure_same(&reading, program)?;
-        self.within((|| Ok((records(&reading)?, named_histories(&reading, program)?, findings(&reading)?)))())
+        let max = self.unpacked_max()?;
+        self.within((|| {
+            Ok((records(&reading)?, named_histories(&reading, program, max)?, findings(&reading)?))
+        })())
     }
 
-    fn load_traces(&self, target: &Program) -> Result<Vec<(Record, Result<Trace>)>> {
+    fn each_trace(&self, target: &Program, each: &mut EachTrace<'_>) -> Result<()> {
         let reading = self.read()?;
-        self.within((|| {
-            let histories = histories(&reading)?;
-            let mut traces = Vec::new();
-            for record in records(&reading)? {
-                let mut chain = Vec::new();
-                let mut next = Some(record.history);
-                while let Some(id) = next {
-                    let (parent, lines) = histories.get(&id).context("a history is missing")?;
-                    chain.push(lines);
-                    next = *parent;
-                }
-                let lines: Vec<StepLine> = chain.into_iter().rev().flatten().cloned().collect();
-                traces.push((record, file::trace_of(target, &lines)));
+        let (records, histories) =
+            self.within((|| Ok((records(&reading)?, histories(&reading, self.unpacked_max()?)?)))())?;
+        for record in records {
+            let mut chain = Vec::new();
+            let mut next = Some(record.history);
+            while let Some(id) = next {
+                let (parent, lines) = self.within(histories.get(&id).context("a history is missing"))?;
+                chain.push(lines);
+                next = *parent;
             }
-            Ok(traces)
-        })())
+            let steps: usize = chain.iter().map(|lines| lines.len()).sum();
+            let trace = match steps <= STEPS_MAX {
+                true => {
+                    let lines: Vec<StepLine> = chain.into_iter().rev().flatten().cloned().collect();
+                    file::trace_of(target, &lines)
+                }
+                false => Err(anyhow!("it has {steps} steps, and {STEPS_MAX} are the most")),
+            };
+            each(record, trace)?;
+        }
+        Ok(())
+    }
+
+    fn moved_to(&mut self, folder: &Path) {
+        self.path = folder.join(FILE);
     }
 
     fn collect_garbage(&mut self) -> Result<Collected> {
@@ -402,8 +455,15 @@ fn remove_unfinished(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     let prefix = format!("{FILE}.new");
     for entry in entries.filter_map(Result::ok) {
-        if entry.file_name().to_string_lossy().starts_with(&prefix) {
-            let _ = std::fs::remove_file(entry.path());
+        let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
+        let is_folder = entry.file_type().is_ok_and(|entry| entry.is_dir());
+        if name.starts_with(&prefix) {
+            let _ = std::fs::remove_file(path);
+        } else if name.starts_with(BESIDE) && is_folder && !Embedded::is_open_elsewhere(&path) {
+            for left in [FILE.to_string(), format!("{FILE}.before")] {
+                let _ = std::fs::remove_file(path.join(left));
+            }
+            let _ = std::fs::remove_dir(path);
         }
     }
 }

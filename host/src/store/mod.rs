@@ -7,6 +7,8 @@ mod reading;
 mod record;
 mod trouble;
 
+use std::path::Path;
+
 use anyhow::Result;
 
 use crate::machine::Program;
@@ -18,6 +20,9 @@ pub use record::{Collected, Header, Loaded, Record, Saved};
 pub use trouble::Trouble;
 
 use reading::NamedHistories;
+
+/// Takes a checkpoint, and all steps that lead to it.
+pub type EachTrace<'e> = dyn FnMut(Record, Result<Trace>) -> Result<()> + 'e;
 
 /// Checkpoints, the histories that lead to them, and findings.
 pub type Steps = (Vec<Record>, NamedHistories, Vec<(String, serde_json::Value)>);
@@ -57,12 +62,15 @@ pub trait Store: Send {
     /// As [`Store::load`].
     fn load_steps(&self, program: &Program) -> Result<Steps>;
 
-    /// Every checkpoint with all steps that lead to it, for a build that may be another than the one that saved
-    /// them. Where steps do not fit it, the error says so.
+    /// Hands over every checkpoint with all steps that lead to it, one after the other, for a build that may be another than the
+    /// one that saved them. Where steps do not fit it, the error says so.
     ///
     /// # Errors
-    /// A damaged store.
-    fn load_traces(&self, target: &Program) -> Result<Vec<(Record, Result<Trace>)>>;
+    /// A damaged store; what `each` returns.
+    fn each_trace(&self, target: &Program, each: &mut EachTrace<'_>) -> Result<()>;
+
+    /// Its file is at another place now, where it has one.
+    fn moved_to(&mut self, _folder: &Path) {}
 
     /// Drops parts of snapshots and histories that nothing refers to, and gives the space back.
     ///

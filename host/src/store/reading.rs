@@ -101,15 +101,23 @@ pub(super) fn checkpoints(
 /// By id: the history that each continues, and its lines.
 pub(super) type Histories = BTreeMap<u64, (Option<u64>, Vec<StepLine>)>;
 
-pub(super) fn histories(reading: &ReadTransaction) -> Result<Histories> {
+/// All of them, which are so many bytes unpacked, at most.
+pub(super) fn histories(reading: &ReadTransaction, unpacked_max: u64) -> Result<Histories> {
     let mut histories = Histories::new();
+    let mut unpacked_bytes = 0;
     for entry in reading.open_table(HISTORIES)?.iter()? {
         let (id, history) = entry?;
         let (id, (parent, lines)) = (id.value(), history.value());
         if let Some(parent) = parent {
             ensure!(histories.contains_key(&parent), "history {id} continues {parent}, which is missing");
         }
-        histories.insert(id, (parent, serde_json::from_slice(&unpacked(lines)?)?));
+        let lines = unpacked(lines)?;
+        unpacked_bytes += lines.len() as u64;
+        ensure!(
+            unpacked_bytes <= unpacked_max,
+            "steps take {unpacked_bytes} bytes and more, which are too many"
+        );
+        histories.insert(id, (parent, serde_json::from_slice(&lines)?));
     }
     Ok(histories)
 }
@@ -118,8 +126,12 @@ pub(super) fn histories(reading: &ReadTransaction) -> Result<Histories> {
 pub(super) type NamedHistories = Vec<(u64, Option<u64>, Trace)>;
 
 /// The histories, with rules and faults as the program numbers them.
-pub(super) fn named_histories(reading: &ReadTransaction, program: &Program) -> Result<NamedHistories> {
-    let named = histories(reading)?.into_iter().map(|(id, (parent, lines))| {
+pub(super) fn named_histories(
+    reading: &ReadTransaction,
+    program: &Program,
+    unpacked_max: u64,
+) -> Result<NamedHistories> {
+    let named = histories(reading, unpacked_max)?.into_iter().map(|(id, (parent, lines))| {
         let steps = file::part_of(program, &lines).with_context(|| format!("history {id}"))?;
         Ok((id, parent, steps))
     });
@@ -163,4 +175,30 @@ pub(super) fn used_histories(reading: &ReadTransaction) -> Result<BTreeSet<u64>>
         }
     }
     Ok(used)
+}
+
+#[cfg(test)]
+mod tests {
+    use redb::ReadableDatabase;
+
+    use super::*;
+
+    #[test]
+    fn steps_that_take_more_than_may_be_are_refused_before_all_are_unpacked() {
+        let database =
+            redb::Builder::new().create_with_backend(redb::backends::InMemoryBackend::new()).unwrap();
+        let writing = database.begin_write().unwrap();
+        let lines = packed(format!("[{}]", " ".repeat(998)).as_bytes());
+        for id in 0..5 {
+            writing.open_table(HISTORIES).unwrap().insert(id, (None, &*lines)).unwrap();
+        }
+        // What follows is not looked at.
+        writing.open_table(HISTORIES).unwrap().insert(5, (None, &b"damaged"[..])).unwrap();
+        writing.commit().unwrap();
+        let reading = database.begin_read().unwrap();
+        let error = histories(&reading, 4999).unwrap_err();
+        assert_eq!(error.to_string(), "steps take 5000 bytes and more, which are too many");
+        let error = histories(&reading, 5000).unwrap_err();
+        assert!(!error.to_string().contains("too many"), "{error:#}");
+    }
 }

@@ -115,7 +115,7 @@ impl Place {
 }
 
 impl Ran {
-    fn of(mut command: Command, words: &str) -> Ran {
+    pub(crate) fn of(mut command: Command, words: &str) -> Ran {
         let output = command.output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let err = format!("$ spelunk {words}\n{}", text(output.stderr));
@@ -179,6 +179,20 @@ pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let paths = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file());
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
     paths.map(|path| (name(&path), std::fs::read(&path).unwrap())).collect()
+}
+
+/// Copies a folder, with all that is in it.
+pub(crate) fn copy_all(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let to = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy_all(&path, &to);
+        } else {
+            std::fs::copy(&path, &to).unwrap();
+        }
+    }
 }
 
 pub(crate) fn number(value: &Value) -> u64 {

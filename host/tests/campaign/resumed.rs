@@ -1,7 +1,10 @@
 //! Campaigns that are killed, explored in parts, rebuilt, and lack a trace.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use rand::rngs::Xoshiro256PlusPlus;
@@ -9,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::Value;
 
 use super::guests::{COUNTED, FUZZED, deep, kv};
-use super::place::{Place, events, ids, number};
+use super::place::{Place, Ran, copy_all, events, files, ids, number};
 
 #[test]
 fn a_killed_campaign_goes_on() {
@@ -179,6 +182,102 @@ fn a_rebuilt_module_keeps_what_fits() {
     assert!(place.path(".spelunk/bank.wat/campaign.redb.before").exists());
     let status = place.status("bank.wat");
     assert!(ids(&status).contains(found["id"].as_str().unwrap()), "{status}");
+}
+
+/// That something passes under other limits does not mean that it is fixed.
+#[test]
+fn what_was_found_under_other_limits_is_left_alone() {
+    let place = Place::new("other-limits");
+    // It takes 2 million steps, and a memory of 8 pages.
+    let guest = r#"(module (memory (export "memory") 1)
+      (func (export "rule:loop") (local $i i32)
+        (loop $l (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const 2000000)))))
+      (func (export "rule:grow")
+        (if (i32.eq (memory.grow (i32.const 7)) (i32.const -1)) (then unreachable))))"#;
+    std::fs::write(place.path("heavy.wat"), guest).unwrap();
+    let run = |flags: &str| {
+        place.run(&format!("explore heavy.wat --json --seed 1 --runs 20 --max-findings 0 {flags}"))
+    };
+    let saved = |ran: &Ran| {
+        let mut all: Vec<String> = ran.event("end")["saved"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|saved| saved["fate"].to_string())
+            .collect();
+        all.sort();
+        all
+    };
+    run("--step-budget 1000 --memory-max 1").exits(1);
+    let traces = files(&place.path(".spelunk/heavy.wat/findings")).len();
+    assert_eq!(traces, 2);
+    assert_eq!(saved(&run("")), ["\"stale\""; 2]);
+    let told = place.run("explore heavy.wat --seed 1 --runs 20").passed();
+    assert!(told.err.contains("it was found with other --step-budget"), "{}", told.err);
+    assert!(!told.err.contains("fixed"), "{}", told.err);
+    // One of them fails all the same.
+    assert_eq!(saved(&run("--step-budget 2000")), ["\"fails\"", "\"stale\""]);
+    place.run("gc heavy.wat --fixed").passed();
+    assert_eq!(files(&place.path(".spelunk/heavy.wat/findings")).len(), traces);
+}
+
+/// Whoever is killed while a build is taken over has the campaign of the one before, or all of the new one.
+#[test]
+fn a_build_is_taken_over_whole_or_not_at_all() {
+    let place = Place::with("taken-over", &["account.wat", "account_fixed.wat"]);
+    place.copy("account.wat", "bank.wat");
+    place.run("explore bank.wat --seed 1 --runs 3000").exits(1);
+    let before = number(&place.status("bank.wat")["runs"]);
+    let (kept, out) = (place.path("kept"), place.path("out"));
+    copy_all(&place.path(".spelunk"), &kept);
+    place.copy("account_fixed.wat", "bank.wat");
+    let mut were_taken = BTreeSet::new();
+    for wait in 0..24 {
+        std::fs::remove_dir_all(place.path(".spelunk")).unwrap();
+        copy_all(&kept, &place.path(".spelunk"));
+        let mut child = place.start("explore bank.wat --seed 1 --runs 3001 --workers 1", &out);
+        std::thread::sleep(Duration::from_millis(wait * 10));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let status = place.run("status --json bank.wat").passed().status();
+        let is_taken = place.path(".spelunk/bank.wat/campaign.redb.before").exists();
+        if !is_taken {
+            assert_eq!(number(&status["runs"]), before, "{wait}: {status}");
+        }
+        assert!(number(&status["checkpoints"]["kept"]) > 0, "{wait}: {status}");
+        were_taken.insert(is_taken);
+        let left = std::fs::read_dir(place.path(".spelunk/bank.wat")).unwrap().filter(|entry| {
+            entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("campaign.beside")
+        });
+        assert_eq!(left.count(), 0, "what was left of it is removed");
+    }
+    assert!(were_taken.contains(&false), "{were_taken:?}");
+}
+
+/// Paths need not be text.
+#[test]
+fn paths_that_are_no_text_are_shown_and_written() {
+    let place = Place::with("no-text", &["account.wat"]);
+    let name = |bytes: &[u8]| OsStr::from_bytes(bytes).to_os_string();
+    std::fs::copy(place.path("account.wat"), place.path("").join(name(b"a\xff.wat"))).unwrap();
+    for (args, exit) in [
+        (vec![name(b"explore"), name(b"a\xff.wat"), name(b"--runs"), name(b"300"), name(b"--seed=1")], 1),
+        (vec![name(b"check"), name(b"a\xff.wat"), name(b"--steps"), name(b"3")], 2),
+        (vec![name(b"explore"), name(b"account.wat"), name(b"--seed=1"), name(b"--out"), name(b"o\xff")], 1),
+        (vec![name(b"export"), name(b"o\xff/account.wat"), name(b"e\xff")], 0),
+        (vec![name(b"report"), name(b"o\xff/account.wat"), name(b"-o"), name(b"r\xff.html")], 0),
+    ] {
+        for json in [false, true] {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_spelunk"));
+            command.args(&args).args(json.then_some("--json"));
+            if json && args[0] == "export" {
+                std::fs::remove_dir_all(place.path("").join(name(b"e\xff"))).unwrap();
+            }
+            let ran = Ran::of(place.prepared(command), &format!("{args:?}"));
+            assert_eq!(ran.exit, Some(exit), "{args:?}: {} {}", ran.out, ran.err);
+            assert!(exit == 2 || !ran.out.is_empty(), "{args:?}");
+        }
+    }
 }
 
 #[test]

@@ -72,10 +72,10 @@ fn a_damaged_file_is_told_or_has_lost_nothing() {
     std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
     assert!(check_damaged(&folder, &model, &program, &wasm));
     let aside = |name: &str| Some(folder.join(name));
-    assert_eq!(Embedded::set_aside(&folder, false).unwrap(), aside("campaign.redb.old"));
-    assert_eq!(Embedded::set_aside(&folder, false).unwrap(), None);
+    assert_eq!(Embedded::set_aside(&folder).unwrap(), aside("campaign.redb.old"));
+    assert_eq!(Embedded::set_aside(&folder).unwrap(), None);
     assert_eq!(Embedded::open(&folder).unwrap().found, None);
-    assert_eq!(Embedded::set_aside(&folder, false).unwrap(), aside("campaign.redb.old2"));
+    assert_eq!(Embedded::set_aside(&folder).unwrap(), aside("campaign.redb.old2"));
 }
 
 fn check_error(folder: &Path, expected: &str) {
@@ -105,13 +105,58 @@ fn a_campaign_is_open_once() {
     let folder = folder("twice");
     let opened = Embedded::open(&folder).unwrap();
     check_error(&folder, "another process has the campaign");
-    let error = Embedded::set_aside(&folder, false).unwrap_err();
+    let error = Embedded::set_aside(&folder).unwrap_err();
     assert!(format!("{error:#}").contains("another process has the campaign"), "{error:#}");
     drop(opened);
     let unfinished = folder.join(format!("{FILE}.new1"));
     std::fs::write(&unfinished, "left by a process that was ended").unwrap();
     assert!(Embedded::open(&folder).is_ok());
     assert!(!unfinished.exists());
+}
+
+/// There is a whole campaign at every moment, and never two that count.
+#[test]
+fn a_campaign_takes_the_place_of_another_at_once() {
+    let folder = folder("place");
+    let (file, before) = (folder.join(FILE), folder.join(format!("{FILE}.before")));
+    drop(Embedded::open(&folder).unwrap());
+    for _ in 0..2 {
+        let beside = Embedded::beside(&folder).unwrap();
+        let mut opened = Embedded::open(&beside).unwrap();
+        // Somebody else looks for what is left of others meanwhile, and finds that this one is in use.
+        assert!(Embedded::open(&folder).is_ok() && beside.join(FILE).exists());
+        let open = Embedded::open(&folder).unwrap();
+        let error = Embedded::replace(&folder, &beside).unwrap_err();
+        assert!(format!("{error:#}").contains("another process has the campaign"), "{error:#}");
+        drop(open);
+        let old = std::fs::read(&file).unwrap();
+        assert_eq!(Embedded::replace(&folder, &beside).unwrap(), before);
+        opened.store.moved_to(&folder);
+        assert!(opened.store.bytes().unwrap() > 0 && !beside.exists());
+        assert_eq!(std::fs::read(&before).unwrap(), old);
+        check_error(&folder, "another process has the campaign");
+    }
+    // Of one that was ended meanwhile nothing is left.
+    let beside = folder.join("campaign.beside1");
+    std::fs::create_dir(&beside).unwrap();
+    std::fs::copy(&file, beside.join(FILE)).unwrap();
+    drop(Embedded::open(&folder).unwrap());
+    assert!(!beside.exists() && file.exists());
+    // A link of such a name is left alone, and what it leads to.
+    let (other, link) = (folder.join("other"), folder.join(format!("campaign.beside{}", std::process::id())));
+    std::fs::create_dir(&other).unwrap();
+    std::fs::copy(&file, other.join(FILE)).unwrap();
+    std::os::unix::fs::symlink(&other, &link).unwrap();
+    drop(Embedded::open(&folder).unwrap());
+    assert!(Embedded::beside(&folder).is_err() && other.join(FILE).exists());
+    std::fs::remove_file(&link).unwrap();
+    // What cannot take the place of what was moved before is told by its name, and changes nothing.
+    std::fs::remove_file(&before).unwrap();
+    std::fs::create_dir_all(before.join("full")).unwrap();
+    let beside = Embedded::beside(&folder).unwrap();
+    drop(Embedded::open(&beside).unwrap());
+    let error = format!("{:#}", Embedded::replace(&folder, &beside).unwrap_err());
+    assert!(error.contains("campaign.redb.before") && file.exists(), "{error}");
 }
 
 #[test]

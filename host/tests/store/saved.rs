@@ -54,8 +54,8 @@ fn what_is_saved_is_loaded() {
             assert!(model.is(&store.load(&program).unwrap()));
         }
         assert_eq!(store.module().unwrap(), wasm);
-        for (record, trace) in store.load_traces(machine.program()).unwrap() {
-            let trace = trace.unwrap();
+        let each = &mut |record: Record, trace: anyhow::Result<Trace>| {
+            let trace = trace?;
             let mut expected = Trace::default();
             let mut chain = vec![record.history];
             while let Some(parent) = model.histories[&chain[chain.len() - 1]].0 {
@@ -66,7 +66,9 @@ fn what_is_saved_is_loaded() {
                 expected.extend(steps, steps.len());
             }
             assert_eq!(trace, expected);
-        }
+            Ok(())
+        };
+        store.each_trace(machine.program(), each).unwrap();
     }
 }
 
@@ -100,13 +102,20 @@ fn traces_that_do_not_fit_are_told_apart() {
         model.checkpoints.insert(id, (record, None));
     }
     model.save(&mut store, &program_two, &[]).unwrap();
-    let traces = store.load_traces(&program_one).unwrap();
-    let shown = traces.iter().map(|(_, trace)| match trace {
-        Ok(trace) => format!("{:?}", trace.steps()[0].action),
-        Err(error) => format!("{error:#}"),
-    });
+    let mut shown = Vec::new();
+    let each = &mut |_, trace: anyhow::Result<Trace>| {
+        shown.push(match trace {
+            Ok(trace) => format!("{:?}", trace.steps()[0].action),
+            Err(error) => format!("{error:#}"),
+        });
+        Ok(())
+    };
+    store.each_trace(&program_one, each).unwrap();
     let expected = ["Rule(0)", "step 1 (`rule a`): the target has no rule `a`", "Rule(0)"];
-    assert_eq!(shown.collect::<Vec<_>>(), expected);
+    assert_eq!(shown, expected);
+    // Whoever takes them ends it, with an error that is not that of a damaged file.
+    let error = store.each_trace(&program_one, &mut |_, _| anyhow::bail!("enough")).unwrap_err();
+    assert_eq!(format!("{error:#}"), "enough");
     let error = store.load(&program_one).err().unwrap();
     assert!(format!("{error:#}").contains("of another build of the module"), "{error:#}");
 }

@@ -32,7 +32,7 @@ pub(super) fn write(
     let test = UnitTest::of(&file, harness.as_deref()).with_context(cannot)?;
     output
         .report
-        .event("test", json!({ "name": test.name, "package": test.package, "to": to, "text": test.text }))?;
+        .event("test", json!({ "name": test.name, "package": test.package, "to": to.map(|to| to.display().to_string()), "text": test.text }))?;
     let Some(to) = to else {
         output.report.text(test.text.trim_end())?;
         return Ok(PASSED);

@@ -99,7 +99,9 @@ fn write_inputs(opened: &Opened, folder: &Path, output: &mut Output) -> Result<(
         shrunk.unwrap_or_else(|| finding.trace.clone())
     });
     let failing = write_folder(program, (folder, "crashes"), crashes)?;
-    output.report.event("inputs", json!({ "to": folder, "inputs": kept, "failing": failing }))?;
+    output
+        .report
+        .event("inputs", json!({ "to": folder.display().to_string(), "inputs": kept, "failing": failing }))?;
     output.report.text(&format!(
         "{} in `{}`, and {failing} of findings in `{}`",
         counted(kept as u64, "input"),
@@ -167,7 +169,10 @@ fn write_all(opened: &mut Opened, to: &Path, output: &mut Output) -> Result<u8> 
         keep_trace(machine, (&finding.trace, &finding.failure), &from, &to.join(&name))?;
     }
     let (checkpoints, findings) = (known.checkpoints.len(), known.findings.len());
-    output.report.event("export", json!({ "to": to, "checkpoints": checkpoints, "findings": findings }))?;
+    output.report.event(
+        "export",
+        json!({ "to": to.display().to_string(), "checkpoints": checkpoints, "findings": findings }),
+    )?;
     output.report.text(&format!(
         "{} and {} in `{}`, with the module and its settings",
         counted(checkpoints as u64, "checkpoint"),

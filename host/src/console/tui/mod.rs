@@ -4,6 +4,7 @@
 //! end, on an error, on a panic, and by whoever ends the process. What is said in the meantime is kept, and printed then.
 
 mod draw;
+mod keys;
 mod picture;
 #[cfg(test)]
 mod tests;
@@ -11,17 +12,18 @@ mod tests;
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossterm::cursor::Show;
-use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use crossterm::execute;
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 
+use keys::{Key, Keys};
 pub(super) use picture::Picture;
 
 /// How long a key is waited for before it is drawn again.
@@ -78,7 +80,8 @@ impl Screen {
         });
         let taken = take_terminal().and_then(|terminal| {
             let shared = shared.clone();
-            let show = move || show(terminal, &shared, &stop);
+            let bytes = keys::bytes(io::stdin())?;
+            let show = move || show(terminal, &bytes, &shared, &stop);
             std::thread::Builder::new().name("screen".to_string()).spawn(show)
         });
         match taken {
@@ -169,7 +172,13 @@ fn restore_on_panic() {
 }
 
 /// Draws until it is over.
-fn show(mut terminal: Terminal<CrosstermBackend<Stderr>>, shared: &Shared, stop: &Stop) {
+fn show(
+    mut terminal: Terminal<CrosstermBackend<Stderr>>,
+    bytes: &Receiver<u8>,
+    shared: &Shared,
+    stop: &Stop,
+) {
+    let mut keys = Keys::default();
     while !shared.is_over.load(Ordering::Relaxed) {
         {
             let _screen = lock(&SCREEN);
@@ -180,34 +189,20 @@ fn show(mut terminal: Terminal<CrosstermBackend<Stderr>>, shared: &Shared, stop:
             // What cannot be drawn now may be drawn the next time.
             drop(terminal.draw(|frame| draw::draw(frame, &mut picture)));
         }
-        match event::poll(WAIT) {
-            Ok(false) => {}
-            Ok(true) => {
-                if let Ok(Event::Key(key)) = event::read() {
-                    pressed(key, shared, stop);
+        match bytes.recv_timeout(WAIT) {
+            Ok(first) => {
+                // All that was sent is looked at before it is drawn again.
+                for byte in std::iter::once(first).chain(bytes.try_iter()) {
+                    match keys.next(byte) {
+                        Some(Key::Stop) => stop(),
+                        Some(Key::Scroll(by)) => lock(&shared.picture).scroll(by),
+                        None => {}
+                    }
                 }
             }
+            Err(RecvTimeoutError::Timeout) => keys.pause(),
             // Without keys it is drawn all the same.
-            Err(_) => std::thread::sleep(WAIT),
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(WAIT),
         }
     }
-}
-
-fn pressed(key: KeyEvent, shared: &Shared, stop: &Stop) {
-    if key.kind == KeyEventKind::Release {
-        return;
-    }
-    let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
-    let by = match key.code {
-        KeyCode::Char('q') | KeyCode::Char('Q') if !is_control => return stop(),
-        KeyCode::Char('c') if is_control => return stop(),
-        KeyCode::Up | KeyCode::Char('k') => -1,
-        KeyCode::Down | KeyCode::Char('j') => 1,
-        KeyCode::PageUp => -10,
-        KeyCode::PageDown | KeyCode::Char(' ') => 10,
-        KeyCode::Home => isize::MIN,
-        KeyCode::End => isize::MAX,
-        _ => return,
-    };
-    lock(&shared.picture).scroll(by);
 }

@@ -1,6 +1,7 @@
 //! A campaign at a hub as a store.
 
 use super::*;
+use crate::store::EachTrace;
 
 impl Store for Shared {
     fn begin(&mut self, header: &Header, wasm: &[u8]) -> Result<()> {
@@ -86,11 +87,13 @@ impl Store for Shared {
         Ok((checkpoints.into_iter().map(|(record, _)| record).collect(), histories, findings))
     }
 
-    fn load_traces(&self, program: &Program) -> Result<Vec<(Record, Result<Trace>)>> {
+    fn each_trace(&self, program: &Program, each: &mut EachTrace<'_>) -> Result<()> {
         let (records, histories, _) = self.load_steps(program)?;
         let steps: BTreeMap<u64, Trace> = histories.into_iter().map(|(id, _, steps)| (id, steps)).collect();
-        let trace = |record: &Record| steps.get(&record.history).cloned().context("a history is missing");
-        Ok(records.into_iter().map(|record| (record.clone(), trace(&record))).collect())
+        records.into_iter().try_for_each(|record| {
+            let trace = steps.get(&record.history).cloned().context("a history is missing");
+            each(record, trace)
+        })
     }
 
     fn collect_garbage(&mut self) -> Result<Collected> {

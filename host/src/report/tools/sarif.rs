@@ -61,7 +61,7 @@ fn result(finding: &Finding) -> Json {
         "message": message(&finding.to_string()),
         "partialFingerprints": { "spelunk/v1": failure.id() },
         "properties": {
-            "title": title(finding), "trace": finding.trace, "reproduce": finding.reproduce,
+            "title": title(finding), "trace": finding.trace.display().to_string(), "reproduce": finding.reproduce,
             "minimal": finding.is_minimal, "place": failure.place, "steps": steps,
         },
     });
