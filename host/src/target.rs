@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::{Answers, Choice, Chooser, Kind, Scripted, Value};
 use crate::compare::{Compare, Place};
 use crate::coverage::FeatureSet;
-use crate::outcome::{Halt, Outcome, Reject};
+use crate::outcome::{FailureKind, Halt, Outcome, Reject};
 use crate::property::{Counts, PropertyKind};
 use crate::trace::{Action, Trace};
 
@@ -355,6 +355,9 @@ pub fn attempt<T: Target>(
 ) -> Outcome {
     if follows_preconditions(action) {
         if let Err(halt) = target.enabled(enabled) {
+            // None may be called, so it is not this one that fails.
+            let is_deadlock = matches!(&halt, Halt::Fail(failure) if failure.kind == FailureKind::Deadlock);
+            let (action, seed) = if is_deadlock { (Action::Deadlock, 0) } else { (action, seed) };
             trace.push(action, seed);
             return halt.into();
         }

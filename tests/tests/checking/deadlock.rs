@@ -88,6 +88,37 @@ fn taking_forks_in_opposite_order_is_found() {
     });
 }
 
+/// No rule stands in the place of the deadlock, though it fails alike whatever is to be called there.
+#[test]
+fn a_deadlock_is_shrunk_to_one() {
+    on_guest_stack(|| {
+        // The simplest answer asks for more than the other, so steps are rewritten.
+        let wat = r#"(module (import "spelunk" "index" (func $index (param i32) (result i32)))
+          (memory (export "memory") 1) (global $n (mut i32) (i32.const 0))
+          (func (export "precondition:go") (result i32) (i32.lt_u (global.get $n) (i32.const 3)))
+          (func (export "rule:go")
+            (if (i32.eqz (call $index (i32.const 2)))
+              (then (drop (call $index (i32.const 2))) (drop (call $index (i32.const 2)))))
+            (global.set $n (i32.add (global.get $n) (i32.const 1)))))"#;
+        let program = loaded(wat, false);
+        let mut found = checked(&program, Order::Depth, 1).findings;
+        for seed in 1..4 {
+            found.extend(explore(&mut machine(&program), seeded(seed), 1_000).0);
+        }
+        assert_eq!(found.len(), 4);
+        for found in &found {
+            let shrunk = shrunk(&mut machine(&program), found);
+            let actions: Vec<Action> = shrunk.trace.steps().iter().map(|step| step.action).collect();
+            let go = Action::Rule(0);
+            assert_eq!(actions, [go, go, go, Action::Deadlock]);
+            let asked: Vec<usize> =
+                shrunk.trace.steps().iter().map(|step| shrunk.trace.choices(step).len()).collect();
+            assert_eq!(asked, [1, 1, 1, 0]);
+            check_replays(&program, &shrunk.trace, &shrunk.failure);
+        }
+    });
+}
+
 #[test]
 fn a_guest_says_which_states_are_terminal() {
     on_guest_stack(|| {
