@@ -36,8 +36,6 @@ struct Executor {
     current: Cell<usize>,
     /// Tasks for whose end `run` waits.
     left: Cell<usize>,
-    /// Others than tasks may come between where a task stops.
-    is_stepped: Cell<bool>,
     /// Nanoseconds since the start.
     now: Cell<u64>,
     /// When, and whom to wake; the earliest first.
@@ -54,7 +52,6 @@ impl Executor {
             runnable: RefCell::new(Set::new()),
             current: Cell::new(NOBODY),
             left: Cell::new(0),
-            is_stepped: Cell::new(false),
             now: Cell::new(0),
             timers: RefCell::new(Vec::new()),
         }
@@ -228,7 +225,6 @@ pub(crate) fn begin_anew() {
         std::mem::forget((executor.slots.take(), executor.timers.take()));
         executor.runnable.replace(Set::new());
         executor.current.set(NOBODY);
-        executor.is_stepped.set(false);
         executor.left.set(0);
         executor.now.set(0);
     });
@@ -276,9 +272,7 @@ pub fn step() -> bool {
     EXECUTOR.with(|executor| match executor.next(abi::verbose()) {
         Some(number) => {
             abi::way(number as u64);
-            executor.is_stepped.set(true);
             executor.poll_spawned(number);
-            executor.is_stepped.set(false);
             true
         }
         None => false,
@@ -363,11 +357,6 @@ pub(super) fn current_woken_by(waker: &Waker) -> Option<usize> {
     })
 }
 
-/// Whether nobody else can go on: no other task, and within [`run`] nothing but tasks does.
-pub(super) fn is_alone() -> bool {
-    EXECUTOR.with(|executor| !executor.is_stepped.get() && executor.runnable.borrow().is_empty())
-}
-
 /// Says for what the current task waits.
 pub(super) fn waits(wait: Wait) {
     EXECUTOR.with(|executor| executor.with_live(executor.current.get(), |slot| slot.waits = wait));
@@ -385,6 +374,12 @@ pub(super) fn add_timer(end: u64, waker: Waker) {
         timers.reserve_exact(1);
         timers.insert(place, (end, waker));
     });
+}
+
+/// Whether somebody is to be woken then whom this wakes.
+pub(super) fn has_timer(end: u64, waker: &Waker) -> bool {
+    let is_it = |(other, of): &(u64, Waker)| *other == end && of.will_wake(waker);
+    EXECUTOR.with(|executor| executor.timers.borrow().iter().any(is_it))
 }
 
 /// Nothing if it is over.
@@ -428,7 +423,6 @@ pub(crate) fn reset() {
     EXECUTOR.with(|executor| {
         executor.end();
         executor.current.set(NOBODY);
-        executor.is_stepped.set(false);
         executor.left.set(0);
         executor.now.set(0);
     });

@@ -75,10 +75,9 @@ impl Entry {
         self.task != NOBODY
     }
 
-    /// Ready when the gate is open and others had a chance to go first.
+    /// Ready when the gate is open and others had a chance to go first: other tasks, or futures that the same task polls.
     pub(super) fn pass(&mut self, gate: &Gate, context: &Context, wait: Wait) -> Poll<()> {
-        let may_pass = self.waits() || executor::is_alone();
-        self.poll(gate, context, wait, may_pass)
+        self.poll(gate, context, wait, self.waits())
     }
 
     /// Ready when the gate is open.
@@ -133,9 +132,11 @@ impl Entry {
             NOBODY => {}
             OTHER => {
                 let mut others = gate.others.borrow_mut();
-                let place = others.iter().position(|other| other.will_wake(&self.other));
-                others.remove(place.expect("it was put there"));
-                others.shrink_to_fit();
+                // Of two that wake the same it may not be known that they do. Then one stays, which wakes in vain.
+                if let Some(place) = others.iter().position(|other| other.will_wake(&self.other)) {
+                    others.remove(place);
+                    others.shrink_to_fit();
+                }
                 self.other = Waker::noop().clone();
             }
             task => {

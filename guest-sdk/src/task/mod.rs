@@ -50,7 +50,8 @@
 //!
 //! A task that waits for a mutex can go on as long as that is free, and cannot once another took it, so there are no
 //! choices but those that matter. Who gets a mutex, or room in a channel, is the choice of who runs: no order of
-//! arrival is kept. Where one task alone can go on there is no choice, and none is made.
+//! arrival is kept. Where one task alone can go on there is no choice, and none is made; it stops all the same, since
+//! futures that it polls together come between one another.
 //!
 //! # Time
 //!
@@ -68,9 +69,9 @@
 //! # Steps
 //!
 //! In a harness [`step`] lets one task go on, so that each decision is a step of its own: states between them are
-//! compared, and invariants are checked. A task stops there even if no other can go on, since other rules may come between. A
-//! rule that is `#[fair(each)]` is fair to each task. What this module keeps is the same in equal states, but what the compiler
-//! keeps of an `async` block need not be: where too many states differ, let a `#[state]` say what counts.
+//! compared, and invariants are checked. A rule that is `#[fair(each)]` is fair to each task. What this module keeps is
+//! the same in equal states, but what the compiler keeps of an `async` block need not be: where too many states
+//! differ, let a `#[state]` say what counts.
 //!
 //! ```
 //! use spelunk_guest::prelude::*;

@@ -20,10 +20,6 @@ impl Set {
         u64::from(self.low[1]) << 32 | u64::from(self.low[0])
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.low == [0; 2] && self.high.is_empty()
-    }
-
     pub(super) fn len(&self) -> usize {
         self.low().count_ones() as usize + self.high.len()
     }
@@ -84,6 +80,6 @@ mod tests {
         [70, 63, 5, 90].iter().for_each(|task| set.remove(*task));
         assert_eq!([set.nth(0), set.nth(1), set.nth(2)], [0, 3, 64]);
         [0, 3, 64].iter().for_each(|task| set.remove(*task));
-        assert!(set.is_empty());
+        assert_eq!(set.len(), 0);
     }
 }

@@ -40,7 +40,9 @@ impl Future for Sleep {
         if executor::time() >= self.end {
             return Poll::Ready(());
         }
-        if !self.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker())) {
+        // The timers of a run are gone once that has ended.
+        let is_set = |waker: &Waker| waker.will_wake(context.waker()) && executor::has_timer(self.end, waker);
+        if !self.waker.as_ref().is_some_and(is_set) {
             self.stop();
             self.waker = Some(context.waker().clone());
             executor::add_timer(self.end, context.waker().clone());

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use super::executor::{self, Wait};
 
-/// Lets other tasks go first, if any can go on: for code between whose halves others may come.
+/// Lets others go first, if any can go on, be it tasks or futures that the same task polls: for code between whose halves they may come.
 ///
 /// ```
 /// use std::cell::Cell;
@@ -32,7 +32,7 @@ impl Future for Yield {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context) -> Poll<()> {
-        if self.has_yielded || executor::is_alone() {
+        if self.has_yielded {
             return Poll::Ready(());
         }
         self.has_yielded = true;

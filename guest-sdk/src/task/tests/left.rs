@@ -1,4 +1,4 @@
-//! What is awaited no more, and a task that is alone.
+//! What is awaited no more, or by others, and a task that is alone.
 
 use super::*;
 
@@ -80,4 +80,50 @@ fn a_task_that_is_alone_stops_between_steps() {
         }
         assert_eq!(steps, 3);
     });
+}
+
+/// Two futures that one task polls are interleaved as two tasks are, whether there are other tasks or not.
+#[test]
+fn futures_of_one_task_come_between_one_another() {
+    async fn increment(counter: &RefCell<u32>) {
+        let value = *counter.borrow();
+        yield_now().await;
+        counter.replace(value + 1);
+    }
+    for others in [false, true] {
+        play(&[0; 9][..if others { 2 } else { 1 }], || {
+            let counter = RefCell::new(0);
+            run(async {
+                if others {
+                    spawn(yield_now());
+                }
+                let (mut one, mut other) = (pin!(increment(&counter)), pin!(increment(&counter)));
+                let (mut ends, mut is_first) = ([false; 2], true);
+                std::future::poll_fn(|context| {
+                    ends[0] = ends[0] || one.as_mut().poll(context).is_ready();
+                    ends[1] = ends[1] || other.as_mut().poll(context).is_ready();
+                    assert_eq!(ends, [!is_first; 2]);
+                    is_first = false;
+                    if ends == [true; 2] { Poll::Ready(()) } else { Poll::Pending }
+                })
+                .await;
+            });
+            assert_eq!(counter.take(), 1, "one of both is lost");
+        });
+    }
+}
+
+/// What sleeps may be awaited by one task and then by another, in another run too.
+#[test]
+fn a_sleep_outlives_who_awaited_it() {
+    check(
+        |text| {
+            let mut long = sleep(10 * SECOND);
+            run(async { assert!(timeout(SECOND, &mut long).await.is_err()) });
+            run(async { (&mut long).await });
+            write(&text, now().as_secs());
+        },
+        1,
+        &["10"],
+    );
 }
