@@ -263,7 +263,7 @@ impl Console {
             },
             Fate::Fixed => format!("{path} passes now: it is fixed"),
             Fate::Stale(why) => format!("{path} is stale: {why}"),
-            Fate::Elsewhere(why) => format!("{path} was not replayed: {why}"),
+            Fate::Elsewhere(why) => format!("{path} is left alone: {why}"),
             Fate::Unknown => format!("{path}: there was no time to replay it"),
         };
         self.status("Saved", &text);
