@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::choice::{Answers, Choice, Chooser, Kind, Scripted, Value};
 use crate::compare::{Compare, Place};
 use crate::coverage::FeatureSet;
-use crate::outcome::{FailureKind, Halt, Outcome, Reject};
+use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};
 use crate::property::{Counts, PropertyKind};
 use crate::trace::{Action, Trace};
 
@@ -342,6 +342,11 @@ pub(crate) fn follows_preconditions(action: Action) -> bool {
     matches!(action, Action::Rule(_) | Action::Teardown | Action::Deadlock)
 }
 
+/// The step that ends a trace where a precondition fails so before this one: where no rule may be called, the deadlock.
+pub(crate) fn last_step(action: Action, failure: &Failure) -> Action {
+    if failure.kind == FailureKind::Deadlock { Action::Deadlock } else { action }
+}
+
 /// Performs one step of a trace. The preconditions are evaluated first, as exploration does before it
 /// chooses a rule or ends the run, so that what they do to the state is the same in every execution; a rule that may not be
 /// called is rejected and leaves no step, and so is a deadlock that is none.
@@ -355,10 +360,11 @@ pub fn attempt<T: Target>(
 ) -> Outcome {
     if follows_preconditions(action) {
         if let Err(halt) = target.enabled(enabled) {
-            // None may be called, so it is not this one that fails.
-            let is_deadlock = matches!(&halt, Halt::Fail(failure) if failure.kind == FailureKind::Deadlock);
-            let (action, seed) = if is_deadlock { (Action::Deadlock, 0) } else { (action, seed) };
-            trace.push(action, seed);
+            let failing = match &halt {
+                Halt::Fail(failure) => last_step(action, failure),
+                Halt::Stopped => action,
+            };
+            trace.push(failing, if failing == action { seed } else { 0 });
             return halt.into();
         }
         let is_possible = match action {

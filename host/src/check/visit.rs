@@ -2,8 +2,8 @@
 
 use super::{End, Options, TroubleKind};
 use crate::choice::{Chooser, Kind, Past, Scripted, Stopped, mix};
-use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};
-use crate::target::{Holds, Successors, Target, attempt, follows_preconditions};
+use crate::outcome::{Failure, Halt, Outcome, Reject};
+use crate::target::{Holds, Successors, Target, attempt, follows_preconditions, last_step};
 use crate::trace::{Action, Trace};
 
 /// How a step under a script went.
@@ -264,8 +264,7 @@ impl Here {
     /// is a step.
     pub(super) fn further(end: &End) -> Option<Action> {
         match end {
-            End::Failed(failure) if failure.kind == FailureKind::Deadlock => Some(Action::Deadlock),
-            End::Failed(_) => Some(Action::Rule(0)),
+            End::Failed(failure) => Some(last_step(Action::Rule(0), failure)),
             _ => None,
         }
     }

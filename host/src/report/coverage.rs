@@ -24,7 +24,10 @@ pub fn coverage(explorer: &mut Explorer<'_, Machine>, findings: &[Finding], seed
         .collect();
     let findings: Vec<Value> = findings
         .iter()
-        .map(|f| json!({ "id": f.failure.id(), "failure": f.failure, "run": f.run, "trace": f.trace.display().to_string() }))
+        .map(|f| {
+            let trace = f.trace.display().to_string();
+            json!({ "id": f.failure.id(), "failure": f.failure, "run": f.run, "trace": trace })
+        })
         .collect();
     let functions = functions(explorer);
     let report = json!({

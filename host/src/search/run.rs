@@ -14,8 +14,8 @@ use super::luck::{Begun, Manner};
 use super::ways::Way;
 use crate::choice::{Chooser, Value, small_seed};
 use crate::coverage::FeatureSet;
-use crate::outcome::{FailureKind, Halt, Outcome};
-use crate::target::{Scores, Target, attempt, perform, perform_begun};
+use crate::outcome::{Halt, Outcome};
+use crate::target::{Scores, Target, attempt, last_step, perform, perform_begun};
 use crate::trace::{Action, Trace};
 
 /// So many runs in the beginning draw small values only.
@@ -414,8 +414,7 @@ impl<'t, T: Target> Runner<'t, T> {
         match halt {
             Halt::Stopped => self.is_stopped = true,
             Halt::Fail(failure) => {
-                let is_deadlock = failure.kind == FailureKind::Deadlock;
-                self.trace.push(if is_deadlock { Action::Deadlock } else { action }, 0);
+                self.trace.push(last_step(action, &failure), 0);
                 self.found(known, *failure);
             }
         }

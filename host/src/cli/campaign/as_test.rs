@@ -30,9 +30,9 @@ pub(super) fn write(
     let harness = harness_of(&module(target, output, budget)?);
     let cannot = || format!("the trace `{}` cannot be a test", trace.display());
     let test = UnitTest::of(&file, harness.as_deref()).with_context(cannot)?;
-    output
-        .report
-        .event("test", json!({ "name": test.name, "package": test.package, "to": to.map(|to| to.display().to_string()), "text": test.text }))?;
+    let written = to.map(|to| to.display().to_string());
+    let data = json!({ "name": test.name, "package": test.package, "to": written, "text": test.text });
+    output.report.event("test", data)?;
     let Some(to) = to else {
         output.report.text(test.text.trim_end())?;
         return Ok(PASSED);

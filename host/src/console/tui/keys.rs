@@ -2,8 +2,8 @@
 //!
 //! They are read by a thread of their own, which is never waited for: a terminal may send half of a key and then nothing, or be gone.
 
-use std::io::Read;
-use std::sync::mpsc::{Receiver, channel};
+use std::io::{ErrorKind, Read};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +20,20 @@ const CONTROL_C: u8 = 3;
 const PAGE: isize = 10;
 /// Bytes of a key after the escape, at most. What is longer is no key of ours.
 const LONG: usize = 8;
+/// Bytes that are read ahead, at most, and looked at before it is drawn again.
+pub(super) const AHEAD: usize = 1024;
 
 /// Reads bytes for ever, as long as there are any.
 pub(super) fn bytes(mut from: impl Read + Send + 'static) -> std::io::Result<Receiver<u8>> {
-    let (sender, receiver) = channel();
+    let (sender, receiver) = sync_channel(AHEAD);
     let read = move || {
         let mut bytes = [0; 64];
-        while let Ok(len @ 1..) = from.read(&mut bytes) {
+        loop {
+            let len = match from.read(&mut bytes) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Ok(0) | Err(_) => return,
+                Ok(len) => len,
+            };
             if bytes[..len].iter().any(|byte| sender.send(*byte).is_err()) {
                 return;
             }
@@ -131,6 +138,13 @@ mod tests {
         }
         // One that never ends.
         assert_eq!(keys(b"\x1b[000000000000q").last(), Some(&Key::Stop));
+    }
+
+    /// No more is held of a terminal that sends for ever than is read ahead.
+    #[test]
+    fn a_flood_waits() {
+        let received = bytes(std::io::repeat(b'j')).unwrap();
+        assert_eq!(received.iter().take(10 * AHEAD).filter(|byte| *byte == b'j').count(), 10 * AHEAD);
     }
 
     #[test]

@@ -191,8 +191,8 @@ fn show(
         }
         match bytes.recv_timeout(WAIT) {
             Ok(first) => {
-                // All that was sent is looked at before it is drawn again.
-                for byte in std::iter::once(first).chain(bytes.try_iter()) {
+                // What was sent is looked at before it is drawn again, but for a flood.
+                for byte in std::iter::once(first).chain(bytes.try_iter().take(keys::AHEAD)) {
                     match keys.next(byte) {
                         Some(Key::Stop) => stop(),
                         Some(Key::Scroll(by)) => lock(&shared.picture).scroll(by),
