@@ -49,6 +49,8 @@ pub enum Reject {
     Assume,
     /// The rule's precondition does not hold in the state it was to be called in.
     Precondition,
+    /// What it would come to is seen in another run.
+    LeftOut,
 }
 
 /// What kind of thing went wrong.

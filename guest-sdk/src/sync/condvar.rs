@@ -36,9 +36,10 @@ impl WaitTimeoutResult {
 
 /// What a thread waits for that was notified: it goes on where the mutex is free, too.
 #[derive(Clone, Copy)]
-struct Sleeper {
+pub(super) struct Sleeper {
     thread: u32,
-    mutex: *const (),
+    pub(super) condvar: *const (),
+    pub(super) mutex: *const (),
 }
 
 impl Condvar {
@@ -107,14 +108,14 @@ impl Condvar {
         at: &'static Location<'static>,
     ) -> (MutexGuard<'a, T>, bool) {
         // To let go is an operation; to wake, with the mutex, is another. Where the time is up, to take the mutex is one more.
-        point(What::Unlock, self.object(), at);
+        let sleeper = Sleeper { thread: current(), condvar: self.object(), mutex: guard.object() };
+        let object = (&raw const sleeper).cast();
+        point(What::Leave, object, at);
         let (left, wait) = guard.leave(at);
-        let sleeper = Sleeper { thread: current(), mutex: wait.object };
         let can_go_on: fn(*const ()) -> bool = match times_out {
             true => |_| true,
             false => |sleeper| is_notified(of(sleeper).thread) && is_free(of(sleeper).mutex),
         };
-        let object = (&raw const sleeper).cast();
         let notified = sleep(Wait { what: What::Wait, object, can_go_on, at }, self.object());
         if times_out {
             // The time may be up while another has the mutex, and from then on no notification comes here.
@@ -140,7 +141,8 @@ impl Condvar {
     }
 }
 
-fn of(sleeper: *const ()) -> Sleeper {
+/// What is touched by a thread that begins to wait, or wakes.
+pub(super) fn of(sleeper: *const ()) -> Sleeper {
     // SAFETY: it lies on the stack of the thread that waits.
     unsafe { *sleeper.cast::<Sleeper>() }
 }

@@ -50,6 +50,8 @@
 //!
 //! Where all is `SeqCst` this costs nothing.
 //!
+//! With `check --reduce` orders of operations are left out that touch nothing in common.
+//!
 //! # What is not like on a machine
 //!
 //! - What threads share beside this module is touched without a stop, and is never seen late. It must not be a data race: use atomics
@@ -135,6 +137,8 @@ mod scheduler;
 mod stack;
 #[cfg(target_family = "wasm")]
 pub mod thread;
+#[cfg(target_family = "wasm")]
+mod touch;
 
 #[cfg(target_family = "wasm")]
 pub use self::{

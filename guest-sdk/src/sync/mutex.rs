@@ -122,6 +122,11 @@ pub struct MutexGuard<'a, T: ?Sized> {
 }
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    /// The word of the mutex.
+    pub(super) fn object(&self) -> *const () {
+        self.mutex.object()
+    }
+
     /// Lets the mutex go, without a stop. How to wait for it again.
     pub(super) fn leave(self, at: &'static Location<'static>) -> (Left<'a, T>, Wait) {
         let mutex = self.mutex;

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use super::cell::Shared;
 use super::order::Stores;
 use super::scheduler::{Wait, What, stop};
+use super::touch;
 
 /// As [`std::sync::Once`]. It is never poisoned.
 pub struct Once {
@@ -45,6 +46,8 @@ impl Once {
     }
 
     fn done(&self) {
+        // In the step of whatever operation comes last before it.
+        touch::also(self.object());
         self.stores.store(self.place(), RUNS.into(), Ordering::Release, false);
         self.state.set(DONE);
     }

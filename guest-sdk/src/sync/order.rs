@@ -43,10 +43,15 @@ pub(super) fn exists(order: Ordering) {
     }
 }
 
+/// Whether stores may be seen late.
+pub(super) fn is_any_late() -> bool {
+    host::relaxed() != 0
+}
+
 /// The thread that runs, where it may see stores late.
 fn thread() -> Option<usize> {
     let thread = current();
-    (thread != NOBODY && host::relaxed() != 0).then_some(thread as usize)
+    (thread != NOBODY && is_any_late()).then_some(thread as usize)
 }
 
 static MEMORY: Shared<Memory> = Shared::new(Memory { seen: Vec::new(), old: Vec::new() });
@@ -274,7 +279,7 @@ pub(super) fn taken(channel: usize, nth: usize, is_received: bool) {
 
 /// A channel begins, or ends.
 pub(super) fn forget_messages(channel: usize) {
-    if host::relaxed() != 0 {
+    if is_any_late() {
         with(|memory| {
             memory.retain(|seen| seen.viewer.role != Role::Message || seen.viewer.which != channel);
         });
@@ -283,7 +288,7 @@ pub(super) fn forget_messages(channel: usize) {
 
 /// A thread of this number begins: it sees what the one does that runs, or all where there is none.
 pub(super) fn begin(number: u32) {
-    if host::relaxed() == 0 {
+    if !is_any_late() {
         return;
     }
     forget_thread(number);
@@ -303,7 +308,7 @@ pub(super) fn begin(number: u32) {
 
 /// A thread of this number has ended, and may be waited for, or not.
 pub(super) fn end(number: u32, is_held: bool) {
-    if host::relaxed() == 0 {
+    if !is_any_late() {
         return;
     }
     let which = number as usize;
@@ -320,7 +325,7 @@ pub(super) fn end(number: u32, is_held: bool) {
 
 /// Nobody waits any more for a thread of this number that has ended.
 pub(super) fn forget_thread(number: u32) {
-    if host::relaxed() != 0 {
+    if is_any_late() {
         with(|memory| memory.forget(Viewer::of(Role::Left, number as usize)));
     }
 }

@@ -8,6 +8,7 @@ use std::ptr;
 use super::cell::Shared;
 use super::order;
 use super::stack::{self, Place};
+use super::touch;
 #[cfg(any(feature = "allocator", test))]
 use crate::memory::set_can_fail;
 use crate::outcome::note;
@@ -51,6 +52,9 @@ pub(super) enum What {
     Unlock,
     Read,
     Write,
+    /// The object is what says where it waits, and with which mutex.
+    Leave,
+    /// As of `Leave`.
     Wait,
     Notify,
     Barrier,
@@ -59,7 +63,11 @@ pub(super) enum What {
     Receive,
     /// The object is the number of the thread.
     Join,
+    /// As of `Join`.
+    Finished,
+    /// As of `Join`.
     Park,
+    /// As of `Join`.
     Unpark,
 }
 
@@ -75,18 +83,18 @@ impl Wait {
 }
 
 /// Equal states of a guest are to be equal bytes, so nothing here keeps what was.
-struct Slot {
+pub(super) struct Slot {
     place: Place,
-    wait: Wait,
+    pub(super) wait: Wait,
     /// Empty where it was given none.
     name: Cow<'static, str>,
-    is_live: bool,
+    pub(super) is_live: bool,
     /// Somebody may join it.
     is_held: bool,
     /// So many may unpark it.
     known: u32,
     /// The object at which it sleeps until another thread notifies it, or null.
-    sleeps_at: *const (),
+    pub(super) sleeps_at: *const (),
     is_notified: bool,
     may_park: bool,
 }
@@ -142,6 +150,7 @@ pub(super) unsafe fn spawn<F: FnOnce()>(name: Cow<'static, str>, main: F) -> u32
             slots.len() - 1
         })
     });
+    touch::spawns(number as u32, free.is_some());
     let place = with(|slots| {
         let slot = &mut slots[number];
         (slot.name, slot.is_live, slot.is_held) = (name, true, true);
@@ -293,6 +302,7 @@ pub(crate) fn is_any() -> bool {
 #[doc(hidden)]
 pub fn begin<R: crate::RuleResult + 'static>(main: fn() -> R) {
     panic::install_hook();
+    touch::begin();
     // SAFETY: it borrows nothing.
     let number = unsafe { spawn(Cow::Borrowed("main"), move || main().finish()) };
     let_go(number);
@@ -312,6 +322,7 @@ pub fn step() -> bool {
         }
         draw_from_nothing();
     }
+    with(|slots| touch::tell(slots));
     let number = runnable[abi::schedule(&runnable)] & !GAVE_WAY;
     // It is no part of the state while the thread runs.
     drop(runnable);
@@ -396,7 +407,7 @@ impl fmt::Display for Does {
             What::Yield => "yields",
             What::Lock => "locks",
             What::TryLock => "tries to lock",
-            What::Unlock => "unlocks what it locked",
+            What::Unlock | What::Leave => "unlocks what it locked",
             What::Read => "locks to read",
             What::Write => "locks to write",
             What::Wait => "goes on after waiting",
@@ -406,6 +417,7 @@ impl fmt::Display for Does {
             What::Send => "sends",
             What::Receive => "receives",
             What::Join => "joins",
+            What::Finished => "asks whether a thread has ended",
             What::Park => "goes on after parking",
             What::Unpark => "unparks",
         })

@@ -12,6 +12,7 @@ use super::Arc;
 use super::cell::Shared;
 use super::order;
 use super::scheduler::{self, Wait, What, current as current_number, point, stop};
+use super::touch;
 
 /// As [`std::thread::Result`]. There are no errors: a panic ends the run.
 pub type Result<T> = std::thread::Result<T>;
@@ -57,13 +58,18 @@ impl<T> Joint<T> {
     }
 }
 
+/// The thread of this number, as what an operation touches.
+fn of(number: u32) -> *const () {
+    ptr::without_provenance(number as usize)
+}
+
 /// Waits until a thread has ended.
 fn wait_for(number: u32, at: &'static Location<'static>) {
     if !scheduler::is_done(number) {
         let can_go_on = |number: *const ()| scheduler::is_done(number.addr() as u32);
-        let object = ptr::without_provenance(number as usize);
-        stop(Wait { what: What::Join, object, can_go_on, at });
+        stop(Wait { what: What::Join, object: of(number), can_go_on, at });
     }
+    touch::joins(number);
     order::joined(number);
 }
 
@@ -86,7 +92,7 @@ impl<T> JoinHandle<T> {
     /// Whether it has ended.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
-        point(What::Load, ptr::null(), Location::caller());
+        point(What::Finished, of(self.0.number), Location::caller());
         scheduler::is_done(self.0.number)
     }
 
@@ -136,7 +142,7 @@ impl Thread {
     /// Lets it go on from where it is parked, or will be.
     #[track_caller]
     pub fn unpark(&self) {
-        point(What::Unpark, ptr::null(), Location::caller());
+        point(What::Unpark, of(self.0), Location::caller());
         if !scheduler::is_gone(self.0) {
             order::unparked(self.0);
             scheduler::set_may_park(self.0, true);
@@ -153,8 +159,7 @@ pub fn current() -> Thread {
 #[track_caller]
 pub fn park() {
     let can_go_on = |number: *const ()| scheduler::may_park(number.addr() as u32);
-    let object = ptr::without_provenance(current_number() as usize);
-    stop(Wait { what: What::Park, object, can_go_on, at: Location::caller() });
+    stop(Wait { what: What::Park, object: of(current_number()), can_go_on, at: Location::caller() });
     scheduler::set_may_park(current_number(), false);
     order::parked();
 }
@@ -162,7 +167,7 @@ pub fn park() {
 /// Waits until this thread is unparked, or the time is up: that may be at any moment.
 #[track_caller]
 pub fn park_timeout(_duration: Duration) {
-    point(What::Park, ptr::null(), Location::caller());
+    point(What::Park, of(current_number()), Location::caller());
     scheduler::set_may_park(current_number(), false);
     order::parked();
 }
@@ -283,7 +288,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// Whether it has ended.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
-        point(What::Load, ptr::null(), Location::caller());
+        point(What::Finished, of(self.number), Location::caller());
         scheduler::is_done(self.number)
     }
 

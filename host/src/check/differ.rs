@@ -227,7 +227,7 @@ fn follow<T: Target>(
             Ok((Visit::Passed, _)) if action == Action::Teardown => Some(How::Ended),
             Ok((Visit::Passed, _)) => Some(How::Passed),
             Ok((Visit::Exited, _)) => Some(How::Ended),
-            Ok((Visit::Rejected, _)) => None,
+            Ok((Visit::Rejected | Visit::LeftOut, _)) => None,
             Ok((Visit::Failed(_), _)) => Some(How::Failed),
             Ok((Visit::Asks(_), _)) => unreachable!("it was performed to its end"),
             Err(TroubleKind::Unbounded(..)) => break,

@@ -1,8 +1,11 @@
 //! A check that is kept, and one that other processes help with.
 
-use super::{GoesOn, Helpers, Limit, News, Options, Source, Trouble, breadth};
+use super::{Checked, GoesOn, Helpers, Limit, News, Options, Source, Trouble, breadth};
 use crate::target::Target;
 use crate::threads;
+
+/// What a check came to, or why it came to nothing.
+pub type Walked = Result<Checked, Box<Trouble>>;
 
 /// Keeps what a breadth-first check comes to.
 pub trait Keeper: Sync {

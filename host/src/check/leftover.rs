@@ -210,7 +210,7 @@ impl<T: Target> Looker<'_, '_, T> {
                 let how = match self.visitor.visit(*action, &mut script, Past::First)?.0 {
                     Visit::Passed => 0,
                     Visit::Exited => 1,
-                    Visit::Rejected => 2,
+                    Visit::Rejected | Visit::LeftOut => 2,
                     Visit::Failed(_) => 3,
                     Visit::Asks(_) => unreachable!("it was performed to its end"),
                 };

@@ -16,6 +16,11 @@ impl Options {
     pub fn judges(&self) -> bool {
         self.order == Order::Breadth && self.prunes && !self.reduces && self.schedules.is_none()
     }
+
+    /// Whether orders of threads may be left out, which needs the same.
+    pub(crate) fn may_leave_out_orders(&self) -> bool {
+        self.reduces && Options { reduces: false, ..self.clone() }.judges()
+    }
 }
 
 /// No state, no component, no number.
@@ -106,6 +111,25 @@ impl Graph<'_> {
         };
         search.reach(kind, bit)?;
         search.lasso()
+    }
+
+    /// Whether a step leads back to where it came from, at last.
+    pub(super) fn has_loop(&self) -> bool {
+        let mut into = vec![0u32; self.holds.len()];
+        let onward = self.edges.iter().filter(|edge| edge.to != NONE);
+        onward.for_each(|edge| into[edge.to as usize] += 1);
+        let mut free: Vec<u32> = (0..into.len() as u32).filter(|state| into[*state as usize] == 0).collect();
+        let mut seen = 0;
+        while let Some(state) = free.pop() {
+            seen += 1;
+            for (_, Edge { to, .. }) in self.onward(state) {
+                into[to as usize] -= 1;
+                if into[to as usize] == 0 {
+                    free.push(to);
+                }
+            }
+        }
+        seen < into.len()
     }
 
     fn out(&self, state: u32) -> std::ops::Range<u32> {

@@ -14,6 +14,7 @@ mod equal;
 mod keeping;
 mod leftover;
 mod liveness;
+mod met;
 mod path;
 mod sleep;
 #[cfg(test)]
@@ -26,12 +27,12 @@ mod visited;
 pub use crate::schedules::Schedules;
 pub use breadth::graph::{Picture, Step, To};
 pub use breadth::{Helpers, News, Part, Round, Soundness, Source};
-pub use keeping::{Bytes, Hashes, Keeper, Keeping, help};
+pub use keeping::{Bytes, Hashes, Keeper, Keeping, Walked, help};
 pub use leftover::{Leftover, leftover};
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -42,6 +43,7 @@ use crate::property::{Counts, PropertyKind};
 use crate::target::Target;
 use crate::threads;
 use crate::trace::{Action, Trace};
+use met::Met;
 
 /// What to walk first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +84,9 @@ pub struct Options {
     pub draws: bool,
     /// Runs whose schedule costs more are left out.
     pub schedules: Option<Schedules>,
+    /// Not all orders of threads are tried: loops are looked for, and not judged.
+    #[serde(skip)]
+    pub leaves_out_orders: bool,
     /// Breadth-first, the guest may copy its states by itself, where it can: see [`TroubleKind::Copies`].
     #[serde(skip)]
     pub copies: bool,
@@ -114,6 +119,7 @@ impl Default for Options {
             lists: false,
             draws: false,
             schedules: None,
+            leaves_out_orders: false,
             copies: true,
         }
     }
@@ -252,6 +258,8 @@ pub struct Checked {
     pub first: First,
     /// The graph of states, where it was wanted.
     pub picture: Option<Picture>,
+    /// A path comes back to where it was; not looked for where nothing must come at last.
+    pub has_loop: bool,
 }
 
 /// After how few steps properties were evaluated first, and where they did hold, by kind and name.
@@ -260,7 +268,8 @@ pub type First = BTreeMap<(PropertyKind, String), (u32, Option<u32>)>;
 impl Checked {
     /// A check that was ended by this, or by nothing, and did not look at rules one by one.
     fn of(census: Census, findings: Findings, limit: Option<Limit>) -> Checked {
-        Checked { census, findings: findings.0, limit, rules: Vec::new(), first: First::new(), picture: None }
+        let (rules, first, findings) = (Vec::new(), First::new(), findings.0);
+        Checked { census, findings, limit, rules, first, picture: None, has_loop: false }
     }
 
     /// Why the check says nothing, where it found nothing because nothing could be done. The target of the check is
@@ -423,36 +432,6 @@ impl Findings {
 
     fn is_full(&self, options: &Options) -> bool {
         options.are_enough(self.0.len())
-    }
-}
-
-/// Bytes that the states which were met, the steps that lead there and the paths that failed hold, about.
-#[derive(Default)]
-struct Met(AtomicUsize);
-
-impl Met {
-    fn add(&self, bytes: usize) {
-        self.0.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn set(&self, bytes: usize) {
-        self.0.store(bytes, Ordering::Relaxed);
-    }
-
-    /// What ends the check where these, and those that a worker holds beside them, are too many.
-    fn limit(&self, beside: usize, options: &Options) -> Option<Limit> {
-        let bytes = self.0.load(Ordering::Relaxed) + beside;
-        (bytes > options.met_bytes_max).then_some(Limit::Memory)
-    }
-
-    /// Whether one more state may be saved.
-    fn has_room<T: Target>(&self, target: &T, options: &Options) -> bool {
-        target.saved_bytes() < self.room(options)
-    }
-
-    /// Bytes that all saved states may have.
-    fn room(&self, options: &Options) -> usize {
-        options.saved_bytes_max.saturating_sub(self.0.load(Ordering::Relaxed))
     }
 }
 

@@ -12,6 +12,8 @@ pub(super) enum Visit {
     /// It passed, and the guest ended itself.
     Exited,
     Rejected,
+    /// It is not to be counted.
+    LeftOut,
     Failed(Box<Failure>),
     /// It was stopped at the first choice past the script.
     Asks(Kind),
@@ -168,6 +170,7 @@ impl<'t, T: Target> Visitor<'t, T> {
         let visit = match outcome {
             Outcome::Pass => Visit::Passed,
             Outcome::Exit => Visit::Exited,
+            Outcome::Reject(Reject::LeftOut) => Visit::LeftOut,
             Outcome::Reject(_) => Visit::Rejected,
             Outcome::Fail(failure) => Visit::Failed(failure),
             Outcome::Stopped => unreachable!("it was looked for before"),
@@ -184,7 +187,9 @@ impl<'t, T: Target> Visitor<'t, T> {
                 script.len() + 1
             ))),
             (Visit::Exited, _) => Err(nondeterminism("the guest ends the run, and did not before")),
-            (Visit::Rejected, _) => Err(nondeterminism("the guest rejects it, and did not before")),
+            (Visit::Rejected | Visit::LeftOut, _) => {
+                Err(nondeterminism("the guest rejects it, and did not before"))
+            }
             (Visit::Failed(failure), _) => {
                 Err(TroubleKind::Nondeterminism(format!("it fails, and did not before: {failure}")))
             }

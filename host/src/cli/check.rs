@@ -48,7 +48,8 @@ pub(super) struct Check {
     /// Print what each path noted, in the order of the visits.
     #[arg(long)]
     list: bool,
-    /// Explore one of two orders of rules that the guest declares independent.
+    /// Leave out orders of threads that touch nothing in common, and explore one of two orders of rules that the guest declares
+    /// independent.
     #[arg(long, help_heading = "Search")]
     reduce: bool,
     /// Threads of the guest that are preempted in a run, at most: others go on only where the one that runs waits, yields or ends.

@@ -91,6 +91,7 @@ pub(super) fn outcome(
     }
     let failure = match error.downcast_ref::<Stop>() {
         Some(Stop::Reject) => return Outcome::Reject(Reject::Assume),
+        Some(Stop::LeaveOut) => return Outcome::Reject(Reject::LeftOut),
         Some(Stop::Crash) => unreachable!("faults strike rules, which are started again"),
         Some(Stop::Exit(code)) => match exited(program, stderr, &error, *code, phase) {
             Some(failure) => failure,

@@ -271,6 +271,8 @@ pub struct Told {
 #[derive(Debug)]
 pub(crate) enum Stop {
     Reject,
+    /// As [`Reject::LeftOut`](crate::outcome::Reject).
+    LeaveOut,
     Fail(Failure),
     /// The program ended itself, with this code.
     Exit(u32),
@@ -290,7 +292,7 @@ const NOTE_FRAMES_MAX: usize = 32;
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Stop::Reject => f.write_str("reject"),
+            Stop::Reject | Stop::LeaveOut => f.write_str("reject"),
             Stop::Fail(failure) => failure.fmt(f),
             Stop::Crash => f.write_str("crash"),
             Stop::Thrown(what) => f.write_str(what),

@@ -1,5 +1,5 @@
 //! Which thread of the guest goes on: a choice among those that can. Under a bound it counts what the choices cost, and gives up
-//! runs that cost more.
+//! runs that cost more; where orders are left out, those too.
 //!
 //! The choice is among all of them in any case, so that a trace does not depend on the bound.
 
@@ -9,6 +9,7 @@ use super::Machine;
 use super::host::{Host, Stop, pay};
 use super::imports::{MODULE, choose_index, memory_of, slice, stop};
 use super::keyed::{self, BLOCK};
+use super::touched::{Reduction, Touched, is_now};
 use crate::outcome::FailureKind;
 use crate::schedules::Schedules;
 
@@ -18,6 +19,8 @@ const THREADS_MAX: u32 = 1 << 16;
 const GAVE_WAY: u32 = 1 << 31;
 /// What a module imports that has operations on memory which other threads may see late.
 const RELAX: &str = "relax";
+/// What it imports whose threads say what they touch.
+const TOUCHES: &str = "touches";
 /// The place of a block that is in no memory.
 const PLACE: u64 = u64::MAX - 1;
 
@@ -30,17 +33,44 @@ pub(crate) struct Schedule {
     spent: u32,
 }
 
-/// What the schedule of a run may cost, and whether that left anything out.
-#[derive(Clone, Copy, Debug, Default)]
+/// What is left out of schedules.
+#[derive(Debug, Default)]
 pub(crate) struct Bound {
+    /// What that of a run may cost.
     schedules: Option<Schedules>,
+    /// Whether that left anything out.
     has_cut: bool,
+    /// Which orders make no difference.
+    reduction: Option<Box<Reduction>>,
 }
 
 impl Machine {
     /// From now on runs whose schedule costs more are given up.
     pub(crate) fn bound_schedules(&mut self, schedules: Option<Schedules>) {
-        self.store.data_mut().guest.bound = Bound { schedules, has_cut: false };
+        self.store.data_mut().guest.bound = Bound { schedules, ..Bound::default() };
+    }
+
+    /// Whether the guest does nothing but let threads go on that say what they touch.
+    pub(crate) fn says_what_threads_touch(&self) -> bool {
+        let (program, exports) = (&self.program, &self.program.exports);
+        let tells = |import: ImportType| import.module() == MODULE && import.name() == TOUCHES;
+        program.module.imports().any(tells)
+            && exports.rules.len() == 1
+            && exports.faults.is_empty()
+            && exports.teardown.is_empty()
+            && program.world.system.is_none()
+    }
+
+    /// From now on orders are left out that make no difference if threads touch nothing else.
+    pub(super) fn leave_out_orders(&mut self, assumed: Touched) {
+        let reduction = Some(Box::new(Reduction::new(assumed)));
+        self.store.data_mut().guest.bound = Bound { reduction, ..Bound::default() };
+    }
+
+    /// From now on they are not. What came of it.
+    pub(super) fn leave_out_nothing(&mut self) -> Reduction {
+        let bound = std::mem::take(&mut self.store.data_mut().guest.bound);
+        bound.reduction.map_or_else(Reduction::default, |reduction| *reduction)
     }
 
     /// Whether the bound has left anything out.
@@ -68,6 +98,10 @@ pub(super) fn relaxes(import: &ImportType) -> bool {
 
 pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap(MODULE, "schedule", schedule)?;
+    linker.func_wrap(MODULE, TOUCHES, touches)?;
+    linker.func_wrap(MODULE, "reduces", |caller: Caller<'_, Host>| {
+        u32::from(caller.data().guest.bound.reduction.is_some())
+    })?;
     linker.func_wrap(MODULE, RELAX, || {})?;
     linker
         .func_wrap(MODULE, "relaxed", |caller: Caller<'_, Host>| u32::from(caller.data().guest.is_relaxed))?;
@@ -79,6 +113,23 @@ pub(super) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
 /// The instrumenter puts functions of the guest in the place of these; they are here for their types.
 fn replaced<T>(name: &str) -> wasmtime::Result<T> {
     stop(FailureKind::Abi, None, format!("`{name}` is for a module that is instrumented"))
+}
+
+fn touches(
+    mut caller: Caller<'_, Host>,
+    thread: u32,
+    how: u32,
+    object: u32,
+    joined: u64,
+) -> wasmtime::Result<()> {
+    let guest = &mut caller.data_mut().guest;
+    let Some(reduction) = &mut guest.bound.reduction else { return Ok(()) };
+    // What a run does before its first choice comes before all else.
+    let is_first = guest.schedule.last == 0 && is_now(how);
+    if is_first || reduction.touches(thread, (how, object), joined) {
+        return Ok(());
+    }
+    stop(FailureKind::Abi, None, format!("touches: there is no way {how} to touch something"))
 }
 
 fn schedule(mut caller: Caller<'_, Host>, pointer: u32, count: u32) -> wasmtime::Result<u32> {
@@ -111,6 +162,11 @@ fn schedule(mut caller: Caller<'_, Host>, pointer: u32, count: u32) -> wasmtime:
             return Err(Error::from(Stop::Reject));
         }
         guest.schedule.spent = spent;
+    }
+    if let Some(reduction) = &mut guest.bound.reduction
+        && reduction.leaves_out(number, threads.iter().map(|thread| thread & !GAVE_WAY))
+    {
+        return Err(Error::from(Stop::LeaveOut));
     }
     guest.schedule.last = number + 1;
     Ok(chosen)

@@ -52,7 +52,7 @@ impl Followed {
     fn rejected(&self, reject: Reject) -> String {
         let why = match reject {
             Reject::Precondition => "a precondition does not hold",
-            Reject::Assume => "the guest rejects the run",
+            Reject::Assume | Reject::LeftOut => "the guest rejects the run",
         };
         format!("step {}: {why}", self.steps.len() + 1)
     }

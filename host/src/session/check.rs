@@ -17,8 +17,8 @@ use super::together::Walked;
 use super::{Begin, Event, Fate, JobResult, Saved, Summary, Told, Verdict, Work};
 use crate::budget::Over;
 use crate::check::{
-    self, Census, Checked, End, First, Keeping, Limit, Options, Order, Picture, RuleCover, Schedules,
-    Trouble, TroubleKind,
+    self, Census, Checked, End, First, Keeping, Limit, Options, Order, Picture, RuleCover, Trouble,
+    TroubleKind,
 };
 use crate::disk;
 use crate::file::{Shrinking, name_of};
@@ -75,7 +75,8 @@ impl Work<'_> {
         // Before a state is hashed: what was kept, or is at a server, may be under another key.
         let fleet = self.guest.config.fleet.as_ref();
         let meeting = fleet.map(|fleet| self.meet(fleet, machines[0].program(), &options)).transpose()?;
-        let kept = if meeting.is_none() { self.kept(&options) } else { None };
+        let leaves_out = options.may_leave_out_orders() && machines[0].says_what_threads_touch();
+        let kept = if meeting.is_none() && !leaves_out { self.kept(&options) } else { None };
         let copies = kept.as_ref().map_or(options.copies, |kept| kept.copies);
         let options = Options { copies, ..options };
         let saved = self.replay_saved(&mut machines[0])?;
@@ -211,40 +212,6 @@ impl Work<'_> {
             seed: None,
             check: Some((options.order, options.steps_max)),
         }))
-    }
-
-    /// As [`walk`](Self::walk); with a bound on schedules under smaller ones first, until something fails. Where a bound leaves nothing
-    /// out, there is none.
-    fn walk_in_rounds(
-        &self,
-        machines: &mut [Machine],
-        options: &Options,
-        (keeping, counts): (Option<Keeping<'_>>, &mut Counts),
-    ) -> Result<Result<Checked, Box<Trouble>>> {
-        for max in 0..=options.schedules.map_or(0, Schedules::max) {
-            let Some(bound) = options.schedules.map(|bound| bound.with_max(max)) else { break };
-            let is_last = options.schedules == Some(bound);
-            let options = Options { schedules: Some(bound), ..options.clone() };
-            let mut seen = machines[0].program().declared();
-            machines.iter_mut().for_each(|machine| machine.bound_schedules(Some(bound)));
-            let walked = self.walk(machines, &options, (None, &mut seen))?;
-            let has_cut = machines.iter().any(Machine::has_cut_schedules);
-            machines.iter_mut().for_each(|machine| machine.bound_schedules(None));
-            let mut checked = match walked {
-                Ok(checked) => checked,
-                trouble => return Ok(trouble),
-            };
-            if !has_cut && checked.findings.is_empty() {
-                break;
-            }
-            if is_last || checked.limit.is_some_and(Limit::is_from_outside) || !checked.findings.is_empty() {
-                checked.limit =
-                    checked.limit.filter(|limit| *limit != Limit::Liveness).or(Some(Limit::Schedules(bound)));
-                *counts = seen;
-                return Ok(Ok(checked));
-            }
-        }
-        self.walk(machines, &Options { schedules: None, ..options.clone() }, (keeping, counts))
     }
 
     /// Walks the tree. The last machine reports what paths noted.

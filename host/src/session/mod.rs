@@ -28,6 +28,7 @@ mod leftover;
 mod no_verdict;
 mod pace;
 mod place;
+mod rounds;
 mod saved;
 mod sorted;
 mod start;

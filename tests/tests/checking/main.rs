@@ -7,6 +7,7 @@ mod deadlock;
 mod leftover;
 mod liveness;
 mod orderings;
+mod orders;
 mod protocols;
 mod stopping;
 mod symmetry;

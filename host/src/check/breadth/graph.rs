@@ -281,9 +281,9 @@ impl States {
 }
 
 impl<S: Clone> Check<'_, S> {
-    /// Judges the properties of runs without end in what was met of the graph.
-    pub(super) fn judge<T: Target>(&mut self, target: &T) {
-        let Some(mut states) = self.states.take() else { return };
+    /// Judges the properties of runs without end in what was met of the graph. Whether that has a loop.
+    pub(super) fn judge<T: Target>(&mut self, target: &T) -> bool {
+        let Some(mut states) = self.states.take() else { return false };
         let first = states.starts.len();
         let (edges, classes) = states.edges(target);
         states.starts.resize(states.holds.len() + 1, edges.len() as u32);
@@ -300,12 +300,16 @@ impl<S: Clone> Check<'_, S> {
             classes: &classes,
             initial: &initial,
         };
+        let has_loop = graph.has_loop();
+        if self.shared.options.leaves_out_orders {
+            return has_loop;
+        }
         // Where a linker puts them depends on the build.
         let mut claimed: Vec<(u16, &Liveness)> = (0..).zip(target.liveness()).collect();
         claimed.sort_by(|(_, one), (_, other)| one.name.cmp(&other.name));
         for (number, property) in claimed {
             if self.findings.is_full(self.shared.options) {
-                return;
+                return has_loop;
             }
             let mut limit = None;
             let unmet = graph.unmet((property.kind, 1 << number), &mut || {
@@ -315,9 +319,13 @@ impl<S: Clone> Check<'_, S> {
             match unmet {
                 Ok(Some(lasso)) => self.unmet(property, &lasso, states.trace(&self.nodes, &lasso, number)),
                 Ok(None) => {}
-                Err(_) => return self.limited(limit.unwrap_or(Limit::Interrupt)),
+                Err(_) => {
+                    self.limited(limit.unwrap_or(Limit::Interrupt));
+                    return has_loop;
+                }
             }
         }
+        has_loop
     }
 
     fn unmet(&mut self, property: &Liveness, lasso: &Lasso, trace: Trace) {

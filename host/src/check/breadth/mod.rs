@@ -109,12 +109,10 @@ where
         check.limited(Limit::Runs);
     }
     let picture = check.states.as_ref().filter(|_| options.draws).map(|states| states.picture(&check.nodes));
-    if has_liveness
+    let has_loop = has_liveness
         && lock(&shared.limit).is_none_or(|limit| !matches!(limit, Limit::Time | Limit::Interrupt))
-    {
-        check.judge(workers[0].visitor.target);
-    }
-    Ok(check.finished(picture))
+        && check.judge(workers[0].visitor.target);
+    Ok(check.finished(picture, has_loop))
 }
 
 /// The check, as far as it was merged.
@@ -169,7 +167,7 @@ impl<'a, S: Clone> Check<'a, S> {
     }
 
     /// What it came to.
-    fn finished(mut self, picture: Option<Picture>) -> Checked {
+    fn finished(mut self, picture: Option<Picture>, has_loop: bool) -> Checked {
         let limit = *lock(&self.shared.limit);
         let mut limit = limit.or((self.bounds > 0).then_some(Limit::Steps));
         if self.findings.is_full(self.shared.options) {
@@ -178,7 +176,7 @@ impl<'a, S: Clone> Check<'a, S> {
             self.first.clear();
         }
         let Check { census, findings, rules, first, .. } = self;
-        Checked { rules, first, picture, ..Checked::of(census, findings, limit) }
+        Checked { rules, first, picture, has_loop, ..Checked::of(census, findings, limit) }
     }
 
     /// Adds the root of the tree.

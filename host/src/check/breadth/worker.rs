@@ -378,6 +378,9 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         action: Action,
         visit: Visit,
     ) -> Result<(), Box<Trouble>> {
+        if matches!(visit, Visit::LeftOut) {
+            return Ok(());
+        }
         self.stepped(job, action);
         let end = match visit {
             Visit::Passed if action != Action::Teardown => return self.arrive(job, start, action),
@@ -389,7 +392,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
                 self.script = script;
                 End::Failed(confirmed?)
             }
-            Visit::Asks(_) => unreachable!("it was performed to its end"),
+            Visit::LeftOut | Visit::Asks(_) => unreachable!("it was performed to its end"),
         };
         if self.shared.keeps_steps && end != End::Rejected && matches!(action, Action::Rule(_)) {
             let (script, way, fails) = (

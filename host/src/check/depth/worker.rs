@@ -189,7 +189,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
                 };
                 self.arrive(depth, sleep)?;
             }
-            Visit::Rejected => self.ended(End::Rejected, None),
+            Visit::Rejected | Visit::LeftOut => self.ended(End::Rejected, None),
             Visit::Failed(failure) => self.ended(End::Failed(failure), None),
             Visit::Asks(_) => unreachable!("choices past the script are answered"),
         }

@@ -171,8 +171,15 @@ impl Meeting<'_> {
         let first: First =
             line.first.into_iter().map(|(kind, name, met, held)| ((kind, name), (met, held))).collect();
         let findings = line.findings.into_iter().map(found).collect::<Result<_, Damaged>>()?;
-        let checked =
-            Checked { census: line.census, findings, limit, rules: line.rules, first, picture: None };
+        let checked = Checked {
+            census: line.census,
+            findings,
+            limit,
+            rules: line.rules,
+            first,
+            picture: None,
+            has_loop: false,
+        };
         Ok(Some((checked, line.counts)))
     }
 
@@ -244,6 +251,7 @@ impl Meeting<'_> {
             rules: Vec::new(),
             first: First::new(),
             picture: None,
+            has_loop: false,
         }
     }
 }

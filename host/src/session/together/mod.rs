@@ -113,7 +113,7 @@ fn damaged(error: anyhow::Error, key: &str) -> anyhow::Error {
 }
 
 /// What became of a check that is shared.
-pub(super) type Walked = Result<Checked, Box<Trouble>>;
+pub(super) use crate::check::Walked;
 
 impl Work<'_> {
     /// Checks together with other processes.

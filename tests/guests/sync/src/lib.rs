@@ -10,10 +10,14 @@
 mod async_mutex;
 #[cfg(feature = "bakery")]
 mod bakery;
+#[cfg(feature = "counters")]
+mod counters;
 #[cfg(feature = "ending")]
 mod ending;
 #[cfg(feature = "failing")]
 mod failing;
+#[cfg(feature = "files")]
+mod files;
 #[cfg(feature = "harness")]
 mod harness;
 #[cfg(feature = "litmus")]
@@ -34,6 +38,8 @@ mod programs;
 mod publish;
 #[cfg(feature = "queue")]
 mod queue;
+#[cfg(feature = "random")]
+mod random;
 #[cfg(feature = "scope")]
 mod scope;
 #[cfg(feature = "stale")]

@@ -1,0 +1,444 @@
+//! What threads touch. Of two operations that touch nothing in common a check needs one order, not both.
+//!
+//! In a state it is enough to let those threads go on whose next operations touch nothing that any other one may touch
+//! before they do (*persistent sets*, Godefroid 1996). What a thread is about to touch it says; what it will touch later nobody
+//! knows. So a check is made in rounds. Each assumes of every thread that it touches nothing but what it was seen to touch in
+//! those before; what it is about to touch in a state that was met counts as seen. Once nothing new is seen the assumption holds, as
+//! long as the graph of states has no loop. For let some thread touch what it is assumed not to, before one goes on that was let go on. Of all
+//! ways to that from a state that was met, the shortest begins with a thread that was let go on, and then the rest is shorter; or it
+//! can begin with one, since up to there they have nothing in common.
+//!
+//! What a thread touches after it has waited for another one to end does not come before what that does.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Machine;
+use crate::check::{Limit, Walked};
+
+/// Threads by number, as bits.
+type Threads = u64;
+/// Beyond these numbers every order is tried.
+const THREADS_MAX: u32 = Threads::BITS;
+const OBJECTS_MAX: usize = 1 << 16;
+/// The bit that says that something is touched now, and not next.
+const NOW: u32 = 16;
+
+/// Whether this says that something is touched now.
+pub(super) fn is_now(how: u32) -> bool {
+    how & NOW != 0
+}
+
+fn bit(thread: u32) -> Threads {
+    1u64.checked_shl(thread).unwrap_or(0)
+}
+
+fn members(threads: Threads) -> impl Iterator<Item = u32> {
+    (0..THREADS_MAX).filter(move |thread| threads & bit(*thread) != 0)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Object {
+    /// At an address.
+    Word(u32),
+    /// Whether this thread has ended.
+    End(u32),
+    /// Whether it may go on from where it parks.
+    Parking(u32),
+    /// Which numbers threads have.
+    Numbers,
+}
+
+/// See `touches` in `guest-sdk/ABI.md`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum How {
+    Ended,
+    Nothing,
+    Touches(Object, bool),
+    Joins(u32),
+    Spawns { number: u32, is_again: bool },
+    Everything,
+}
+
+impl How {
+    fn of(how: u32, object: u32) -> Option<How> {
+        Some(match how {
+            0 => How::Ended,
+            1 => How::Nothing,
+            2 => How::Touches(Object::Word(object), false),
+            3 => How::Touches(Object::Word(object), true),
+            4 => How::Joins(object),
+            5 => How::Touches(Object::End(object), false),
+            6 => How::Touches(Object::Parking(object), true),
+            7 => How::Spawns { number: object, is_again: false },
+            8 => How::Spawns { number: object, is_again: true },
+            9 => How::Everything,
+            _ => return None,
+        })
+    }
+}
+
+/// Threads that do something, each with those that may not have ended by then.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Users(BTreeMap<u32, Threads>);
+
+impl Users {
+    fn add(&mut self, thread: u32, beside: Threads) {
+        *self.0.entry(thread).or_default() |= beside;
+    }
+
+    fn add_all(&mut self, other: &Users) {
+        other.0.iter().for_each(|(thread, beside)| self.add(*thread, *beside));
+    }
+
+    /// Those that may do so before this one has ended.
+    fn beside(&self, thread: u32) -> Threads {
+        let so = self.0.iter().filter(|(_, beside)| *beside & bit(thread) != 0);
+        so.fold(0, |threads, (user, _)| threads | bit(*user))
+    }
+}
+
+/// What was left out of a check, in its last round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Steps of threads from the states that were met.
+    pub steps: u64,
+    /// Rounds, the last one included.
+    pub rounds: u64,
+}
+
+/// Has `walk` check with these machines and [`Options::leaves_out_orders`](crate::check::Options), and leaves out orders of threads that make no
+/// difference. What it came to in the end, the same as without, but that where something fails other failures may be missing; none where all
+/// orders are to be tried.
+///
+/// # Errors
+/// Those of `walk`.
+pub fn with_orders_left_out<E>(
+    machines: &mut [Machine],
+    mut walk: impl FnMut(&mut [Machine]) -> Result<Walked, E>,
+) -> Result<Option<(Walked, LeftOut)>, E> {
+    if !machines[0].says_what_threads_touch() {
+        return Ok(None);
+    }
+    let mut assumed = Touched::default();
+    for rounds in 1.. {
+        machines.iter_mut().for_each(|machine| machine.leave_out_orders(assumed.clone()));
+        let walked = walk(machines);
+        let (mut seen, mut left_out) = (assumed.clone(), LeftOut { steps: 0, rounds });
+        for reduction in machines.iter_mut().map(Machine::leave_out_nothing) {
+            left_out.steps += reduction.left_out;
+            seen.add_all(reduction.seen);
+        }
+        let walked = walked?;
+        let is_over = walked.as_ref().map_or(true, |checked| {
+            let is_ended = |limit: Limit| limit.is_from_outside() || limit == Limit::Runs;
+            checked.limit.is_some_and(is_ended) || !checked.findings.is_empty()
+        });
+        let holds = seen == assumed && walked.as_ref().is_ok_and(|checked| !checked.has_loop);
+        if is_over || holds && !seen.is_of_no_use {
+            return Ok(Some((walked, left_out)));
+        }
+        if seen == assumed || seen.is_of_no_use {
+            break;
+        }
+        assumed = seen;
+    }
+    Ok(None)
+}
+
+/// What threads were seen to touch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Touched {
+    reads: BTreeMap<Object, Users>,
+    writes: BTreeMap<Object, Users>,
+    /// What a thread writes beside what it said, in some step.
+    also: BTreeMap<u32, BTreeSet<Object>>,
+    /// Those that start others.
+    spawn: Users,
+    /// Those that touch everything.
+    everything: Users,
+    /// It says nothing of what is touched, or too much, or a thread gets the number of one that others may still know.
+    is_of_no_use: bool,
+}
+
+impl Touched {
+    /// Adds what another has seen.
+    fn add_all(&mut self, other: Touched) {
+        let own = [(&mut self.reads, &other.reads), (&mut self.writes, &other.writes)];
+        for (own, others) in own {
+            others.iter().for_each(|(object, users)| own.entry(*object).or_default().add_all(users));
+        }
+        for (thread, objects) in other.also {
+            self.also.entry(thread).or_default().extend(objects);
+        }
+        self.spawn.add_all(&other.spawn);
+        self.everything.add_all(&other.everything);
+        self.is_of_no_use |= other.is_of_no_use;
+    }
+
+    /// A thread touches something, while those `beside` it may not have ended.
+    fn add(&mut self, thread: u32, how: How, beside: Threads) {
+        match how {
+            How::Touches(object, writes) => {
+                let of_kind = if writes { &mut self.writes } else { &mut self.reads };
+                if of_kind.len() < OBJECTS_MAX || of_kind.contains_key(&object) {
+                    of_kind.entry(object).or_default().add(thread, beside);
+                } else {
+                    self.is_of_no_use = true;
+                }
+            }
+            How::Spawns { is_again, .. } => {
+                self.is_of_no_use |= is_again;
+                self.spawn.add(thread, beside);
+                self.add(thread, How::Touches(Object::Numbers, true), beside);
+            }
+            How::Everything => self.everything.add(thread, beside),
+            How::Ended | How::Nothing | How::Joins(_) => {}
+        }
+    }
+
+    /// In a step of this thread more was touched than it had said.
+    fn add_also(&mut self, thread: u32, how: How, beside: Threads) {
+        self.add(thread, how, beside);
+        let object = match how {
+            How::Touches(object, _) => object,
+            How::Spawns { .. } => Object::Numbers,
+            How::Ended | How::Nothing | How::Joins(_) | How::Everything => return,
+        };
+        if !self.is_of_no_use {
+            self.also.entry(thread).or_default().insert(object);
+        }
+    }
+
+    /// With these threads, all of which one or another must go on where they do.
+    fn closed(&self, mut set: Threads, next: &Next) -> Threads {
+        loop {
+            let mut more = set;
+            for thread in members(set) {
+                let beside = self.beside(thread, next);
+                // One that is not there yet may be started by any that starts some.
+                let starts = if beside & !next.told == 0 { 0 } else { self.spawn.beside(thread) };
+                more |= (beside | starts) & next.live;
+            }
+            if more == set {
+                return set;
+            }
+            set = more;
+        }
+    }
+
+    /// Those that may touch what this one touches next.
+    fn beside(&self, thread: u32, next: &Next) -> Threads {
+        let own = next.threads.iter().filter(|(other, ..)| *other == thread).map(|(_, how, _)| *how);
+        let also = self.also.get(&thread).into_iter().flatten().map(|object| How::Touches(*object, true));
+        // Each step may be its last.
+        let end = How::Touches(Object::End(thread), true);
+        own.chain(also).chain([end]).fold(self.everything.beside(thread), |threads, how| {
+            let users = |of: &BTreeMap<Object, Users>, object| {
+                of.get(&object).map_or(0, |users: &Users| users.beside(thread))
+            };
+            threads
+                | match how {
+                    How::Touches(object, true) => users(&self.writes, object) | users(&self.reads, object),
+                    How::Touches(Object::End(other), false) | How::Joins(other) => bit(other),
+                    How::Touches(object, false) => users(&self.writes, object),
+                    How::Everything => next.live,
+                    How::Ended | How::Nothing | How::Spawns { .. } => 0,
+                }
+        })
+    }
+}
+
+/// What the threads of a state say that they touch next.
+#[derive(Debug, Default)]
+struct Next {
+    /// What each touches, and the threads that had ended before.
+    threads: Vec<(u32, How, Threads)>,
+    /// Those that there are, or were.
+    told: Threads,
+    live: Threads,
+    /// One of them has gone on.
+    is_past: bool,
+}
+
+impl Next {
+    /// Those that may not have ended when this one does something that comes after what it has joined.
+    fn beside(&self, thread: u32, joined: Threads) -> Threads {
+        self.told & !joined & !bit(thread)
+    }
+}
+
+/// Leaves out orders, under an assumption.
+#[derive(Debug, Default)]
+pub(crate) struct Reduction {
+    assumed: Touched,
+    seen: Touched,
+    next: Next,
+    left_out: u64,
+}
+
+impl Reduction {
+    pub(super) fn new(assumed: Touched) -> Reduction {
+        Reduction { seen: assumed.clone(), assumed, ..Reduction::default() }
+    }
+
+    /// A thread touches something, next or now, when those that it has `joined` have ended. Whether it can be told so.
+    pub(super) fn touches(&mut self, thread: u32, (how, object): (u32, u32), joined: Threads) -> bool {
+        let Some(what) = How::of(how & !NOW, object) else { return false };
+        if thread >= THREADS_MAX || self.next.threads.len() > 2 * THREADS_MAX as usize {
+            self.seen.is_of_no_use = true;
+        } else if !is_now(how) {
+            self.touches_next(thread, what, joined);
+        } else {
+            self.touches_now(thread, what, joined);
+        }
+        true
+    }
+
+    fn touches_next(&mut self, thread: u32, how: How, joined: Threads) {
+        if self.next.is_past {
+            let threads = std::mem::take(&mut self.next.threads);
+            self.next = Next { threads, ..Next::default() };
+            self.next.threads.clear();
+        }
+        let next = &mut self.next;
+        next.threads.push((thread, how, joined));
+        next.told |= bit(thread);
+        next.live |= if how == How::Ended { 0 } else { bit(thread) };
+    }
+
+    fn touches_now(&mut self, thread: u32, how: How, joined: Threads) {
+        if let How::Spawns { number, .. } = how {
+            self.seen.is_of_no_use |= number >= THREADS_MAX;
+            self.next.told |= bit(number);
+        }
+        let beside = self.next.beside(thread, joined);
+        if beside != 0 {
+            self.seen.add_also(thread, how, beside);
+        }
+    }
+
+    /// Whether it is enough that others go on of those that can.
+    pub(super) fn leaves_out(&mut self, chosen: u32, can_go_on: impl Iterator<Item = u32>) -> bool {
+        if self.next.is_past {
+            // Nothing was told.
+            self.next = Next::default();
+        }
+        self.next.is_past = true;
+        let next = &self.next;
+        for (thread, how, joined) in &next.threads {
+            let beside = next.beside(*thread, *joined);
+            if beside != 0 && !matches!(how, How::Spawns { .. }) {
+                self.seen.add(*thread, *how, beside);
+            }
+        }
+        let mut able = 0;
+        for thread in can_go_on {
+            self.seen.is_of_no_use |= next.live & bit(thread) == 0;
+            able |= bit(thread);
+        }
+        let is_left_out = !self.seen.is_of_no_use && {
+            let enough = members(able).map(|thread| self.assumed.closed(bit(thread), next) & able);
+            let least = enough.min_by_key(|threads| (threads.count_ones(), *threads));
+            least.is_some_and(|least| least & bit(chosen) == 0)
+        };
+        self.left_out += u64::from(is_left_out);
+        is_left_out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Threads that say this of their next steps: thread, how, object, and what they have joined.
+    type Told<'a> = &'a [(u32, u32, u32, Threads)];
+
+    /// Those of these threads that are let go on.
+    fn let_go_on(reduction: &mut Reduction, told: Told<'_>) -> Vec<u32> {
+        let able = || told.iter().filter(|(_, how, ..)| ![0, 4].contains(how)).map(|(thread, ..)| *thread);
+        let tell = |reduction: &mut Reduction| {
+            for (thread, how, object, joined) in told {
+                assert!(reduction.touches(*thread, (*how, *object), *joined));
+            }
+        };
+        let goes_on = |thread: &u32| {
+            tell(reduction);
+            !reduction.leaves_out(*thread, able())
+        };
+        able().filter(goes_on).collect()
+    }
+
+    /// The same, once these states were seen.
+    fn after(seen: &[Told<'_>], told: Told<'_>) -> Vec<u32> {
+        let mut reduction = Reduction::default();
+        seen.iter().for_each(|told| drop(let_go_on(&mut reduction, told)));
+        let_go_on(&mut Reduction::new(reduction.seen), told)
+    }
+
+    const READS: u32 = 2;
+    const WRITES: u32 = 3;
+
+    #[test]
+    fn threads_that_touch_the_same_all_go_on() {
+        let apart: Told<'_> = &[(0, WRITES, 4, 0), (1, WRITES, 8, 0)];
+        assert_eq!(after(&[], apart), [0]);
+        assert_eq!(after(&[apart], apart), [0]);
+        let same: Told<'_> = &[(0, READS, 4, 0), (1, WRITES, 4, 0)];
+        assert_eq!(after(&[same], same), [0, 1]);
+        let both_read: Told<'_> = &[(0, READS, 4, 0), (1, READS, 4, 0)];
+        assert_eq!(after(&[both_read], both_read), [0]);
+        let everything: Told<'_> = &[(0, READS, 4, 0), (1, 9, 0, 0)];
+        assert_eq!(after(&[], everything), [0]);
+        assert_eq!(after(&[everything], everything), [0, 1]);
+    }
+
+    #[test]
+    fn what_a_thread_touches_later_counts() {
+        let now: Told<'_> = &[(0, WRITES, 4, 0), (1, WRITES, 8, 0)];
+        let later: Told<'_> = &[(0, WRITES, 4, 0), (1, WRITES, 4, 0)];
+        // The other one can begin alone, since nobody else ever touches what it does.
+        assert_eq!(after(&[now, later], now), [1]);
+        let both: Told<'_> = &[(0, WRITES, 8, 0), (1, WRITES, 8, 0)];
+        assert_eq!(after(&[now, later, both], now), [0, 1]);
+        // Not what it touches once it has waited for the end of the other.
+        let joined: Told<'_> = &[(0, 0, 0, 0), (1, WRITES, 4, 1)];
+        assert_eq!(after(&[now, joined], now), [0]);
+    }
+
+    #[test]
+    fn a_thread_that_is_started_later_counts() {
+        let now: Told<'_> = &[(0, WRITES, 4, 0), (1, WRITES, 8, 0)];
+        let later: Told<'_> = &[(0, WRITES, 4, 0), (1, 1, 0, 0), (2, WRITES, 4, 0)];
+        let mut reduction = Reduction::default();
+        let_go_on(&mut reduction, now);
+        assert!(reduction.touches(1, (NOW + 7, 2), 0));
+        let_go_on(&mut reduction, later);
+        let mut reduction = Reduction::new(reduction.seen);
+        // Thread 1 starts it, and touches what nobody else does.
+        assert_eq!(let_go_on(&mut reduction, now), [1]);
+        assert!(!reduction.seen.is_of_no_use);
+        assert!(reduction.touches(1, (NOW + 8, 2), 0));
+        assert!(reduction.seen.is_of_no_use);
+    }
+
+    #[test]
+    fn who_waits_for_an_end_needs_it() {
+        let joins: Told<'_> = &[(0, 4, 1, 0), (1, WRITES, 4, 0), (2, WRITES, 8, 0)];
+        assert_eq!(after(&[joins], joins), [1]);
+        let asks: Told<'_> = &[(0, 5, 1, 0), (1, WRITES, 4, 0), (2, WRITES, 8, 0)];
+        assert_eq!(after(&[asks], asks), [2]);
+        let asks: Told<'_> = &[(0, 5, 1, 0), (1, WRITES, 4, 0)];
+        assert_eq!(after(&[asks], asks), [0, 1]);
+    }
+
+    #[test]
+    fn what_is_not_told_leaves_nothing_out() {
+        let mut reduction = Reduction::default();
+        assert!(!reduction.leaves_out(1, [0, 1].into_iter()));
+        assert!(reduction.seen.is_of_no_use);
+        assert!(!reduction.touches(0, (10, 0), 0));
+        let mut reduction = Reduction::default();
+        assert!(reduction.touches(THREADS_MAX, (WRITES, 0), 0));
+        assert!(reduction.seen.is_of_no_use);
+    }
+}

@@ -1,0 +1,233 @@
+//! Orders of threads that make no difference are left out, and nothing is missed.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use spelunk::check::{self, Checked, Limit, Options, Progress};
+use spelunk::load::{Build, load};
+use spelunk::machine::{Edges, LeftOut, Limits, Program, Selection, on_guest_stack, with_orders_left_out};
+use spelunk::session::{Caching, Event, JobResult, Observer};
+use spelunk::{Config, Job, Session, Verdict};
+use spelunk_tests::check_replays;
+use spelunk_tests::checks::{default_options, machines, program};
+
+const GUEST: &str = "tests/guests/sync";
+const MAGIC: &[u8] = b"a program of threads";
+
+/// What a check comes to, and what the guest said in it.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    fails: bool,
+    said: BTreeSet<String>,
+}
+
+fn seen(checked: &Checked, counts: &spelunk::property::Counts) -> Seen {
+    let fails = !checked.findings.is_empty();
+    // Where something fails, what else is seen is not compared.
+    let said = counts.events.keys().filter(|_| !fails).cloned().collect();
+    Seen { fails, said }
+}
+
+/// Larger programs are left to others.
+fn is_enough(progress: &Progress) -> Option<Limit> {
+    (progress.census.states > 20_000).then_some(Limit::Interrupt)
+}
+
+/// With all orders.
+fn whole(program: &Arc<Program>) -> (Seen, Checked) {
+    let mut counts = program.declared();
+    let (go_on, see) = (&is_enough, &mut |_: &_, _: &_| ());
+    let mut machines = machines(program, 1);
+    let checked =
+        check::check_keeping(&mut machines, &default_options(program), (go_on, see), (None, &mut counts));
+    let checked = checked.unwrap();
+    (seen(&checked, &counts), checked)
+}
+
+/// Without those that make no difference; nothing where all are needed.
+fn reduced(program: &Arc<Program>, workers: usize) -> Option<(Seen, Checked, LeftOut)> {
+    let mut counts = program.declared();
+    let mut machines = machines(program, workers);
+    let walked = with_orders_left_out::<Infallible>(&mut machines, |machines| {
+        counts = program.declared();
+        let (go_on, see) = (&|_: &_| None, &mut |_: &_, _: &_| ());
+        let options = Options { leaves_out_orders: true, ..default_options(program) };
+        Ok(check::check_keeping(machines, &options, (go_on, see), (None, &mut counts)))
+    });
+    let (walked, left_out) = walked.unwrap()?;
+    let checked = walked.unwrap();
+    Some((seen(&checked, &counts), checked, left_out))
+}
+
+/// A program of threads as bytes: see `tests/guests/sync/src/random.rs`.
+fn code(rng: &mut SmallRng) -> Vec<u8> {
+    let threads = rng.random_range(1..=3u8);
+    let has = rng.random_range(0..16u8) | rng.random_range(0..=2u8) << 4;
+    let mut code = vec![threads, has];
+    for _ in 0..=threads {
+        for _ in 0..rng.random_range(0..=if threads == 3 { 3 } else { 5 }) {
+            code.extend([rng.random_range(1..=20u8), rng.random_range(1..=6u8), rng.random_range(1..=3u8)]);
+        }
+        code.push(0);
+    }
+    code
+}
+
+/// So many programs, each with all orders and with some left out. How many states there were in all.
+fn compare(features: &[&str], programs: u64) -> [u64; 2] {
+    let features: Vec<String> = features.iter().map(|feature| feature.to_string()).collect();
+    let guest = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(GUEST);
+    let build = Build { features: &features, ..Build::default() };
+    let mut wasm = load(&guest, &build, &mut |_, _| {}).unwrap();
+    let at = wasm.windows(MAGIC.len()).position(|bytes| bytes == MAGIC).unwrap() + MAGIC.len();
+    let mut states = [0; 2];
+    for seed in 0..programs {
+        let code = code(&mut SmallRng::seed_from_u64(seed));
+        wasm[at..at + 200].fill(0);
+        wasm[at..at + code.len()].copy_from_slice(&code);
+        let selection = Selection { edges: Edges::None, ..Selection::default() };
+        let program = Arc::new(Program::load(&wasm, Limits::default(), selection).unwrap());
+        let (whole, of_whole) = whole(&program);
+        if of_whole.limit.is_some() {
+            continue;
+        }
+        let all = reduced(&program, 1 + seed as usize % 2);
+        if std::env::var_os("ORDERS").is_some() {
+            let text = all.as_ref().map(|(_, checked, left_out)| (checked.census.states, *left_out));
+            eprintln!("{seed}: {} {} {text:?}", of_whole.census.states, whole.fails);
+        }
+        let Some((reduced, of_reduced, _)) = all else { continue };
+        assert_eq!(of_reduced.limit, None);
+        assert_eq!(reduced, whole, "program {seed}: {code:?}");
+        assert!(of_reduced.findings.is_empty() || !of_whole.findings.is_empty());
+        for finding in &of_reduced.findings {
+            check_replays(&program, &finding.trace, &finding.failure);
+        }
+        if !whole.fails {
+            states[0] += of_whole.census.states;
+            states[1] += of_reduced.census.states;
+        }
+    }
+    states
+}
+
+#[test]
+fn random_programs_read_the_same() {
+    for features in [&["random"][..], &["random", "relaxed"]] {
+        let [whole, reduced] = on_guest_stack(|| compare(features, 120));
+        assert!(reduced * 2 < whole, "{reduced} states of {whole}");
+    }
+}
+
+/// States with all orders, where there are not too many, and without those that make no difference.
+fn counted(features: &[&str]) -> (Option<u64>, Option<(u64, LeftOut)>) {
+    on_guest_stack(|| {
+        let program = program(GUEST, features);
+        let (_, whole) = whole(&program);
+        let all = [1, 2].map(|workers| {
+            let (_, checked, left_out) = reduced(&program, workers)?;
+            assert_eq!((checked.limit, checked.findings.len()), (None, 0));
+            Some((checked.census.states, left_out))
+        });
+        assert_eq!(all[0], all[1], "one worker and two");
+        (whole.limit.is_none().then_some(whole.census.states), all[0])
+    })
+}
+
+#[test]
+fn what_nobody_else_touches_is_done_in_one_order() {
+    let left_out = |steps, rounds| LeftOut { steps, rounds };
+    assert_eq!(counted(&["counters"]), (Some(7565), Some((41, left_out(54, 2)))));
+    assert_eq!(counted(&["files"]), (Some(841), Some((21, left_out(30, 2)))));
+    assert_eq!(counted(&["files", "many"]), (None, Some((170, left_out(637, 3)))));
+    // All of them take both locks.
+    assert_eq!(counted(&["locks"]), (Some(34), Some((33, left_out(2, 3)))));
+}
+
+/// Threads that wait in loops.
+#[test]
+fn every_order_is_tried_where_threads_wait_in_loops() {
+    for name in ["peterson", "bakery", "ticket", "poll", "publish"] {
+        assert_eq!(counted(&[name]).1, None, "{name}");
+    }
+}
+
+/// Nor where something else is called than threads that go on.
+#[test]
+fn every_order_is_tried_in_a_harness() {
+    assert_eq!(counted(&["harness"]).1, None);
+}
+
+#[test]
+fn mistakes_are_found() {
+    let mut found = String::new();
+    for name in ["counters", "treiber", "queue", "async_mutex", "wakeup", "scope", "locks", "once", "ending"]
+    {
+        on_guest_stack(|| {
+            let program = program(GUEST, &[name, "bug"]);
+            let Some((_, checked, _)) = reduced(&program, 2) else { return };
+            for finding in &checked.findings {
+                let failure = finding.failure.to_string();
+                writeln!(found, "{name}: {}", failure.lines().next().unwrap_or_default()).unwrap();
+                check_replays(&program, &finding.trace, &finding.failure);
+            }
+        });
+    }
+    let expected = "\
+counters: panic: assertion `left == right` failed: an addition was lost
+treiber: panic: assertion `left == right` failed: two have node 1
+async_mutex: deadlock: a choice among nothing: no alternative is left
+wakeup: deadlock: a choice among nothing: no alternative is left
+scope: deadlock: a choice among nothing: no alternative is left
+locks: panic: assertion `left == right` failed: an addition was lost
+once: panic: assertion `left == right` failed: it is not set yet
+ending: panic: assertion `left == right` failed: the senders are gone
+";
+    assert_eq!(found, expected);
+}
+
+/// Remembers what a session says.
+#[derive(Default)]
+struct Statuses(Vec<String>);
+
+impl Observer for Statuses {
+    fn on(&mut self, event: Event<'_>) -> std::io::Result<()> {
+        if let Event::Status { verb: verb @ ("Left out" | "Checking"), text } = event {
+            self.0.push(format!("{verb} {text}"));
+        }
+        Ok(())
+    }
+}
+
+/// The verdict of a session, and what it says.
+fn session(features: &[&str]) -> (Verdict, Option<Limit>, Vec<String>) {
+    let out = tempfile::tempdir().unwrap();
+    let config = Config {
+        job: Job::Check(Options { reduces: true, ..Options::default() }),
+        guest_features: features.iter().map(|feature| feature.to_string()).collect(),
+        out: out.path().to_path_buf(),
+        cache: Caching::Off,
+        ..Config::check()
+    };
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(GUEST);
+    let mut statuses = Statuses::default();
+    let summary = Session::open(target).unwrap().config(config).run(&mut statuses).unwrap();
+    let JobResult::Checked(checked) = summary.result else { panic!("it was not checked") };
+    (summary.verdict, checked.limit.map(|(limit, _)| limit), statuses.0)
+}
+
+#[test]
+fn the_verdict_is_that_of_all_orders() {
+    let all = "Checking every order, since threads wait in loops, or do not say what they touch";
+    let some = "Left out 54 steps of threads, in 2 rounds: they have nothing in common with others";
+    assert_eq!(session(&["counters"]), (Verdict::Passed, None, vec![some.to_string()]));
+    assert_eq!(session(&["peterson"]), (Verdict::Passed, None, vec![all.to_string()]));
+    assert_eq!(session(&["queue", "bug"]), (Verdict::Found, None, vec![all.to_string()]));
+    // What must come is judged where all orders are tried.
+    assert_eq!(session(&["ticket", "bug"]).0, Verdict::Found);
+}
