@@ -41,6 +41,7 @@ pub mod machine;
 #[cfg(test)]
 mod model;
 mod observed;
+pub mod orders;
 pub mod outcome;
 pub mod property;
 pub mod reached;

@@ -111,7 +111,7 @@ pub use saved::{GlobalValue, Snapshot};
 pub(crate) use signed::has_room;
 pub(crate) use spelling::{has_meaning, is_rule, is_spelled};
 pub use thread::on_guest_stack;
-pub use touched::{LeftOut, with_orders_left_out};
+pub(crate) use touched::Touched;
 pub use warnings::{Warning, WarningKind};
 
 /// A running guest.

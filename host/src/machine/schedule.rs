@@ -62,13 +62,13 @@ impl Machine {
     }
 
     /// From now on orders are left out that make no difference if threads touch nothing else.
-    pub(super) fn leave_out_orders(&mut self, assumed: Touched) {
+    pub(crate) fn leave_out_orders(&mut self, assumed: Touched) {
         let reduction = Some(Box::new(Reduction::new(assumed)));
         self.store.data_mut().guest.bound = Bound { reduction, ..Bound::default() };
     }
 
     /// From now on they are not. What came of it.
-    pub(super) fn leave_out_nothing(&mut self) -> Reduction {
+    pub(crate) fn leave_out_nothing(&mut self) -> Reduction {
         let bound = std::mem::take(&mut self.store.data_mut().guest.bound);
         bound.reduction.map_or_else(Reduction::default, |reduction| *reduction)
     }

@@ -12,9 +12,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Machine;
-use crate::check::{Limit, Walked};
-
 /// Threads by number, as bits.
 type Threads = u64;
 /// Beyond these numbers every order is tried.
@@ -97,57 +94,9 @@ impl Users {
     }
 }
 
-/// What was left out of a check, in its last round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LeftOut {
-    /// Steps of threads from the states that were met.
-    pub steps: u64,
-    /// Rounds, the last one included.
-    pub rounds: u64,
-}
-
-/// Has `walk` check with these machines and [`Options::leaves_out_orders`](crate::check::Options), and leaves out orders of threads that make no
-/// difference. What it came to in the end, the same as without, but that where something fails other failures may be missing; none where all
-/// orders are to be tried.
-///
-/// # Errors
-/// Those of `walk`.
-pub fn with_orders_left_out<E>(
-    machines: &mut [Machine],
-    mut walk: impl FnMut(&mut [Machine]) -> Result<Walked, E>,
-) -> Result<Option<(Walked, LeftOut)>, E> {
-    if !machines[0].says_what_threads_touch() {
-        return Ok(None);
-    }
-    let mut assumed = Touched::default();
-    for rounds in 1.. {
-        machines.iter_mut().for_each(|machine| machine.leave_out_orders(assumed.clone()));
-        let walked = walk(machines);
-        let (mut seen, mut left_out) = (assumed.clone(), LeftOut { steps: 0, rounds });
-        for reduction in machines.iter_mut().map(Machine::leave_out_nothing) {
-            left_out.steps += reduction.left_out;
-            seen.add_all(reduction.seen);
-        }
-        let walked = walked?;
-        let is_over = walked.as_ref().map_or(true, |checked| {
-            let is_ended = |limit: Limit| limit.is_from_outside() || limit == Limit::Runs;
-            checked.limit.is_some_and(is_ended) || !checked.findings.is_empty()
-        });
-        let holds = seen == assumed && walked.as_ref().is_ok_and(|checked| !checked.has_loop);
-        if is_over || holds && !seen.is_of_no_use {
-            return Ok(Some((walked, left_out)));
-        }
-        if seen == assumed || seen.is_of_no_use {
-            break;
-        }
-        assumed = seen;
-    }
-    Ok(None)
-}
-
 /// What threads were seen to touch.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Touched {
+pub(crate) struct Touched {
     reads: BTreeMap<Object, Users>,
     writes: BTreeMap<Object, Users>,
     /// What a thread writes beside what it said, in some step.
@@ -161,8 +110,13 @@ pub(super) struct Touched {
 }
 
 impl Touched {
+    /// Whether no order can be left out.
+    pub(crate) fn is_of_no_use(&self) -> bool {
+        self.is_of_no_use
+    }
+
     /// Adds what another has seen.
-    fn add_all(&mut self, other: Touched) {
+    pub(crate) fn add_all(&mut self, other: Touched) {
         let own = [(&mut self.reads, &other.reads), (&mut self.writes, &other.writes)];
         for (own, others) in own {
             others.iter().for_each(|(object, users)| own.entry(*object).or_default().add_all(users));
@@ -277,6 +231,11 @@ pub(crate) struct Reduction {
 }
 
 impl Reduction {
+    /// What was seen, and how many steps were left out.
+    pub(crate) fn seen(self) -> (Touched, u64) {
+        (self.seen, self.left_out)
+    }
+
     pub(super) fn new(assumed: Touched) -> Reduction {
         Reduction { seen: assumed.clone(), assumed, ..Reduction::default() }
     }

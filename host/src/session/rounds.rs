@@ -5,7 +5,8 @@ use anyhow::Result;
 use super::Work;
 use super::together::Walked;
 use crate::check::{Keeping, Limit, Options, Schedules};
-use crate::machine::{LeftOut, Machine, with_orders_left_out};
+use crate::machine::Machine;
+use crate::orders::{self, LeftOut};
 use crate::property::Counts;
 use crate::report::counted;
 
@@ -55,7 +56,7 @@ impl Work<'_> {
         counts: &mut Counts,
     ) -> Result<Walked> {
         let declared = machines[0].program().declared();
-        let walked = with_orders_left_out(machines, |machines| {
+        let walked = orders::check(machines, |machines| {
             *counts = declared.clone();
             self.walk(machines, &Options { leaves_out_orders: true, ..options.clone() }, (None, counts))
         })?;
