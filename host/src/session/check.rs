@@ -59,6 +59,8 @@ pub struct CheckedTarget {
     pub shows_coverage: bool,
     /// What makes more states than there need be, where that was found.
     pub leftover: Option<Leftover>,
+    /// It was not complete, and has less to do without orders of threads that make no difference.
+    pub can_leave_out_orders: bool,
 }
 
 /// What was found is told while a check goes on for so long.
@@ -314,6 +316,10 @@ impl Work<'_> {
             first: checked.first.clone(),
             shows_coverage: self.guest.config.coverage,
             leftover: self.leftover(machine, options, checked),
+            can_leave_out_orders: limit.is_some_and(Limit::is_from_outside)
+                && machine.says_what_threads_touch()
+                && Options { reduces: true, ..options.clone() }.may_leave_out_orders()
+                && !options.reduces,
         }));
         Ok(Summary { verdict, findings: told, saved, result })
     }
