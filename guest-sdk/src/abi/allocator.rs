@@ -16,47 +16,73 @@ struct Allocator;
 // SAFETY: blocks are allocated by `heap`, which gives each byte to one live block at most, and aligns it.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if memory::fails(layout.size()) {
-            return ptr::null_mut();
-        }
-        allocate(layout.size(), layout.align()).map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
+        give(layout.size(), layout.align())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller promises what `alloc` asks for; what is free is zero, but for lists, and what is wiped is a block.
-        unsafe {
-            let at = self.alloc(layout);
-            if !at.is_null() && lists().is_some() {
-                at.write_bytes(0, layout.size());
-            }
-            at
-        }
+        // SAFETY: the caller promises that there are bytes to give.
+        unsafe { give_zeros(layout.size(), layout.align()) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        free(at.expose_provenance(), layout.size(), layout.align());
+        take_back(at, layout.size(), layout.align());
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, new_len: usize) -> *mut u8 {
-        // To shrink in place does not fail with other allocators either.
-        if new_len > layout.size() && memory::fails(new_len) {
-            return ptr::null_mut();
-        }
-        let (address, len, align) = (at.expose_provenance(), layout.size(), layout.align());
-        let is_resized = match lists() {
-            Some(lists) => lists.has(address) && Lists::fits(len, align, new_len),
-            None => heap::resize(&mut Linear, address, len, align, new_len),
-        };
-        if is_resized {
-            return at;
-        }
-        let Some(new) = allocate(new_len, align) else { return ptr::null_mut() };
-        let new = ptr::with_exposed_provenance_mut(new);
-        // SAFETY: both blocks are live, and so lie apart, and are at least as long as the shorter.
-        unsafe { ptr::copy_nonoverlapping(at, new, len.min(new_len)) };
-        free(address, len, align);
-        new
+        // SAFETY: the caller promises that it is a block of this layout.
+        unsafe { give_other(at, layout.size(), layout.align(), new_len) }
     }
+}
+
+// What a sanitizer puts others in the place of, which it knows by name: so these are functions, also within this crate.
+
+#[inline(never)]
+fn give(len: usize, align: usize) -> *mut u8 {
+    if memory::fails(len) {
+        return ptr::null_mut();
+    }
+    allocate(len, align).map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
+}
+
+/// # Safety
+/// `len` is not 0.
+#[inline(never)]
+unsafe fn give_zeros(len: usize, align: usize) -> *mut u8 {
+    let at = give(len, align);
+    if !at.is_null() && lists().is_some() {
+        // SAFETY: what is free is zero, but for lists, and what is wiped is a block.
+        unsafe { at.write_bytes(0, len) };
+    }
+    at
+}
+
+#[inline(never)]
+fn take_back(at: *mut u8, len: usize, align: usize) {
+    free(at.expose_provenance(), len, align);
+}
+
+/// # Safety
+/// At `at` is a block of this length and alignment.
+#[inline(never)]
+unsafe fn give_other(at: *mut u8, len: usize, align: usize, new_len: usize) -> *mut u8 {
+    // To shrink in place does not fail with other allocators either.
+    if new_len > len && memory::fails(new_len) {
+        return ptr::null_mut();
+    }
+    let address = at.expose_provenance();
+    let is_resized = match lists() {
+        Some(lists) => lists.has(address) && Lists::fits(len, align, new_len),
+        None => heap::resize(&mut Linear, address, len, align, new_len),
+    };
+    if is_resized {
+        return at;
+    }
+    let Some(new) = allocate(new_len, align) else { return ptr::null_mut() };
+    let new = ptr::with_exposed_provenance_mut(new);
+    // SAFETY: both blocks are live, and so lie apart, and are at least as long as the shorter.
+    unsafe { ptr::copy_nonoverlapping(at, new, len.min(new_len)) };
+    free(address, len, align);
+    new
 }
 
 /// In place of the heap, once nobody looks at the memory.

@@ -35,7 +35,7 @@ const C: &[Role] = &[
     role("c.malloc_usable_size", (1, 1), &["malloc_usable_size", "dlmalloc_usable_size"]),
 ];
 
-/// Rust's.
+/// Rust's, and those of the SDK, which are called past them within that.
 const RUST: &[Role] = &[
     role(
         "rust.alloc",
@@ -47,6 +47,7 @@ const RUST: &[Role] = &[
             "__rg_alloc",
             "__rustc::__rdl_alloc",
             "__rdl_alloc",
+            "spelunk_guest::abi::allocator::give",
         ],
     ),
     role(
@@ -59,6 +60,7 @@ const RUST: &[Role] = &[
             "__rg_dealloc",
             "__rustc::__rdl_dealloc",
             "__rdl_dealloc",
+            "spelunk_guest::abi::allocator::take_back",
         ],
     ),
     role(
@@ -71,6 +73,7 @@ const RUST: &[Role] = &[
             "__rg_realloc",
             "__rustc::__rdl_realloc",
             "__rdl_realloc",
+            "spelunk_guest::abi::allocator::give_other",
         ],
     ),
     role(
@@ -83,6 +86,7 @@ const RUST: &[Role] = &[
             "__rg_alloc_zeroed",
             "__rustc::__rdl_alloc_zeroed",
             "__rdl_alloc_zeroed",
+            "spelunk_guest::abi::allocator::give_zeros",
         ],
     ),
 ];

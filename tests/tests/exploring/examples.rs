@@ -76,7 +76,7 @@ reopen
 delete key="a"
 compact from=1 to=1
 reopen"#;
-    check_story("kv", &["bug"], 1, expected);
+    check_story("kv", &["bug"], 2, expected);
 }
 
 #[test]
