@@ -1,55 +1,89 @@
 //! A check without orders of threads that make no difference: in rounds, each of which assumes what was seen in those before. See
 //! `machine/touched.rs`.
 
+use std::fmt;
+
 #[cfg(doc)]
 use crate::check::Options;
 use crate::check::{Limit, Walked};
 use crate::machine::{Machine, Touched};
 
-/// What was left out of a check, in its last round.
+/// How a check was made without some orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Steps of threads from the states that were met.
-    pub steps: u64,
     /// Rounds, the last one included.
     pub rounds: u64,
 }
 
+/// Why all orders are to be tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NeedsAll {
+    /// The guest does something else than let threads go on, or does not say what they touch.
+    IsTold,
+    /// A path comes back to where it was.
+    Loops,
+    /// A run that is rejected cuts off the others of its threads.
+    Rejects,
+    /// There are too many threads, or they look at what nothing is told of.
+    Depends,
+}
+
+impl fmt::Display for NeedsAll {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NeedsAll::IsTold => "the guest does not say what its threads touch",
+            NeedsAll::Loops => "threads wait in loops",
+            NeedsAll::Rejects => "runs are rejected",
+            NeedsAll::Depends => "it has more than 64 threads, looks at their ids, or has an `AtomicPtr`",
+        })
+    }
+}
+
 /// Has `walk` check with these machines and [`Options::leaves_out_orders`], and leaves out orders of threads that make no
-/// difference. What it came to in the end, the same as without, but that where something fails other failures may be missing; none where all
-/// orders are to be tried.
+/// difference. What it came to in the end, the same as without, but that where something fails other failures may be missing; or why
+/// all orders are to be tried.
 ///
 /// # Errors
 /// Those of `walk`.
 pub fn check<E>(
     machines: &mut [Machine],
     mut walk: impl FnMut(&mut [Machine]) -> Result<Walked, E>,
-) -> Result<Option<(Walked, LeftOut)>, E> {
+) -> Result<Result<(Walked, LeftOut), NeedsAll>, E> {
     if !machines[0].says_what_threads_touch() {
-        return Ok(None);
+        return Ok(Err(NeedsAll::IsTold));
     }
     let mut assumed = Touched::default();
-    for rounds in 1.. {
+    let mut rounds = 0;
+    loop {
+        rounds += 1;
         machines.iter_mut().for_each(|machine| machine.leave_out_orders(assumed.clone()));
         let walked = walk(machines);
-        let (mut seen, mut left_out) = (assumed.clone(), LeftOut { steps: 0, rounds });
-        for (of_one, steps) in machines.iter_mut().map(|machine| machine.leave_out_nothing().seen()) {
-            left_out.steps += steps;
+        let (mut seen, mut steps) = (assumed.clone(), 0);
+        for (of_one, more) in machines.iter_mut().map(|machine| machine.leave_out_nothing().seen()) {
+            steps += more;
             seen.add_all(of_one);
         }
-        let walked = walked?;
-        let is_over = walked.as_ref().map_or(true, |checked| {
-            let is_ended = |limit: Limit| limit.is_from_outside() || limit == Limit::Runs;
-            checked.limit.is_some_and(is_ended) || !checked.findings.is_empty()
-        });
-        let holds = seen == assumed && walked.as_ref().is_ok_and(|checked| !checked.has_loop);
-        if is_over || holds && !seen.is_of_no_use() {
-            return Ok(Some((walked, left_out)));
+        let mut checked = match walked? {
+            Ok(checked) => checked,
+            trouble => return Ok(Ok((trouble, LeftOut { rounds }))),
+        };
+        checked.steps_left_out = steps;
+        let is_ended = checked.limit.is_some_and(|limit| limit.is_from_outside() || limit == Limit::Runs);
+        if !is_ended && checked.findings.is_empty() {
+            if seen.is_of_no_use() {
+                return Ok(Err(NeedsAll::Depends));
+            }
+            if checked.census.rejected > 0 {
+                return Ok(Err(NeedsAll::Rejects));
+            }
+            if seen != assumed {
+                assumed = seen;
+                continue;
+            }
+            if checked.has_loop {
+                return Ok(Err(NeedsAll::Loops));
+            }
         }
-        if seen == assumed || seen.is_of_no_use() {
-            break;
-        }
-        assumed = seen;
+        return Ok(Ok((Ok(checked), LeftOut { rounds })));
     }
-    Ok(None)
 }

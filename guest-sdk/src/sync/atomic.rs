@@ -6,6 +6,7 @@ use std::panic::Location;
 use super::cell::Shared;
 use super::order::{self, Bits, Stores};
 use super::scheduler::{What, point};
+use super::touch;
 
 pub use std::sync::atomic::Ordering;
 
@@ -54,6 +55,9 @@ macro_rules! atomic {
 
             #[track_caller]
             fn stop(&self, what: What) {
+                if <$value>::IS_ADDRESS {
+                    touch::looks_at_what_is_not_told();
+                }
                 point(what, self.value.as_ptr().cast_const().cast(), Location::caller());
             }
 
@@ -79,7 +83,7 @@ macro_rules! atomic {
             #[track_caller]
             fn load_as(&self, order: Ordering) -> $value {
                 check_load(order);
-                self.stop(What::Load);
+                self.stop(if order == Ordering::SeqCst { What::SequentialLoad } else { What::Load });
                 let late = self.stores.load(self.place(), order);
                 late.map_or_else(|| self.value.get(), <$value>::of_bits)
             }
@@ -206,6 +210,7 @@ macro_rules! atomic {
 
         impl$(<$of>)? fmt::Debug for $name$(<$of>)? {
             fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                touch::also_reads(self.value.as_ptr().cast_const().cast());
                 fmt::Debug::fmt(&self.value.get(), f)
             }
         }

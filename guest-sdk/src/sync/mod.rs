@@ -50,7 +50,7 @@
 //!
 //! Where all is `SeqCst` this costs nothing.
 //!
-//! With `check --reduce` orders of operations are left out that touch nothing in common.
+//! With `check --reduce` orders of operations are left out that touch nothing in common; `docs/threads.md` says what it needs.
 //!
 //! # What is not like on a machine
 //!

@@ -201,7 +201,7 @@ macro_rules! sender {
         impl<T> Drop for $name<T> {
             #[track_caller]
             fn drop(&mut self) {
-                point(What::Send, self.0.object(), Location::caller());
+                point(What::NoSender, self.0.object(), Location::caller());
                 self.0.drop_sender();
             }
         }
@@ -289,6 +289,7 @@ pub struct IntoIter<T>(Receiver<T>);
 impl<T> Iterator for IntoIter<T> {
     type Item = T;
 
+    #[track_caller]
     fn next(&mut self) -> Option<T> {
         self.0.recv().ok()
     }
@@ -297,7 +298,7 @@ impl<T> Iterator for IntoIter<T> {
 impl<T> Drop for Receiver<T> {
     #[track_caller]
     fn drop(&mut self) {
-        point(What::Receive, self.0.object(), Location::caller());
+        point(What::NoReceiver, self.0.object(), Location::caller());
         self.0.no_receiver.leave();
         self.0.update(|head| head.has_receiver = false);
         // Those that wait until their message is received take it back themselves.

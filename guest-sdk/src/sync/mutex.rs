@@ -7,7 +7,7 @@ use std::panic::Location;
 use super::cell::Shared;
 use super::order::Link;
 use super::scheduler::{Wait, What, current, point, stop};
-use super::{LockResult, TryLockError, TryLockResult};
+use super::{LockResult, TryLockError, TryLockResult, touch};
 
 /// As [`std::sync::Mutex`]. It is never poisoned.
 pub struct Mutex<T: ?Sized> {
@@ -103,6 +103,7 @@ impl<T> From<T> for Mutex<T> {
 
 impl<T: ?Sized + fmt::Debug> fmt::Debug for Mutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        touch::also_reads(self.object());
         let mut text = f.debug_struct("Mutex");
         match self.holder.get() {
             // SAFETY: nobody holds it.

@@ -47,7 +47,7 @@ impl Once {
 
     fn done(&self) {
         // In the step of whatever operation comes last before it.
-        touch::also(self.object());
+        touch::also_writes(self.object());
         self.stores.store(self.place(), RUNS.into(), Ordering::Release, false);
         self.state.set(DONE);
     }
@@ -168,6 +168,7 @@ impl<T> From<T> for OnceLock<T> {
 
 impl<T: fmt::Debug> fmt::Debug for OnceLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        touch::also_reads(self.once.object());
         match self.held() {
             Some(value) => f.debug_tuple("OnceLock").field(value).finish(),
             None => f.write_str("OnceLock(<uninit>)"),

@@ -7,7 +7,7 @@ use std::panic::Location;
 use super::cell::Shared;
 use super::order::Link;
 use super::scheduler::{Wait, What, point, stop};
-use super::{LockResult, TryLockError, TryLockResult};
+use super::{LockResult, TryLockError, TryLockResult, touch};
 
 /// As [`std::sync::RwLock`]. It is never poisoned, and prefers nobody.
 pub struct RwLock<T: ?Sized> {
@@ -117,6 +117,7 @@ impl<T> From<T> for RwLock<T> {
 
 impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        touch::also_reads(self.object());
         let mut text = f.debug_struct("RwLock");
         match self.users.get() {
             WRITER => text.field("data", &format_args!("<locked>")),

@@ -12,7 +12,6 @@ use super::touch;
 #[cfg(any(feature = "allocator", test))]
 use crate::memory::set_can_fail;
 use crate::outcome::note;
-use crate::strategy::draw_from_nothing;
 use crate::{abi, panic};
 
 /// Nothing fails, of allocations.
@@ -42,6 +41,7 @@ pub(super) enum What {
     /// It runs, or has ended.
     Nothing,
     Load,
+    SequentialLoad,
     Store,
     Swap,
     Fence,
@@ -60,7 +60,11 @@ pub(super) enum What {
     Barrier,
     Once,
     Send,
+    /// An end of a channel is dropped.
+    NoSender,
     Receive,
+    /// As of `NoSender`.
+    NoReceiver,
     /// The object is the number of the thread.
     Join,
     /// As of `Join`.
@@ -150,7 +154,7 @@ pub(super) unsafe fn spawn<F: FnOnce()>(name: Cow<'static, str>, main: F) -> u32
             slots.len() - 1
         })
     });
-    touch::spawns(number as u32, free.is_some());
+    touch::spawns(number as u32);
     let place = with(|slots| {
         let slot = &mut slots[number];
         (slot.name, slot.is_live, slot.is_held) = (name, true, true);
@@ -320,7 +324,8 @@ pub fn step() -> bool {
         if abi::verbose() {
             tell_deadlock();
         }
-        draw_from_nothing();
+        abi::schedule(&[]);
+        unreachable!("the host does not answer a choice among nothing");
     }
     with(|slots| touch::tell(slots));
     let number = runnable[abi::schedule(&runnable)] & !GAVE_WAY;
@@ -329,7 +334,11 @@ pub fn step() -> bool {
     if abi::verbose() {
         let wait = of(number, |slot| slot.wait);
         abi::describe("thread", &format!("{:?}", name(number)));
-        note(format_args!("{}, at {}", Does(wait.what), wait.at));
+        match wait.at.file().starts_with("/rustc/") {
+            // What is dropped where a block ends has no place of its own.
+            true => note(format_args!("{}", Does(wait.what))),
+            false => note(format_args!("{}, at {}", Does(wait.what), wait.at)),
+        }
     }
     abi::way(number.into());
     go_on(number);
@@ -400,7 +409,7 @@ impl fmt::Display for Does {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self.0 {
             What::Nothing => "runs",
-            What::Load => "loads",
+            What::Load | What::SequentialLoad => "loads",
             What::Store => "stores",
             What::Swap => "reads and writes",
             What::Fence => "comes to a fence",
@@ -415,6 +424,7 @@ impl fmt::Display for Does {
             What::Barrier => "comes to a barrier",
             What::Once => "initializes",
             What::Send => "sends",
+            What::NoSender | What::NoReceiver => "drops its end of a channel",
             What::Receive => "receives",
             What::Join => "joins",
             What::Finished => "asks whether a thread has ended",

@@ -65,16 +65,16 @@ fn of(number: u32) -> *const () {
 
 /// Waits until a thread has ended.
 fn wait_for(number: u32, at: &'static Location<'static>) {
-    if !scheduler::is_done(number) {
-        let can_go_on = |number: *const ()| scheduler::is_done(number.addr() as u32);
-        stop(Wait { what: What::Join, object: of(number), can_go_on, at });
-    }
+    let can_go_on = |number: *const ()| scheduler::is_done(number.addr() as u32);
+    stop(Wait { what: What::Join, object: of(number), can_go_on, at });
     touch::joins(number);
     order::joined(number);
 }
 
 impl<T> Drop for Joint<T> {
     fn drop(&mut self) {
+        // What the thread returned is dropped by who comes last.
+        touch::lets_go(self.number);
         scheduler::let_go(self.number);
     }
 }
@@ -109,8 +109,13 @@ impl<T> fmt::Debug for JoinHandle<T> {
 }
 
 /// As [`std::thread::Thread`].
-#[derive(Debug)]
 pub struct Thread(u32);
+
+impl fmt::Debug for Thread {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_tuple("Thread").field(&self.id()).finish()
+    }
+}
 
 impl Clone for Thread {
     fn clone(&self) -> Thread {
@@ -136,6 +141,7 @@ impl Thread {
 
     /// The number of the thread. One is used again once nobody has the thread.
     pub fn id(&self) -> ThreadId {
+        touch::looks_at_what_is_not_told();
         ThreadId(self.0)
     }
 
@@ -274,6 +280,12 @@ pub struct ScopedJoinHandle<'scope, T> {
     number: u32,
     packet: Packet<T>,
     scope: PhantomData<&'scope ()>,
+}
+
+impl<T> Drop for ScopedJoinHandle<'_, T> {
+    fn drop(&mut self) {
+        touch::lets_go(self.number);
+    }
 }
 
 impl<T> ScopedJoinHandle<'_, T> {

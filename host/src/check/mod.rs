@@ -260,6 +260,8 @@ pub struct Checked {
     pub picture: Option<Picture>,
     /// A path comes back to where it was; not looked for where nothing must come at last.
     pub has_loop: bool,
+    /// Steps of threads that were left out, since another order of them makes no difference.
+    pub steps_left_out: u64,
 }
 
 /// After how few steps properties were evaluated first, and where they did hold, by kind and name.
@@ -269,7 +271,7 @@ impl Checked {
     /// A check that was ended by this, or by nothing, and did not look at rules one by one.
     fn of(census: Census, findings: Findings, limit: Option<Limit>) -> Checked {
         let (rules, first, findings) = (Vec::new(), First::new(), findings.0);
-        Checked { census, findings, limit, rules, first, picture: None, has_loop: false }
+        Checked { census, findings, limit, rules, first, picture: None, has_loop: false, steps_left_out: 0 }
     }
 
     /// Why the check says nothing, where it found nothing because nothing could be done. The target of the check is

@@ -9,7 +9,7 @@ use super::Machine;
 use super::host::{Host, Stop, pay};
 use super::imports::{MODULE, choose_index, memory_of, slice, stop};
 use super::keyed::{self, BLOCK};
-use super::touched::{Reduction, Touched, is_now};
+use super::touched::{Reduction, Touched, is_touched_now};
 use crate::outcome::FailureKind;
 use crate::schedules::Schedules;
 
@@ -58,6 +58,9 @@ impl Machine {
             && exports.rules.len() == 1
             && exports.faults.is_empty()
             && exports.teardown.is_empty()
+            && exports.invariants.len() <= 1
+            && program.liveness.len() <= 1
+            && program.against.is_none()
             && program.world.system.is_none()
     }
 
@@ -124,8 +127,8 @@ fn touches(
 ) -> wasmtime::Result<()> {
     let guest = &mut caller.data_mut().guest;
     let Some(reduction) = &mut guest.bound.reduction else { return Ok(()) };
-    // What a run does before its first choice comes before all else.
-    let is_first = guest.schedule.last == 0 && is_now(how);
+    // What a run touches before its first choice comes before all else.
+    let is_first = guest.schedule.last == 0 && is_touched_now(how);
     if is_first || reduction.touches(thread, (how, object), joined) {
         return Ok(());
     }

@@ -19,10 +19,11 @@ const THREADS_MAX: u32 = Threads::BITS;
 const OBJECTS_MAX: usize = 1 << 16;
 /// The bit that says that something is touched now, and not next.
 const NOW: u32 = 16;
+const NOT_TOLD: u32 = 8;
 
-/// Whether this says that something is touched now.
-pub(super) fn is_now(how: u32) -> bool {
-    how & NOW != 0
+/// Whether this says that something is touched now, of which something is told.
+pub(super) fn is_touched_now(how: u32) -> bool {
+    how & NOW != 0 && how & !NOW != NOT_TOLD
 }
 
 fn bit(thread: u32) -> Threads {
@@ -52,7 +53,9 @@ enum How {
     Nothing,
     Touches(Object, bool),
     Joins(u32),
-    Spawns { number: u32, is_again: bool },
+    Spawns(u32),
+    /// Something that nothing is told of.
+    NotTold,
     Everything,
 }
 
@@ -66,8 +69,8 @@ impl How {
             4 => How::Joins(object),
             5 => How::Touches(Object::End(object), false),
             6 => How::Touches(Object::Parking(object), true),
-            7 => How::Spawns { number: object, is_again: false },
-            8 => How::Spawns { number: object, is_again: true },
+            7 => How::Spawns(object),
+            NOT_TOLD => How::NotTold,
             9 => How::Everything,
             _ => return None,
         })
@@ -99,13 +102,13 @@ impl Users {
 pub(crate) struct Touched {
     reads: BTreeMap<Object, Users>,
     writes: BTreeMap<Object, Users>,
-    /// What a thread writes beside what it said, in some step.
-    also: BTreeMap<u32, BTreeSet<Object>>,
+    /// What a thread reads, or writes, beside what it said, in some step.
+    also: BTreeMap<u32, BTreeSet<(Object, bool)>>,
     /// Those that start others.
     spawn: Users,
     /// Those that touch everything.
     everything: Users,
-    /// It says nothing of what is touched, or too much, or a thread gets the number of one that others may still know.
+    /// It is not told what threads touch, or too much.
     is_of_no_use: bool,
 }
 
@@ -140,11 +143,11 @@ impl Touched {
                     self.is_of_no_use = true;
                 }
             }
-            How::Spawns { is_again, .. } => {
-                self.is_of_no_use |= is_again;
+            How::Spawns(_) => {
                 self.spawn.add(thread, beside);
                 self.add(thread, How::Touches(Object::Numbers, true), beside);
             }
+            How::NotTold => self.is_of_no_use = true,
             How::Everything => self.everything.add(thread, beside),
             How::Ended | How::Nothing | How::Joins(_) => {}
         }
@@ -153,13 +156,17 @@ impl Touched {
     /// In a step of this thread more was touched than it had said.
     fn add_also(&mut self, thread: u32, how: How, beside: Threads) {
         self.add(thread, how, beside);
-        let object = match how {
-            How::Touches(object, _) => object,
-            How::Spawns { .. } => Object::Numbers,
-            How::Ended | How::Nothing | How::Joins(_) | How::Everything => return,
+        let also = match how {
+            How::Touches(object, writes) => (object, writes),
+            How::Spawns(_) => (Object::Numbers, true),
+            How::Ended | How::Nothing => return,
+            How::Joins(_) | How::NotTold | How::Everything => {
+                self.is_of_no_use = true;
+                return;
+            }
         };
         if !self.is_of_no_use {
-            self.also.entry(thread).or_default().insert(object);
+            self.also.entry(thread).or_default().insert(also);
         }
     }
 
@@ -183,7 +190,8 @@ impl Touched {
     /// Those that may touch what this one touches next.
     fn beside(&self, thread: u32, next: &Next) -> Threads {
         let own = next.threads.iter().filter(|(other, ..)| *other == thread).map(|(_, how, _)| *how);
-        let also = self.also.get(&thread).into_iter().flatten().map(|object| How::Touches(*object, true));
+        let also = self.also.get(&thread).into_iter().flatten();
+        let also = also.map(|(object, writes)| How::Touches(*object, *writes));
         // Each step may be its last.
         let end = How::Touches(Object::End(thread), true);
         own.chain(also).chain([end]).fold(self.everything.beside(thread), |threads, how| {
@@ -196,7 +204,7 @@ impl Touched {
                     How::Touches(Object::End(other), false) | How::Joins(other) => bit(other),
                     How::Touches(object, false) => users(&self.writes, object),
                     How::Everything => next.live,
-                    How::Ended | How::Nothing | How::Spawns { .. } => 0,
+                    How::Ended | How::Nothing | How::Spawns(_) | How::NotTold => 0,
                 }
         })
     }
@@ -210,11 +218,27 @@ struct Next {
     /// Those that there are, or were.
     told: Threads,
     live: Threads,
+    /// The number of each, by which it is scheduled, and what tells it from all others of the run.
+    numbers: Vec<(u32, u32)>,
     /// One of them has gone on.
     is_past: bool,
 }
 
 impl Next {
+    fn clear(&mut self) {
+        let (mut threads, mut numbers) =
+            (std::mem::take(&mut self.threads), std::mem::take(&mut self.numbers));
+        threads.clear();
+        numbers.clear();
+        *self = Next { threads, numbers, ..Next::default() };
+    }
+
+    /// The thread that has this number now, if it is there.
+    fn thread(&self, number: u32) -> Option<u32> {
+        let (_, thread) = self.numbers.iter().find(|(other, _)| *other == number)?;
+        (self.live & bit(*thread) != 0).then_some(*thread)
+    }
+
     /// Those that may not have ended when this one does something that comes after what it has joined.
     fn beside(&self, thread: u32, joined: Threads) -> Threads {
         self.told & !joined & !bit(thread)
@@ -240,35 +264,38 @@ impl Reduction {
         Reduction { seen: assumed.clone(), assumed, ..Reduction::default() }
     }
 
-    /// A thread touches something, next or now, when those that it has `joined` have ended. Whether it can be told so.
+    /// A thread touches something, next or now, when those that it has `joined` have ended. It is told by its number and, above that, by what tells it
+    /// from all others of the run. Whether it can be told so.
     pub(super) fn touches(&mut self, thread: u32, (how, object): (u32, u32), joined: Threads) -> bool {
         let Some(what) = How::of(how & !NOW, object) else { return false };
-        if thread >= THREADS_MAX || self.next.threads.len() > 2 * THREADS_MAX as usize {
+        let (number, thread) = (thread & 0xffff, thread >> 16);
+        if thread >= THREADS_MAX || what == How::NotTold || self.next.threads.len() > 2 * THREADS_MAX as usize
+        {
             self.seen.is_of_no_use = true;
-        } else if !is_now(how) {
-            self.touches_next(thread, what, joined);
+        } else if how & NOW == 0 {
+            self.touches_next((number, thread), what, joined);
         } else {
             self.touches_now(thread, what, joined);
         }
         true
     }
 
-    fn touches_next(&mut self, thread: u32, how: How, joined: Threads) {
+    fn touches_next(&mut self, (number, thread): (u32, u32), how: How, joined: Threads) {
         if self.next.is_past {
-            let threads = std::mem::take(&mut self.next.threads);
-            self.next = Next { threads, ..Next::default() };
-            self.next.threads.clear();
+            self.next.clear();
         }
         let next = &mut self.next;
         next.threads.push((thread, how, joined));
-        next.told |= bit(thread);
+        next.numbers.push((number, thread));
+        // Those before it were there, if their numbers were not used again.
+        next.told |= bit(thread) | (bit(thread) - 1);
         next.live |= if how == How::Ended { 0 } else { bit(thread) };
     }
 
     fn touches_now(&mut self, thread: u32, how: How, joined: Threads) {
-        if let How::Spawns { number, .. } = how {
-            self.seen.is_of_no_use |= number >= THREADS_MAX;
-            self.next.told |= bit(number);
+        if let How::Spawns(other) = how {
+            self.seen.is_of_no_use |= other >= THREADS_MAX;
+            self.next.told |= bit(other);
         }
         let beside = self.next.beside(thread, joined);
         if beside != 0 {
@@ -280,25 +307,27 @@ impl Reduction {
     pub(super) fn leaves_out(&mut self, chosen: u32, can_go_on: impl Iterator<Item = u32>) -> bool {
         if self.next.is_past {
             // Nothing was told.
-            self.next = Next::default();
+            self.next.clear();
         }
         self.next.is_past = true;
         let next = &self.next;
         for (thread, how, joined) in &next.threads {
             let beside = next.beside(*thread, *joined);
-            if beside != 0 && !matches!(how, How::Spawns { .. }) {
+            if beside != 0 && !matches!(how, How::Spawns(_)) {
                 self.seen.add(*thread, *how, beside);
             }
         }
         let mut able = 0;
-        for thread in can_go_on {
-            self.seen.is_of_no_use |= next.live & bit(thread) == 0;
-            able |= bit(thread);
+        for number in can_go_on {
+            let thread = next.thread(number);
+            self.seen.is_of_no_use |= thread.is_none();
+            able |= thread.map_or(0, bit);
         }
-        let is_left_out = !self.seen.is_of_no_use && {
+        // The round is over where it is of no use.
+        let is_left_out = self.seen.is_of_no_use || {
             let enough = members(able).map(|thread| self.assumed.closed(bit(thread), next) & able);
             let least = enough.min_by_key(|threads| (threads.count_ones(), *threads));
-            least.is_some_and(|least| least & bit(chosen) == 0)
+            least.is_some_and(|least| least & next.thread(chosen).map_or(0, bit) == 0)
         };
         self.left_out += u64::from(is_left_out);
         is_left_out
@@ -317,7 +346,7 @@ mod tests {
         let able = || told.iter().filter(|(_, how, ..)| ![0, 4].contains(how)).map(|(thread, ..)| *thread);
         let tell = |reduction: &mut Reduction| {
             for (thread, how, object, joined) in told {
-                assert!(reduction.touches(*thread, (*how, *object), *joined));
+                assert!(reduction.touches(*thread << 16 | *thread, (*how, *object), *joined));
             }
         };
         let goes_on = |thread: &u32| {
@@ -370,13 +399,13 @@ mod tests {
         let later: Told<'_> = &[(0, WRITES, 4, 0), (1, 1, 0, 0), (2, WRITES, 4, 0)];
         let mut reduction = Reduction::default();
         let_go_on(&mut reduction, now);
-        assert!(reduction.touches(1, (NOW + 7, 2), 0));
+        assert!(reduction.touches(1 << 16 | 1, (NOW + 7, 2), 0));
         let_go_on(&mut reduction, later);
         let mut reduction = Reduction::new(reduction.seen);
         // Thread 1 starts it, and touches what nobody else does.
         assert_eq!(let_go_on(&mut reduction, now), [1]);
         assert!(!reduction.seen.is_of_no_use);
-        assert!(reduction.touches(1, (NOW + 8, 2), 0));
+        assert!(reduction.touches(1 << 16 | 1, (NOW + NOT_TOLD, 0), 0));
         assert!(reduction.seen.is_of_no_use);
     }
 
@@ -393,11 +422,11 @@ mod tests {
     #[test]
     fn what_is_not_told_leaves_nothing_out() {
         let mut reduction = Reduction::default();
-        assert!(!reduction.leaves_out(1, [0, 1].into_iter()));
+        assert!(reduction.leaves_out(1, [0, 1].into_iter()));
         assert!(reduction.seen.is_of_no_use);
         assert!(!reduction.touches(0, (10, 0), 0));
         let mut reduction = Reduction::default();
-        assert!(reduction.touches(THREADS_MAX, (WRITES, 0), 0));
+        assert!(reduction.touches(THREADS_MAX << 16, (WRITES, 0), 0));
         assert!(reduction.seen.is_of_no_use);
     }
 }

@@ -239,9 +239,7 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
         out += &format!("\nnever called, since signatures leave it out: {}", text::Few(&checked.left_out));
     }
     out += &checked.leftover.as_ref().map(leftover_text).unwrap_or_default();
-    if checked.can_leave_out_orders {
-        out += "\nhint: --reduce leaves out orders of threads that make no difference";
-    }
+    out += &checked.hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
     if *is_kept {
         let more = if matches!(limit, Some((Limit::Memory, _))) { " with a larger --memory" } else { "" };
         out += &format!("\nthe same command{more} goes on from here");
@@ -376,7 +374,7 @@ mod tests {
             first: First::new(),
             shows_coverage: false,
             leftover: None,
-            can_leave_out_orders: false,
+            hint: None,
         };
         let counts =
             "36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)";
@@ -389,10 +387,8 @@ mod tests {
              To compare states by what they hold, derive `State` or `Hash` for the harness, or export `state`."
         );
         check(Verdict::Passed, &CheckedTarget { leftover, ..holds.clone() }, &hint);
-        let can_leave_out_orders = CheckedTarget { can_leave_out_orders: true, ..holds.clone() };
-        let hint =
-            format!("holds: {counts}\nhint: --reduce leaves out orders of threads that make no difference");
-        check(Verdict::Passed, &can_leave_out_orders, &hint);
+        let hinted = CheckedTarget { hint: Some("do it"), ..holds.clone() };
+        check(Verdict::Passed, &hinted, &format!("holds: {counts}\nhint: do it"));
         let left_out: Vec<String> = ["a\x1b", "b", "c", "d", "e"].map(String::from).into();
         let told = format!(
             "holds: {counts}\nnever called, since signatures leave it out: `a\\u{{1b}}`, `b`, `c`, `d` and 1 more"

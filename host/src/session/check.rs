@@ -59,8 +59,8 @@ pub struct CheckedTarget {
     pub shows_coverage: bool,
     /// What makes more states than there need be, where that was found.
     pub leftover: Option<Leftover>,
-    /// It was not complete, and has less to do without orders of threads that make no difference.
-    pub can_leave_out_orders: bool,
+    /// What to do where it is not complete.
+    pub hint: Option<&'static str>,
 }
 
 /// What was found is told while a check goes on for so long.
@@ -199,6 +199,10 @@ impl Work<'_> {
         if let Some(path) = &self.guest.config.graph {
             write_graph(path, "")?;
         }
+        if options.reduces && machine.says_what_threads_touch() && !options.may_leave_out_orders() {
+            let text = "--reduce leaves out no orders of threads depth-first, under a bound, or where states are not compared";
+            self.observer.warning(text.to_string());
+        }
         let what_follows = "paths are replayed from the start, and states are not compared";
         self.warn_of_obstacles(machine.program(), what_follows);
         if options.prunes && machine.says_state() && !machine.uses_snapshots() {
@@ -268,7 +272,7 @@ impl Work<'_> {
         (seconds, is_kept): (f64, bool),
     ) -> Result<Summary> {
         let machine = &mut machines[0];
-        let is_shortest = options.order == Order::Breadth;
+        let is_shortest = options.order == Order::Breadth && checked.steps_left_out == 0;
         let (mut told, mut is_flaky) = (Vec::new(), false);
         for found in &checked.findings {
             match self.tell(machine, found, None, is_shortest)? {
@@ -305,10 +309,15 @@ impl Work<'_> {
         let result = JobResult::Checked(Box::new(CheckedTarget {
             census: checked.census,
             limit: limit.map(|limit| (limit, limit_text(limit, options))),
-            warning: checked.vacuity(machine.has_teardown()),
+            warning: checked.vacuity(machine.has_teardown()).map(|why| {
+                match machine.says_what_threads_touch() {
+                    true => NO_OPERATION,
+                    false => why,
+                }
+            }),
             findings: checked.findings.len(),
             unmet,
-            compared: options.prunes.then(|| compared_by(machine, options)),
+            compared: options.prunes.then(|| compared_by(machine, options, checked)),
             seconds,
             is_kept,
             rules: names.zip(checked.rules.iter().copied()).collect(),
@@ -316,10 +325,7 @@ impl Work<'_> {
             first: checked.first.clone(),
             shows_coverage: self.guest.config.coverage,
             leftover: self.leftover(machine, options, checked),
-            can_leave_out_orders: limit.is_some_and(Limit::is_from_outside)
-                && machine.says_what_threads_touch()
-                && Options { reduces: true, ..options.clone() }.may_leave_out_orders()
-                && !options.reduces,
+            hint: limit.and_then(|limit| hint(machine, options, limit)),
         }));
         Ok(Summary { verdict, findings: told, saved, result })
     }
@@ -336,8 +342,23 @@ fn kept_by(kept: Option<&Kept>) -> Result<Option<Keeping<'_>>> {
     Ok(Some(Keeping { before: Box::new(keeper.before()?), keeper, helpers: None }))
 }
 
+/// Why nothing was checked of threads.
+const NO_OPERATION: &str = "no thread came to an operation of `spelunk_guest::sync` (does it use `std::sync`?), so nothing was checked";
+
+/// What to do about threads where a check is not complete.
+fn hint(machine: &Machine, options: &Options, limit: Limit) -> Option<&'static str> {
+    let with = Options { reduces: true, ..options.clone() };
+    if !limit.is_from_outside() || !machine.says_what_threads_touch() || !with.may_leave_out_orders() {
+        return None;
+    }
+    Some(match options.reduces {
+        true => "with --reduce the same command begins anew",
+        false => "--reduce leaves out orders of threads that make no difference",
+    })
+}
+
 /// How states are compared, and what is believed beside that.
-fn compared_by(machine: &Machine, options: &Options) -> String {
+fn compared_by(machine: &Machine, options: &Options, checked: &Checked) -> String {
     let by = match machine.program().compares() {
         Compares::Memory => "128-bit hash".to_string(),
         Compares::Content(name) => format!("128-bit hash of what `{name}` holds"),
@@ -345,6 +366,10 @@ fn compared_by(machine: &Machine, options: &Options) -> String {
     };
     match options.reduces && machine.program().has_independent_rules() {
         true => by + ", rules taken to be independent as declared",
+        false if checked.steps_left_out > 0 => {
+            let steps = report::counted(checked.steps_left_out, "step");
+            format!("{by}, without {steps} of threads that have nothing in common with others")
+        }
         false => by,
     }
 }

@@ -38,7 +38,9 @@ impl Work<'_> {
         let compares_memory = options.prunes && machine.program().compares() == Compares::Memory;
         let is_stopped = checked.limit.is_some_and(Limit::is_from_outside);
         let is_worth_it = checked.census.states >= STATES_MIN && options.order == Order::Breadth;
-        if !compares_memory || is_stopped || !is_worth_it || self.budget.is_over() {
+        // A function with threads has nothing that says what its states are.
+        let can_say = !machine.says_what_threads_touch();
+        if !compares_memory || is_stopped || !is_worth_it || !can_say || self.budget.is_over() {
             return None;
         }
         let steps = (checked.census.steps / SHARE).clamp(*STEPS.start(), *STEPS.end()) as usize;

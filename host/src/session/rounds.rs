@@ -60,15 +60,22 @@ impl Work<'_> {
             *counts = declared.clone();
             self.walk(machines, &Options { leaves_out_orders: true, ..options.clone() }, (None, counts))
         })?;
-        if let Some((walked, LeftOut { steps, rounds })) = walked {
-            let (steps, rounds) = (counted(steps, "step"), counted(rounds, "round"));
-            let text = format!("{steps} of threads, in {rounds}: they have nothing in common with others");
-            self.observer.status("Left out", &text);
-            return Ok(walked);
+        match walked {
+            Ok((walked, LeftOut { rounds })) => {
+                let steps = walked.as_ref().map_or(0, |checked| checked.steps_left_out);
+                if steps > 0 {
+                    let (steps, rounds) = (counted(steps, "step"), counted(rounds, "round"));
+                    let text =
+                        format!("{steps} of threads, in {rounds}: they have nothing in common with others");
+                    self.observer.status("Left out", &text);
+                }
+                Ok(walked)
+            }
+            Err(why) => {
+                self.observer.status("Checking", &format!("every order of threads, since {why}"));
+                *counts = declared;
+                self.walk(machines, options, (None, counts))
+            }
         }
-        let text = "every order, since threads wait in loops, or do not say what they touch";
-        self.observer.status("Checking", text);
-        *counts = declared;
-        self.walk(machines, options, (None, counts))
     }
 }

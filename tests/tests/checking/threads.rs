@@ -40,24 +40,24 @@ fn published_algorithms_hold() {
         writeln!(found, "{name} {}", holds(GUEST, &[name]).states).unwrap();
     }
     let expected = "\
-peterson 113
-bakery 307
-ticket 552
-treiber 355
-queue 290
-async_mutex 221
+peterson 115
+bakery 308
+ticket 562
+treiber 358
+queue 294
+async_mutex 226
 wakeup 16
 publish 23
-scope 280
+scope 288
 locks 34
 harness 44
 poll 12
 timeout 18
 once 7
 ending 62
-moved 28
-stale 4
-failing 9
+moved 30
+stale 5
+failing 10
 ";
     assert_eq!(found, expected);
 }
@@ -83,23 +83,23 @@ fn their_mistakes_are_found() {
     let expected = "\
 peterson, 9 steps: panic: assertion `left == right` failed: both are inside
 bakery, 12 steps: panic: assertion `left == right` failed: two are inside
-ticket, 20 steps: panic: assertion `left == right` failed: an addition was lost
+ticket, 22 steps: panic: assertion `left == right` failed: an addition was lost
 ticket, 16 steps: liveness every thread ends: it never holds: the last 4 steps may be repeated for ever
 treiber, 20 steps: panic: assertion `left == right` failed: two have node 1
 queue, 14 steps: panic: assertion `left == right` failed: something else was received than was sent
-async_mutex, 10 steps: deadlock: a choice among nothing: no alternative is left
-wakeup, 8 steps: deadlock: a choice among nothing: no alternative is left
+async_mutex, 10 steps: deadlock: no thread can go on
+wakeup, 8 steps: deadlock: no thread can go on
 publish, 3 steps: panic: assertion `left == right` failed: the value is not there yet
-scope, 18 steps: deadlock: a choice among nothing: no alternative is left
-locks, 19 steps: panic: assertion `left == right` failed: an addition was lost
+scope, 18 steps: deadlock: no thread can go on
+locks, 21 steps: panic: assertion `left == right` failed: an addition was lost
 harness, 3 steps: invariant one_is_inside: two are inside
 poll, 10 steps: liveness every thread ends: it never holds: the last 8 steps may be repeated for ever
 timeout, 7 steps: panic: the time was up before the mutex was free
 once, 4 steps: panic: assertion `left == right` failed: it is not set yet
 ending, 2 steps: panic: assertion `left == right` failed: the senders are gone
 moved, 13 steps: panic: assertion `left == right` failed: another lock tells nothing
-stale, 2 steps: deadlock: a choice among nothing: no alternative is left
-failing, 4 steps: always there is memory: the condition does not hold
+stale, 3 steps: deadlock: no thread can go on
+failing, 5 steps: always there is memory: the condition does not hold
 ";
     assert_eq!(found, expected);
 }

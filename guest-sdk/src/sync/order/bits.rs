@@ -2,6 +2,8 @@
 
 /// What an atomic holds, in 64 bits.
 pub(in crate::sync) trait Bits: Copy {
+    /// It says where something is.
+    const IS_ADDRESS: bool = false;
     fn to_bits(self) -> u64;
     fn of_bits(bits: u64) -> Self;
 }
@@ -35,6 +37,8 @@ impl Bits for bool {
 }
 
 impl<T> Bits for *mut T {
+    const IS_ADDRESS: bool = true;
+
     fn to_bits(self) -> u64 {
         self.expose_provenance() as u64
     }

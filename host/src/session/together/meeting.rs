@@ -179,6 +179,7 @@ impl Meeting<'_> {
             first,
             picture: None,
             has_loop: false,
+            steps_left_out: 0,
         };
         Ok(Some((checked, line.counts)))
     }
@@ -252,6 +253,7 @@ impl Meeting<'_> {
             first: First::new(),
             picture: None,
             has_loop: false,
+            steps_left_out: 0,
         }
     }
 }

@@ -6,6 +6,8 @@
 // One of the modules is the guest.
 #![allow(dead_code)]
 
+#[cfg(feature = "random")]
+mod apart;
 #[cfg(feature = "async_mutex")]
 mod async_mutex;
 #[cfg(feature = "bakery")]

@@ -6,9 +6,12 @@ use spelunk_guest::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use spelunk_guest::sync::thread::{self, JoinHandle, Thread};
 use spelunk_guest::sync::{Arc, Barrier, Condvar, Mutex, MutexGuard, Once, RwLock};
 
+use crate::apart::PROGRAMS;
+
 const LEN: usize = 256;
 
-/// What a test looks for, and then: how many threads, what they have, and of each its operations, three bytes each, 0 behind them.
+/// What a test looks for, and then: how many threads, or a program of `apart`; what they have; and of each its operations, three bytes each, 0
+/// behind them.
 static PROGRAM: [u8; LEN] = {
     let mut program = [0xee; LEN];
     let magic = *b"a program of threads";
@@ -173,6 +176,9 @@ fn run(world: &Arc<World>, own: &mut Own, code: &[u8]) {
 #[spelunk_guest::threads]
 fn random() {
     let [threads, has, code @ ..] = &std::hint::black_box(&PROGRAM)[MAGIC..] else { return };
+    if let Some(program) = usize::from(*threads).checked_sub(100).and_then(|nth| PROGRAMS.get(nth)) {
+        return program();
+    }
     let world = World {
         once: (has & 1 != 0).then(Once::new),
         barrier: (has & 2 != 0).then(|| Barrier::new(2)),
