@@ -191,7 +191,8 @@ fn a_finding_is_told_and_its_steps_are_in_the_tree() {
     assert_eq!(answers["sections"], serde_json::json!(SECTIONS));
     assert_eq!(answers["checkpoints"], checkpoints);
     assert_eq!([&answers["close"], &answers["calls"]], [false, true]);
-    assert_eq!(answers["steps"][1], "reopen");
+    let steps = answers["steps"].as_array().unwrap();
+    assert!(steps.iter().any(|step| step.as_str().unwrap().starts_with("delete  key=\"a\"")), "{steps:?}");
     assert_eq!(answers["source"].as_str().unwrap().split_whitespace().next(), Some("83"));
 }
 

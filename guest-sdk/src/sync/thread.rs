@@ -73,8 +73,7 @@ fn wait_for(number: u32, at: &'static Location<'static>) {
 
 impl<T> Drop for Joint<T> {
     fn drop(&mut self) {
-        // What the thread returned is dropped by who comes last.
-        touch::lets_go(self.number);
+        touch::lets_go::<T>(self.number);
         scheduler::let_go(self.number);
     }
 }
@@ -284,7 +283,7 @@ pub struct ScopedJoinHandle<'scope, T> {
 
 impl<T> Drop for ScopedJoinHandle<'_, T> {
     fn drop(&mut self) {
-        touch::lets_go(self.number);
+        touch::lets_go::<T>(self.number);
     }
 }
 

@@ -98,9 +98,9 @@ pub(super) fn spawns(thread: u32) {
     now(SPAWNS, thread_as_object(thread));
 }
 
-/// The thread that runs drops the handle of another one: what that returned is dropped by who comes last.
-pub(super) fn lets_go(thread: u32) {
-    if current() == NOBODY || !is_told() {
+/// The thread that runs drops the handle of another one. What that returned, a `T`, is dropped by who comes last.
+pub(super) fn lets_go<T>(thread: u32) {
+    if !std::mem::needs_drop::<T>() || current() == NOBODY || !is_told() {
         return;
     }
     let is_joined = with(|told| told.joined(current()) >> told.serial(thread).min(63) & 1 != 0);

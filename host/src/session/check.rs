@@ -291,12 +291,7 @@ impl Work<'_> {
             }
         }
         let is_unmet = unmet.iter().any(|property| property.kind.is_seen());
-        let limit = match checked.limit {
-            None if is_unmet && options.reduces && machine.program().has_independent_rules() => {
-                Some(Limit::Reduction)
-            }
-            limit => limit,
-        };
+        let limit = limit_of(machine, options, checked, is_unmet);
         let is_unmet = limit.is_none() && is_unmet;
         let verdict = match limit {
             _ if is_flaky => Verdict::Nondeterministic,
@@ -309,12 +304,7 @@ impl Work<'_> {
         let result = JobResult::Checked(Box::new(CheckedTarget {
             census: checked.census,
             limit: limit.map(|limit| (limit, limit_text(limit, options))),
-            warning: checked.vacuity(machine.has_teardown()).map(|why| {
-                match machine.says_what_threads_touch() {
-                    true => NO_OPERATION,
-                    false => why,
-                }
-            }),
+            warning: nothing_checked(machine, checked),
             findings: checked.findings.len(),
             unmet,
             compared: options.prunes.then(|| compared_by(machine, options, checked)),
@@ -340,6 +330,18 @@ fn write_graph(path: &Path, text: &str) -> Result<()> {
 fn kept_by(kept: Option<&Kept>) -> Result<Option<Keeping<'_>>> {
     let Some(keeper) = kept else { return Ok(None) };
     Ok(Some(Keeping { before: Box::new(keeper.before()?), keeper, helpers: None }))
+}
+
+/// What kept a check from being complete, in which something was not seen that was to be.
+fn limit_of(machine: &Machine, options: &Options, checked: &Checked, is_unmet: bool) -> Option<Limit> {
+    let is_reduced = options.reduces && machine.program().has_independent_rules();
+    checked.limit.or((is_unmet && is_reduced).then_some(Limit::Reduction))
+}
+
+/// Why nothing was checked, where that is so.
+fn nothing_checked(machine: &Machine, checked: &Checked) -> Option<&'static str> {
+    let why = checked.vacuity(machine.has_teardown())?;
+    Some(if machine.says_what_threads_touch() { NO_OPERATION } else { why })
 }
 
 /// Why nothing was checked of threads.

@@ -9,7 +9,10 @@ use crate::code::{each_instr, sequences};
 use crate::names::FunctionName;
 use std::collections::{BTreeMap, BTreeSet};
 use walrus::ir::*;
-use walrus::{FunctionId, LocalFunction, Module};
+use walrus::{FunctionId, LocalFunction, MemoryId, Module};
+
+/// How the names of functions begin that may use the data of the SDK's allocator.
+const SAY_WHAT_FAILS: &str = "spelunk_guest::memory::";
 
 /// A function outside of the allocator that uses data of it, and the address of the data. Data of the allocator is what it
 /// both reads and writes: `errno`, for one, it only writes.
@@ -18,16 +21,21 @@ pub(super) fn outside<'n>(
     names: &'n [FunctionName],
     inside: &BTreeSet<FunctionId>,
 ) -> Option<(&'n str, u64)> {
+    // Others are the instrumenter's own.
+    let memory = module.memories.iter().next()?.id();
     let mut used: BTreeMap<u64, [bool; 2]> = BTreeMap::new();
     for (_, function) in module.funcs.iter_local().filter(|(id, _)| inside.contains(id)) {
-        each_constant(function, |address, is_write| {
+        each_constant(function, memory, |address, is_write| {
             used.entry(address).or_default()[usize::from(is_write)] = true;
         });
     }
     used.retain(|_, ways| *ways == [true, true]);
     let mut found = None;
-    for (id, function) in module.funcs.iter_local().filter(|(id, _)| !inside.contains(id)) {
-        each_constant(function, |address, _| {
+    // Those of the SDK say whether allocations may fail, which its allocator asks.
+    let may_not =
+        |id: FunctionId| !inside.contains(&id) && !names[id.index()].name.starts_with(SAY_WHAT_FAILS);
+    for (id, function) in module.funcs.iter_local().filter(|(id, _)| may_not(*id)) {
+        each_constant(function, memory, |address, _| {
             if found.is_none() && used.contains_key(&address) {
                 found = Some((names[id.index()].name.as_str(), address));
             }
@@ -61,14 +69,18 @@ pub(super) fn caller<'n>(
     found
 }
 
-/// Calls `f` with each address of a load or store that is a constant, and whether it is a store.
-fn each_constant(function: &LocalFunction, mut f: impl FnMut(u64, bool)) {
+/// Calls `f` with each address of a load or store in this memory that is a constant, and whether it is a store.
+fn each_constant(function: &LocalFunction, of: MemoryId, mut f: impl FnMut(u64, bool)) {
     for seq in sequences(function) {
         let mut bases = Bases::default();
         for (instr, _) in &function.block(seq).instrs {
             let used = match instr {
-                Instr::Load(Load { arg, .. }) => Some((bases.below(0), arg.offset, false)),
-                Instr::Store(Store { arg, .. }) => Some((bases.below(1), arg.offset, true)),
+                Instr::Load(Load { arg, memory, .. }) if *memory == of => {
+                    Some((bases.below(0), arg.offset, false))
+                }
+                Instr::Store(Store { arg, memory, .. }) if *memory == of => {
+                    Some((bases.below(1), arg.offset, true))
+                }
                 _ => None,
             };
             if let Some((Value::Constant(base), offset, is_write)) = used {
