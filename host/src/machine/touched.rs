@@ -3,10 +3,12 @@
 //! In a state it is enough to let those threads go on whose next operations touch nothing that any other one may touch
 //! before they do (*persistent sets*, Godefroid 1996). What a thread is about to touch it says; what it will touch later nobody
 //! knows. So a check is made in rounds. Each assumes of every thread that it touches nothing but what it was seen to touch in
-//! those before; what it is about to touch in a state that was met counts as seen. Once nothing new is seen the assumption holds, as
-//! long as the graph of states has no loop. For let some thread touch what it is assumed not to, before one goes on that was let go on. Of all
-//! ways to that from a state that was met, the shortest begins with a thread that was let go on, and then the rest is shorter; or it
-//! can begin with one, since up to there they have nothing in common.
+//! those before; what it is about to touch in a state that was met counts as seen. Once nothing new is seen the assumption holds. For let some
+//! thread touch what it is assumed not to, and take the shortest way to that from any state that was met. If a thread that was let go on goes
+//! on in it, it can do so first, since up to there they have nothing in common, and the rest is shorter. If none does, one can go on before
+//! all of it, which leaves the way as long, and so can one in the next state; that ends, as the graph of states has no loop.
+//!
+//! So every step must have a next state: where one fails, that is found; where one is rejected, every order is tried.
 //!
 //! What a thread touches after it has waited for another one to end does not come before what that does.
 
