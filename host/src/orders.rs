@@ -24,7 +24,7 @@ pub enum NeedsAll {
     Loops,
     /// A run that is rejected cuts off the others of its threads.
     Rejects,
-    /// There are too many threads, or they look at what nothing is told of.
+    /// There are too many threads, or they touch too much, or what nothing is told of.
     Depends,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for NeedsAll {
             NeedsAll::IsTold => "the guest does not say what its threads touch",
             NeedsAll::Loops => "threads wait in loops",
             NeedsAll::Rejects => "runs are rejected",
-            NeedsAll::Depends => "it has more than 64 threads, looks at their ids, or has an `AtomicPtr`",
+            NeedsAll::Depends => "it has more than 64 threads, touches too much, looks at ids of threads, or has an `AtomicPtr`",
         })
     }
 }

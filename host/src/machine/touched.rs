@@ -18,7 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 type Threads = u64;
 /// Beyond these numbers every order is tried.
 const THREADS_MAX: u32 = Threads::BITS;
-const OBJECTS_MAX: usize = 1 << 16;
+/// Beyond so many objects, too, and where a thread touches so many more than it says.
+const OBJECTS_MAX: usize = 1 << 12;
+const ALSO_MAX: usize = 64;
 /// The bit that says that something is touched now, and not next.
 const NOW: u32 = 16;
 const NOT_TOLD: u32 = 8;
@@ -34,6 +36,17 @@ fn bit(thread: u32) -> Threads {
 
 fn members(threads: Threads) -> impl Iterator<Item = u32> {
     (0..THREADS_MAX).filter(move |thread| threads & bit(*thread) != 0)
+}
+
+/// These threads, with the neighbours of each.
+fn closed(mut set: Threads, neighbours: &[Threads; THREADS_MAX as usize]) -> Threads {
+    loop {
+        let more = members(set).fold(set, |more, thread| more | neighbours[thread as usize]);
+        if more == set {
+            return set;
+        }
+        set = more;
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -167,26 +180,24 @@ impl Touched {
                 return;
             }
         };
-        if !self.is_of_no_use {
-            self.also.entry(thread).or_default().insert(also);
+        let known = self.also.entry(thread).or_default();
+        if known.len() < ALSO_MAX {
+            known.insert(also);
+        } else {
+            self.is_of_no_use |= !known.contains(&also);
         }
     }
 
-    /// With these threads, all of which one or another must go on where they do.
-    fn closed(&self, mut set: Threads, next: &Next) -> Threads {
-        loop {
-            let mut more = set;
-            for thread in members(set) {
-                let beside = self.beside(thread, next);
-                // One that is not there yet may be started by any that starts some.
-                let starts = if beside & !next.told == 0 { 0 } else { self.spawn.beside(thread) };
-                more |= (beside | starts) & next.live;
-            }
-            if more == set {
-                return set;
-            }
-            set = more;
+    /// For each thread those that may touch what it touches next, or start one that may.
+    fn neighbours(&self, next: &Next) -> [Threads; THREADS_MAX as usize] {
+        let mut all = [0; THREADS_MAX as usize];
+        for thread in members(next.live) {
+            let beside = self.beside(thread, next);
+            // One that is not there yet may be started by any that starts some.
+            let starts = if beside & !next.told == 0 { 0 } else { self.spawn.beside(thread) };
+            all[thread as usize] = (beside | starts) & next.live;
         }
+        all
     }
 
     /// Those that may touch what this one touches next.
@@ -327,7 +338,8 @@ impl Reduction {
         }
         // The round is over where it is of no use.
         let is_left_out = self.seen.is_of_no_use || {
-            let enough = members(able).map(|thread| self.assumed.closed(bit(thread), next) & able);
+            let neighbours = self.assumed.neighbours(next);
+            let enough = members(able).map(|thread| closed(bit(thread), &neighbours) & able);
             let least = enough.min_by_key(|threads| (threads.count_ones(), *threads));
             least.is_some_and(|least| least & next.thread(chosen).map_or(0, bit) == 0)
         };
