@@ -52,6 +52,10 @@ impl Told {
         self.serial.get(thread as usize).copied().unwrap_or(THREADS_MAX as u32)
     }
 
+    fn bit(&self, thread: u32) -> u64 {
+        1u64.checked_shl(self.serial(thread)).unwrap_or(0)
+    }
+
     fn joined(&self, thread: u32) -> u64 {
         self.joined.get(thread as usize).copied().unwrap_or(0)
     }
@@ -76,7 +80,7 @@ pub(super) fn joins(thread: u32) {
     let by = current();
     if by != NOBODY && is_told() {
         with(|told| {
-            let more = told.joined(thread) | 1u64.checked_shl(told.serial(thread)).unwrap_or(0);
+            let more = told.joined(thread) | told.bit(thread);
             told.joined.iter_mut().nth(by as usize).into_iter().for_each(|joined| *joined |= more);
         });
     }
@@ -103,8 +107,7 @@ pub(super) fn lets_go<T>(thread: u32) {
     if !std::mem::needs_drop::<T>() || current() == NOBODY || !is_told() {
         return;
     }
-    let is_joined = with(|told| told.joined(current()) >> told.serial(thread).min(63) & 1 != 0);
-    if !is_joined {
+    if with(|told| told.joined(current()) & told.bit(thread) == 0) {
         now(ASKS_FOR_END, thread_as_object(thread));
     }
 }

@@ -114,7 +114,10 @@ impl Graph<'_> {
     }
 
     /// Whether a step leads back to where it came from, at last.
-    pub(super) fn has_loop(&self) -> bool {
+    ///
+    /// # Errors
+    /// `goes_on` says no.
+    pub(super) fn has_loop(&self, goes_on: &mut dyn FnMut() -> bool) -> Result<bool, Stopped> {
         let mut into = vec![0u32; self.holds.len()];
         let onward = self.edges.iter().filter(|edge| edge.to != NONE);
         onward.for_each(|edge| into[edge.to as usize] += 1);
@@ -122,6 +125,9 @@ impl Graph<'_> {
         let mut seen = 0;
         while let Some(state) = free.pop() {
             seen += 1;
+            if (seen as u64).is_multiple_of(POLL) && !goes_on() {
+                return Err(Stopped);
+            }
             for (_, Edge { to, .. }) in self.onward(state) {
                 into[to as usize] -= 1;
                 if into[to as usize] == 0 {
@@ -129,7 +135,7 @@ impl Graph<'_> {
                 }
             }
         }
-        seen < into.len()
+        Ok(seen < into.len())
     }
 
     fn out(&self, state: u32) -> std::ops::Range<u32> {

@@ -258,7 +258,7 @@ pub struct Checked {
     pub first: First,
     /// The graph of states, where it was wanted.
     pub picture: Option<Picture>,
-    /// A path comes back to where it was; not looked for where nothing must come at last.
+    /// A path comes back to where it was; looked for where orders are left out.
     pub has_loop: bool,
     /// Steps of threads that were left out, since another order of them makes no difference.
     pub steps_left_out: u64,

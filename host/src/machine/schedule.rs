@@ -3,13 +3,15 @@
 //!
 //! The choice is among all of them in any case, so that a trace does not depend on the bound.
 
+use std::sync::Arc;
+
 use wasmtime::{Caller, Error, ImportType, Linker};
 
 use super::Machine;
 use super::host::{Host, Stop, pay};
 use super::imports::{MODULE, choose_index, memory_of, slice, stop};
 use super::keyed::{self, BLOCK};
-use super::touched::{Reduction, Touched, is_touched_now};
+use super::touched::{How, Reduction, Touched};
 use crate::outcome::FailureKind;
 use crate::schedules::Schedules;
 
@@ -65,7 +67,7 @@ impl Machine {
     }
 
     /// From now on orders are left out that make no difference if threads touch nothing else.
-    pub(crate) fn leave_out_orders(&mut self, assumed: Touched) {
+    pub(crate) fn leave_out_orders(&mut self, assumed: Arc<Touched>) {
         let reduction = Some(Box::new(Reduction::new(assumed)));
         self.store.data_mut().guest.bound = Bound { reduction, ..Bound::default() };
     }
@@ -125,14 +127,14 @@ fn touches(
     object: u32,
     joined: u64,
 ) -> wasmtime::Result<()> {
+    let Some(told) = How::of(how, object) else {
+        return stop(FailureKind::Abi, None, format!("touches: there is no way {how} to touch something"));
+    };
     let guest = &mut caller.data_mut().guest;
-    let Some(reduction) = &mut guest.bound.reduction else { return Ok(()) };
-    // What a run touches before its first choice comes before all else.
-    let is_first = guest.schedule.last == 0 && is_touched_now(how);
-    if is_first || reduction.touches(thread, (how, object), joined) {
-        return Ok(());
+    if let Some(reduction) = &mut guest.bound.reduction {
+        reduction.touches(thread, told, joined, guest.schedule.last == 0);
     }
-    stop(FailureKind::Abi, None, format!("touches: there is no way {how} to touch something"))
+    Ok(())
 }
 
 fn schedule(mut caller: Caller<'_, Host>, pointer: u32, count: u32) -> wasmtime::Result<u32> {

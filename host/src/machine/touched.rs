@@ -13,6 +13,7 @@
 //! What a thread touches after it has waited for another one to end does not come before what that does.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Threads by number, as bits.
 type Threads = u64;
@@ -23,12 +24,6 @@ const OBJECTS_MAX: usize = 1 << 12;
 const ALSO_MAX: usize = 64;
 /// The bit that says that something is touched now, and not next.
 const NOW: u32 = 16;
-const NOT_TOLD: u32 = 8;
-
-/// Whether this says that something is touched now, of which something is told.
-pub(super) fn is_touched_now(how: u32) -> bool {
-    how & NOW != 0 && how & !NOW != NOT_TOLD
-}
 
 fn bit(thread: u32) -> Threads {
     1u64.checked_shl(thread).unwrap_or(0)
@@ -50,7 +45,7 @@ fn closed(mut set: Threads, neighbours: &[Threads; THREADS_MAX as usize]) -> Thr
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Object {
+pub(super) enum Object {
     /// At an address.
     Word(u32),
     /// Whether this thread has ended.
@@ -63,7 +58,7 @@ enum Object {
 
 /// See `touches` in `guest-sdk/ABI.md`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum How {
+pub(super) enum How {
     Ended,
     Nothing,
     Touches(Object, bool),
@@ -75,8 +70,9 @@ enum How {
 }
 
 impl How {
-    fn of(how: u32, object: u32) -> Option<How> {
-        Some(match how {
+    /// What is told, if it is something, and whether it is so now, and not next.
+    pub(super) fn of(how: u32, object: u32) -> Option<(How, bool)> {
+        let what = match how & !NOW {
             0 => How::Ended,
             1 => How::Nothing,
             2 => How::Touches(Object::Word(object), false),
@@ -85,10 +81,11 @@ impl How {
             5 => How::Touches(Object::End(object), false),
             6 => How::Touches(Object::Parking(object), true),
             7 => How::Spawns(object),
-            NOT_TOLD => How::NotTold,
+            8 => How::NotTold,
             9 => How::Everything,
             _ => return None,
-        })
+        };
+        Some((what, how & NOW != 0))
     }
 }
 
@@ -99,6 +96,10 @@ struct Users(BTreeMap<u32, Threads>);
 impl Users {
     fn add(&mut self, thread: u32, beside: Threads) {
         *self.0.entry(thread).or_default() |= beside;
+    }
+
+    fn has(&self, thread: u32, beside: Threads) -> bool {
+        self.0.get(&thread).is_some_and(|known| known & beside == beside)
     }
 
     fn add_all(&mut self, other: &Users) {
@@ -133,6 +134,11 @@ impl Touched {
         self.is_of_no_use
     }
 
+    /// Whether nothing is in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Touched::default()
+    }
+
     /// Adds what another has seen.
     pub(crate) fn add_all(&mut self, other: Touched) {
         let own = [(&mut self.reads, &other.reads), (&mut self.writes, &other.writes)];
@@ -144,7 +150,23 @@ impl Touched {
         }
         self.spawn.add_all(&other.spawn);
         self.everything.add_all(&other.everything);
-        self.is_of_no_use |= other.is_of_no_use;
+        let are_too_many = self.reads.len().max(self.writes.len()) > OBJECTS_MAX
+            || self.also.values().any(|objects| objects.len() > ALSO_MAX);
+        self.is_of_no_use |= other.is_of_no_use || are_too_many;
+    }
+
+    /// Whether this is known of a thread.
+    fn has(&self, thread: u32, how: How, beside: Threads) -> bool {
+        let of_kind = |writes| if writes { &self.writes } else { &self.reads };
+        match how {
+            How::Touches(object, writes) => {
+                of_kind(writes).get(&object).is_some_and(|users| users.has(thread, beside))
+            }
+            How::Spawns(_) => self.spawn.has(thread, beside),
+            How::NotTold => self.is_of_no_use,
+            How::Everything => self.everything.has(thread, beside),
+            How::Ended | How::Nothing | How::Joins(_) => true,
+        }
     }
 
     /// A thread touches something, while those `beside` it may not have ended.
@@ -168,24 +190,15 @@ impl Touched {
         }
     }
 
-    /// In a step of this thread more was touched than it had said.
-    fn add_also(&mut self, thread: u32, how: How, beside: Threads) {
-        self.add(thread, how, beside);
-        let also = match how {
-            How::Touches(object, writes) => (object, writes),
-            How::Spawns(_) => (Object::Numbers, true),
-            How::Ended | How::Nothing => return,
-            How::Joins(_) | How::NotTold | How::Everything => {
-                self.is_of_no_use = true;
-                return;
-            }
-        };
+    /// In a step of this thread this was touched, and it had not said so.
+    fn add_also(&mut self, thread: u32, object: (Object, bool)) {
         let known = self.also.entry(thread).or_default();
-        if known.len() < ALSO_MAX {
-            known.insert(also);
-        } else {
-            self.is_of_no_use |= !known.contains(&also);
-        }
+        known.insert(object);
+        self.is_of_no_use |= known.len() > ALSO_MAX;
+    }
+
+    fn has_also(&self, thread: u32, object: (Object, bool)) -> bool {
+        self.also.get(&thread).is_some_and(|known| known.contains(&object))
     }
 
     /// For each thread those that may touch what it touches next, or start one that may.
@@ -261,36 +274,47 @@ impl Next {
 /// Leaves out orders, under an assumption.
 #[derive(Debug, Default)]
 pub(crate) struct Reduction {
-    assumed: Touched,
+    assumed: Arc<Touched>,
+    /// What is not assumed.
     seen: Touched,
     next: Next,
     left_out: u64,
 }
 
 impl Reduction {
-    /// What was seen, and how many steps were left out.
+    pub(super) fn new(assumed: Arc<Touched>) -> Reduction {
+        Reduction { assumed, ..Reduction::default() }
+    }
+
+    /// What was seen that is not assumed, and how many steps were left out.
     pub(crate) fn seen(self) -> (Touched, u64) {
         (self.seen, self.left_out)
     }
 
-    pub(super) fn new(assumed: Touched) -> Reduction {
-        Reduction { seen: assumed.clone(), assumed, ..Reduction::default() }
+    fn add(&mut self, thread: u32, how: How, beside: Threads) {
+        if !self.assumed.has(thread, how, beside) {
+            self.seen.add(thread, how, beside);
+        }
     }
 
-    /// A thread touches something, next or now, when those that it has `joined` have ended. It is told by its number and, above that, by what tells it
-    /// from all others of the run. Whether it can be told so.
-    pub(super) fn touches(&mut self, thread: u32, (how, object): (u32, u32), joined: Threads) -> bool {
-        let Some(what) = How::of(how & !NOW, object) else { return false };
+    /// A thread touches something, next or now, when those that it has `joined` have ended. It is told by its number and, above that, by
+    /// what tells it from all others of the run. What a run touches before its first choice comes before all else.
+    pub(super) fn touches(
+        &mut self,
+        thread: u32,
+        (how, is_now): (How, bool),
+        joined: Threads,
+        is_first: bool,
+    ) {
         let (number, thread) = (thread & 0xffff, thread >> 16);
-        if thread >= THREADS_MAX || what == How::NotTold || self.next.threads.len() > 2 * THREADS_MAX as usize
-        {
+        let is_too_much = thread >= THREADS_MAX || self.next.threads.len() > 2 * THREADS_MAX as usize;
+        if is_too_much || how == How::NotTold {
             self.seen.is_of_no_use = true;
-        } else if how & NOW == 0 {
-            self.touches_next((number, thread), what, joined);
-        } else {
-            self.touches_now(thread, what, joined);
+        } else if !is_now {
+            self.touches_next((number, thread), how, joined);
+        } else if !is_first {
+            self.touches_now(thread, how, joined);
         }
-        true
     }
 
     fn touches_next(&mut self, (number, thread): (u32, u32), how: How, joined: Threads) {
@@ -311,8 +335,21 @@ impl Reduction {
             self.next.told |= bit(other);
         }
         let beside = self.next.beside(thread, joined);
-        if beside != 0 {
-            self.seen.add_also(thread, how, beside);
+        if beside == 0 {
+            return;
+        }
+        self.add(thread, how, beside);
+        let object = match how {
+            How::Touches(object, writes) => (object, writes),
+            How::Spawns(_) => (Object::Numbers, true),
+            How::Ended | How::Nothing => return,
+            How::Joins(_) | How::NotTold | How::Everything => {
+                self.seen.is_of_no_use = true;
+                return;
+            }
+        };
+        if !self.assumed.has_also(thread, object) {
+            self.seen.add_also(thread, object);
         }
     }
 
@@ -323,13 +360,14 @@ impl Reduction {
             self.next.clear();
         }
         self.next.is_past = true;
-        let next = &self.next;
-        for (thread, how, joined) in &next.threads {
-            let beside = next.beside(*thread, *joined);
+        for at in 0..self.next.threads.len() {
+            let (thread, how, joined) = self.next.threads[at];
+            let beside = self.next.beside(thread, joined);
             if beside != 0 && !matches!(how, How::Spawns(_)) {
-                self.seen.add(*thread, *how, beside);
+                self.add(thread, how, beside);
             }
         }
+        let next = &self.next;
         let mut able = 0;
         for number in can_go_on {
             let thread = next.thread(number);
@@ -355,16 +393,17 @@ mod tests {
     /// Threads that say this of their next steps: thread, how, object, and what they have joined.
     type Told<'a> = &'a [(u32, u32, u32, Threads)];
 
+    /// A thread says this, by its number and by what tells it from others.
+    fn tell(reduction: &mut Reduction, thread: u32, (how, object): (u32, u32), joined: Threads) {
+        reduction.touches(thread << 16 | thread, How::of(how, object).unwrap(), joined, false);
+    }
+
     /// Those of these threads that are let go on.
     fn let_go_on(reduction: &mut Reduction, told: Told<'_>) -> Vec<u32> {
         let able = || told.iter().filter(|(_, how, ..)| ![0, 4].contains(how)).map(|(thread, ..)| *thread);
-        let tell = |reduction: &mut Reduction| {
-            for (thread, how, object, joined) in told {
-                assert!(reduction.touches(*thread << 16 | *thread, (*how, *object), *joined));
-            }
-        };
         let goes_on = |thread: &u32| {
-            tell(reduction);
+            told.iter()
+                .for_each(|(thread, how, object, joined)| tell(reduction, *thread, (*how, *object), *joined));
             !reduction.leaves_out(*thread, able())
         };
         able().filter(goes_on).collect()
@@ -374,7 +413,7 @@ mod tests {
     fn after(seen: &[Told<'_>], told: Told<'_>) -> Vec<u32> {
         let mut reduction = Reduction::default();
         seen.iter().for_each(|told| drop(let_go_on(&mut reduction, told)));
-        let_go_on(&mut Reduction::new(reduction.seen), told)
+        let_go_on(&mut Reduction::new(reduction.seen.into()), told)
     }
 
     const READS: u32 = 2;
@@ -413,13 +452,13 @@ mod tests {
         let later: Told<'_> = &[(0, WRITES, 4, 0), (1, 1, 0, 0), (2, WRITES, 4, 0)];
         let mut reduction = Reduction::default();
         let_go_on(&mut reduction, now);
-        assert!(reduction.touches(1 << 16 | 1, (NOW + 7, 2), 0));
+        tell(&mut reduction, 1, (NOW + 7, 2), 0);
         let_go_on(&mut reduction, later);
-        let mut reduction = Reduction::new(reduction.seen);
+        let mut reduction = Reduction::new(reduction.seen.into());
         // Thread 1 starts it, and touches what nobody else does.
         assert_eq!(let_go_on(&mut reduction, now), [1]);
         assert!(!reduction.seen.is_of_no_use);
-        assert!(reduction.touches(1 << 16 | 1, (NOW + NOT_TOLD, 0), 0));
+        tell(&mut reduction, 1, (NOW + 8, 0), 0);
         assert!(reduction.seen.is_of_no_use);
     }
 
@@ -438,9 +477,9 @@ mod tests {
         let mut reduction = Reduction::default();
         assert!(reduction.leaves_out(1, [0, 1].into_iter()));
         assert!(reduction.seen.is_of_no_use);
-        assert!(!reduction.touches(0, (10, 0), 0));
+        assert_eq!(How::of(10, 0), None);
         let mut reduction = Reduction::default();
-        assert!(reduction.touches(THREADS_MAX << 16, (WRITES, 0), 0));
+        tell(&mut reduction, THREADS_MAX, (WRITES, 0), 0);
         assert!(reduction.seen.is_of_no_use);
     }
 }

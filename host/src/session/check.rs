@@ -13,6 +13,7 @@ use super::kept::Kept;
 use super::leftover::Leftover;
 use super::no_verdict::begins_anew;
 use super::pace::Pace;
+use super::rounds::leaves_out_orders;
 use super::together::Walked;
 use super::{Begin, Event, Fate, JobResult, Saved, Summary, Told, Verdict, Work};
 use crate::budget::Over;
@@ -77,8 +78,8 @@ impl Work<'_> {
         // Before a state is hashed: what was kept, or is at a server, may be under another key.
         let fleet = self.guest.config.fleet.as_ref();
         let meeting = fleet.map(|fleet| self.meet(fleet, machines[0].program(), &options)).transpose()?;
-        let leaves_out = options.may_leave_out_orders() && machines[0].says_what_threads_touch();
-        let kept = if meeting.is_none() && !leaves_out { self.kept(&options) } else { None };
+        let is_whole = !leaves_out_orders(&machines[0], &options);
+        let kept = if meeting.is_none() && is_whole { self.kept(&options) } else { None };
         let copies = kept.as_ref().map_or(options.copies, |kept| kept.copies);
         let options = Options { copies, ..options };
         let saved = self.replay_saved(&mut machines[0])?;
@@ -350,7 +351,7 @@ const NO_OPERATION: &str = "no thread came to an operation of `spelunk_guest::sy
 /// What to do about threads where a check is not complete.
 fn hint(machine: &Machine, options: &Options, limit: Limit) -> Option<&'static str> {
     let with = Options { reduces: true, ..options.clone() };
-    if !limit.is_from_outside() || !machine.says_what_threads_touch() || !with.may_leave_out_orders() {
+    if !limit.is_from_outside() || !leaves_out_orders(machine, &with) {
         return None;
     }
     Some(match options.reduces {

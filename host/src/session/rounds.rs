@@ -6,9 +6,14 @@ use super::Work;
 use super::together::Walked;
 use crate::check::{Keeping, Limit, Options, Schedules};
 use crate::machine::Machine;
-use crate::orders::{self, LeftOut};
+use crate::orders;
 use crate::property::Counts;
 use crate::report::counted;
+
+/// Whether orders of threads are left out.
+pub(super) fn leaves_out_orders(machine: &Machine, options: &Options) -> bool {
+    options.may_leave_out_orders() && machine.says_what_threads_touch()
+}
 
 impl Work<'_> {
     /// As [`walk`](Self::walk); with a bound on schedules under smaller ones first, until something fails. Where a bound leaves nothing
@@ -19,7 +24,7 @@ impl Work<'_> {
         options: &Options,
         (keeping, counts): (Option<Keeping<'_>>, &mut Counts),
     ) -> Result<Walked> {
-        if options.may_leave_out_orders() && machines[0].says_what_threads_touch() {
+        if leaves_out_orders(&machines[0], options) {
             return self.walk_with_less(machines, &Options { reduces: false, ..options.clone() }, counts);
         }
         for max in 0..=options.schedules.map_or(0, Schedules::max) {
@@ -61,7 +66,7 @@ impl Work<'_> {
             self.walk(machines, &Options { leaves_out_orders: true, ..options.clone() }, (None, counts))
         })?;
         match walked {
-            Ok((walked, LeftOut { rounds })) => {
+            Ok((walked, rounds)) => {
                 let steps = walked.as_ref().map_or(0, |checked| checked.steps_left_out);
                 if steps > 0 {
                     let (steps, rounds) = (counted(steps, "step"), counted(rounds, "round"));

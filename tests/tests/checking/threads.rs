@@ -306,6 +306,21 @@ mod wrong {
         check(RESUME, RESUME, "stack-overflow: calls nest deeper than 10000 (--depth-max), in entry+0x4");
     }
 
+    /// Whether anybody wants to know what threads touch, or not.
+    #[test]
+    fn an_unknown_way_to_touch_something_is_a_failure() {
+        let text = r#"(module
+          (import "spelunk" "touches" (func $touches (param i32 i32 i32 i64)))
+          (func (export "rule:run") (call $touches (i32.const 0) (i32.const 10) (i32.const 0) (i64.const 0))))"#;
+        on_guest_stack(|| {
+            let wasm = wat::parse_str(text).unwrap();
+            let program = Arc::new(Program::load(&wasm, Limits::default(), Selection::default()).unwrap());
+            let checked = run(&program, 1, &default_options(&program));
+            let found: Vec<String> = checked.findings.iter().map(|found| found.failure.to_string()).collect();
+            assert_eq!(found, ["abi: touches: there is no way 10 to touch something"]);
+        });
+    }
+
     /// A thread that suspends for ever comes back to a state that is known.
     #[test]
     fn equal_states_of_threads_are_equal_bytes() {

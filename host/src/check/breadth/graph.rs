@@ -281,7 +281,7 @@ impl States {
 }
 
 impl<S: Clone> Check<'_, S> {
-    /// Judges the properties of runs without end in what was met of the graph. Whether that has a loop.
+    /// Judges the properties of runs without end in what was met of the graph; or, where orders are left out, looks for a loop. Whether there is one.
     pub(super) fn judge<T: Target>(&mut self, target: &T) -> bool {
         let Some(mut states) = self.states.take() else { return false };
         let first = states.starts.len();
@@ -300,32 +300,35 @@ impl<S: Clone> Check<'_, S> {
             classes: &classes,
             initial: &initial,
         };
-        let has_loop = graph.has_loop();
+        let mut limit = None;
+        let mut goes_on = || {
+            limit = (self.shared.goes_on)(&lock(&self.shared.progress));
+            limit.is_none()
+        };
         if self.shared.options.leaves_out_orders {
-            return has_loop;
+            let has_loop = graph.has_loop(&mut goes_on);
+            return has_loop.unwrap_or_else(|_| {
+                self.limited(limit.unwrap_or(Limit::Interrupt));
+                false
+            });
         }
         // Where a linker puts them depends on the build.
         let mut claimed: Vec<(u16, &Liveness)> = (0..).zip(target.liveness()).collect();
         claimed.sort_by(|(_, one), (_, other)| one.name.cmp(&other.name));
         for (number, property) in claimed {
             if self.findings.is_full(self.shared.options) {
-                return has_loop;
+                break;
             }
-            let mut limit = None;
-            let unmet = graph.unmet((property.kind, 1 << number), &mut || {
-                limit = (self.shared.goes_on)(&lock(&self.shared.progress));
-                limit.is_none()
-            });
-            match unmet {
+            match graph.unmet((property.kind, 1 << number), &mut goes_on) {
                 Ok(Some(lasso)) => self.unmet(property, &lasso, states.trace(&self.nodes, &lasso, number)),
                 Ok(None) => {}
                 Err(_) => {
                     self.limited(limit.unwrap_or(Limit::Interrupt));
-                    return has_loop;
+                    break;
                 }
             }
         }
-        has_loop
+        false
     }
 
     fn unmet(&mut self, property: &Liveness, lasso: &Lasso, trace: Trace) {

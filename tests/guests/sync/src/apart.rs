@@ -8,7 +8,7 @@ use spelunk_guest::sync::{Arc, Mutex, mpsc, thread};
 const SEQUENTIAL: Ordering = Ordering::SeqCst;
 
 /// Each is called by `random`.
-pub(crate) const PROGRAMS: [fn(); 8] = [
+pub(crate) const PROGRAMS: [fn(); 9] = [
     ends,
     sees_in_one_order,
     drops_a_result,
@@ -17,6 +17,7 @@ pub(crate) const PROGRAMS: [fn(); 8] = [
     takes_a_number,
     takes_a_pointer,
     is_rejected,
+    takes_a_number_late,
 ];
 
 fn word() -> Arc<AtomicU32> {
@@ -118,5 +119,20 @@ fn is_rejected() {
     });
     x.store(1, SEQUENTIAL);
     assume(x.load(SEQUENTIAL) == 0);
+    thread.join().unwrap();
+}
+
+/// Some steps were made by then.
+fn takes_a_number_late() {
+    let (x, y) = (word(), word());
+    let own = y.clone();
+    let thread = thread::spawn(move || {
+        own.store(1, SEQUENTIAL);
+        own.store(2, SEQUENTIAL);
+    });
+    x.store(1, SEQUENTIAL);
+    x.store(2, SEQUENTIAL);
+    let id = thread.thread().id();
+    assert_eq!(y.load(SEQUENTIAL), 2, "{id:?}");
     thread.join().unwrap();
 }
