@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::scalar::canonical;
 use crate::{Arbitrary, Strategy, abi, any, panic};
 
 /// The state of a harness: nothing before `setup`, and nothing after a `teardown` that takes it.
@@ -51,6 +52,7 @@ impl<T: Clone> Copying<'_, T> {
     /// Keeps a copy of the state, by a number, in place of the one that was there.
     pub fn keep(&self, number: u32) {
         abi::is_unseen();
+        canonical::remember();
         self.store(number, self.0.0.copy());
     }
 

@@ -1,22 +1,20 @@
 //! Peterson's filter lock ("Myths about the mutual exclusion problem", 1981; Herlihy and Shavit, "The Art of
-//! Multiprocessor Programming", 2.4) for three threads. Each step is one read or write of a shared variable. A thread reads the levels of
+//! Multiprocessor Programming", 2.4). Each step is one read or write of a shared variable. A thread reads the levels of
 //! the others in any order.
 
 use spelunk_guest::prelude::*;
 
-const THREADS: usize = 3;
-/// At each level but 0 one thread is held back, so the last one lets one through.
-const LEVELS: usize = if cfg!(feature = "mistake") { THREADS - 1 } else { THREADS };
+use crate::Protocol;
 
 /// Tells their ids from others.
 pub struct Thread;
 
-type Id = Scalar<THREADS, Thread>;
-type Ids = ScalarSet<THREADS, Thread>;
+type Id<const N: usize> = Scalar<N, Thread>;
+type Ids<const N: usize> = ScalarSet<N, Thread>;
 
 /// The next step of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub enum At {
+pub enum At<const N: usize> {
     #[default]
     Outside,
     WriteLevel {
@@ -28,7 +26,7 @@ pub enum At {
     /// Whether one of these is at this level or above.
     ReadLevel {
         level: usize,
-        of: Ids,
+        of: Ids<N>,
     },
     /// Since another one is: whether the victim is still the thread itself.
     ReadVictim {
@@ -37,17 +35,26 @@ pub enum At {
     Inside,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct FilterLock {
-    levels: PerScalar<THREADS, usize, Thread>,
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FilterLock<const N: usize> {
+    levels: PerScalar<N, usize, Thread>,
     /// Of each level the last one to come there.
-    victims: [Option<Id>; THREADS],
-    at: PerScalar<THREADS, At, Thread>,
+    victims: [Option<Id<N>>; N],
+    at: PerScalar<N, At<N>, Thread>,
 }
 
-impl FilterLock {
+impl<const N: usize> Default for FilterLock<N> {
+    fn default() -> Self {
+        FilterLock { levels: PerScalar::default(), victims: [None; N], at: PerScalar::default() }
+    }
+}
+
+impl<const N: usize> FilterLock<N> {
+    /// At each level but 0 one thread is held back, so the last one lets one through.
+    const LEVELS: usize = if cfg!(feature = "mistake") { N - 1 } else { N };
+
     /// Those that a thread may read the level of next; itself where it does something else.
-    pub fn others(&self, thread: Id) -> Ids {
+    fn others(&self, thread: Id<N>) -> Ids<N> {
         match self.at[thread] {
             At::ReadLevel { of, .. } => of,
             _ => Ids::from_iter([thread]),
@@ -55,7 +62,7 @@ impl FilterLock {
     }
 
     /// A step of this thread, which reads the level of `other` if that is what it does.
-    pub fn step(&mut self, thread: Id, other: Id) {
+    fn step(&mut self, thread: Id<N>, other: Id<N>) {
         self.at[thread] = match self.at[thread].clone() {
             At::Outside => At::WriteLevel { level: 1 },
             At::WriteLevel { level } => {
@@ -64,17 +71,15 @@ impl FilterLock {
             }
             At::WriteVictim { level } => {
                 self.victims[level] = Some(thread);
-                FilterLock::read_all(thread, level)
+                Self::read_all(thread, level)
             }
             At::ReadLevel { level, .. } if self.levels[other] >= level => At::ReadVictim { level },
             At::ReadLevel { level, mut of } => {
                 of.remove(other);
-                if of.is_empty() { FilterLock::next_level(level) } else { At::ReadLevel { level, of } }
+                if of.is_empty() { Self::next_level(level) } else { At::ReadLevel { level, of } }
             }
-            At::ReadVictim { level } if self.victims[level] == Some(thread) => {
-                FilterLock::read_all(thread, level)
-            }
-            At::ReadVictim { level } => FilterLock::next_level(level),
+            At::ReadVictim { level } if self.victims[level] == Some(thread) => Self::read_all(thread, level),
+            At::ReadVictim { level } => Self::next_level(level),
             At::Inside => {
                 self.levels[thread] = 0;
                 At::Outside
@@ -82,16 +87,38 @@ impl FilterLock {
         };
     }
 
-    fn read_all(thread: Id, level: usize) -> At {
+    fn read_all(thread: Id<N>, level: usize) -> At<N> {
         At::ReadLevel { level, of: Ids::of(|other| other != thread) }
     }
 
-    fn next_level(level: usize) -> At {
-        if level + 1 < LEVELS { At::WriteLevel { level: level + 1 } } else { At::Inside }
+    fn next_level(level: usize) -> At<N> {
+        if level + 1 < Self::LEVELS { At::WriteLevel { level: level + 1 } } else { At::Inside }
     }
 
-    pub fn is_exclusive(&self) -> bool {
+    fn is_exclusive(&self) -> bool {
         self.at.values().filter(|at| **at == At::Inside).count() <= 1
+    }
+}
+
+/// A step of a thread, which reads the level of the other one if that is what it does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Action<const N: usize>(Id<N>, Id<N>);
+
+impl<const N: usize> Protocol for FilterLock<N> {
+    type Action = Action<N>;
+
+    fn actions(&self, actions: &mut Vec<Action<N>>) {
+        for thread in Id::all() {
+            actions.extend(self.others(thread).iter().map(|other| Action(thread, other)));
+        }
+    }
+
+    fn perform(&mut self, Action(thread, other): Action<N>) {
+        self.step(thread, other);
+    }
+
+    fn is_right(&self) -> bool {
+        self.is_exclusive()
     }
 }
 
@@ -99,13 +126,19 @@ impl FilterLock {
 mod harness {
     use super::*;
 
-    #[derive(Default, Hash)]
-    struct Harness(FilterLock);
+    const THREADS: usize = if cfg!(feature = "n4") { 4 } else { 3 };
+
+    #[derive(Clone, Default, Hash)]
+    struct Harness(FilterLock<THREADS>);
 
     #[harness]
     impl Harness {
         #[rule]
-        fn step(&mut self, thread: Id, #[draw(sampled_from(self.0.others(thread)))] other: Id) {
+        fn step(
+            &mut self,
+            thread: Id<THREADS>,
+            #[draw(sampled_from(self.0.others(thread)))] other: Id<THREADS>,
+        ) {
             self.0.step(thread, other);
         }
 
@@ -119,30 +152,27 @@ mod harness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::native::{Protocol, Reached, after, reach};
+    use crate::native::{Reached, Renamed, orders, reach};
 
-    impl Protocol<THREADS, Thread> for FilterLock {
-        fn next(&self) -> Vec<FilterLock> {
-            let steps =
-                |thread| after(self, self.others(thread), move |lock, other| lock.step(thread, other));
-            Id::all().iter().flat_map(steps).collect()
-        }
-
-        fn is_right(&self) -> bool {
-            self.is_exclusive()
-        }
-
-        fn renamed(&self, to: impl Fn(Id) -> Id) -> FilterLock {
-            let mut renamed = FilterLock::default();
-            for thread in Id::all() {
-                renamed.levels[to(thread)] = self.levels[thread];
-                renamed.at[to(thread)] = match self.at[thread].clone() {
-                    At::ReadLevel { level, of } => At::ReadLevel { level, of: of.iter().map(&to).collect() },
-                    at => at,
-                };
-            }
-            renamed.victims = self.victims.map(|victim| victim.map(&to));
-            renamed
+    impl<const N: usize> Renamed for FilterLock<N> {
+        fn renamed(&self) -> Vec<FilterLock<N>> {
+            orders::<N, Thread>()
+                .iter()
+                .map(|to| {
+                    let mut renamed = FilterLock::default();
+                    for thread in Id::all() {
+                        renamed.levels[to[thread]] = self.levels[thread];
+                        renamed.at[to[thread]] = match self.at[thread].clone() {
+                            At::ReadLevel { level, of } => {
+                                At::ReadLevel { level, of: of.iter().map(|id| to[id]).collect() }
+                            }
+                            at => at,
+                        };
+                    }
+                    renamed.victims = self.victims.map(|victim| victim.map(|id| to[id]));
+                    renamed
+                })
+                .collect()
         }
     }
 
@@ -152,6 +182,6 @@ mod tests {
             false => Reached { states: 3_774, orbits: 662, steps: 2_354, failure: None },
             true => Reached { states: 651, orbits: 126, steps: 433, failure: Some(13) },
         };
-        assert_eq!(reach::<THREADS, Thread, FilterLock>(), expected);
+        assert_eq!(reach::<FilterLock<3>>(), expected);
     }
 }

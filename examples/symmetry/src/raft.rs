@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 
 use spelunk_guest::prelude::*;
 
+use crate::Protocol;
+
 const SERVERS: usize = 3;
 /// With the bug, one is enough, and there are many more states.
 const TERM_MAX: u32 = if cfg!(feature = "mistake") { 1 } else { 2 };
@@ -63,12 +65,12 @@ pub struct Raft {
 
 impl Raft {
     /// Servers that may hear of no leader for too long.
-    pub fn can_time_out(&self) -> Ids {
+    fn can_time_out(&self) -> Ids {
         self.servers.ids(|server| server.role != Role::Leader && server.term < TERM_MAX)
     }
 
     /// It stands for election in the next term.
-    pub fn time_out(&mut self, server: Id) {
+    fn time_out(&mut self, server: Id) {
         let term = self.servers[server].term + 1;
         let role = Role::Candidate(Ids::from_iter([server]));
         self.servers[server] = Server { term, voted_for: Some(server), role };
@@ -76,18 +78,18 @@ impl Raft {
     }
 
     /// Servers that have something to forget.
-    pub fn can_restart(&self) -> Ids {
+    fn can_restart(&self) -> Ids {
         self.servers.ids(|server| server.role != Role::Follower)
     }
 
-    pub fn restart(&mut self, server: Id) {
+    fn restart(&mut self, server: Id) {
         self.servers[server].role = Role::Follower;
         if cfg!(feature = "mistake") {
             self.servers[server].voted_for = None;
         }
     }
 
-    pub fn messages(&self) -> Vec<Message> {
+    fn messages(&self) -> Vec<Message> {
         let mut messages = Vec::new();
         for (from, sent) in self.sent.iter() {
             for (to, sent) in sent.iter() {
@@ -102,7 +104,7 @@ impl Raft {
         messages
     }
 
-    pub fn receive(&mut self, message: Message) {
+    fn receive(&mut self, message: Message) {
         let Message { term, from, to, content } = message;
         let server = &mut self.servers[to];
         if term > server.term {
@@ -151,7 +153,7 @@ impl Raft {
         self.sent.ids(|sent| sent.values().any(said_so))
     }
 
-    pub fn has_one_leader_a_term_at_most(&self) -> bool {
+    fn has_one_leader_a_term_at_most(&self) -> bool {
         (1..=TERM_MAX).all(|term| self.leaders(term).len() <= 1)
     }
 
@@ -160,11 +162,40 @@ impl Raft {
     }
 }
 
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    TimeOut(Id),
+    Restart(Id),
+    Receive(Message),
+}
+
+impl Protocol for Raft {
+    type Action = Action;
+
+    fn actions(&self, actions: &mut Vec<Action>) {
+        actions.extend(self.can_time_out().iter().map(Action::TimeOut));
+        actions.extend(self.can_restart().iter().map(Action::Restart));
+        actions.extend(self.messages().into_iter().map(Action::Receive));
+    }
+
+    fn perform(&mut self, action: Action) {
+        match action {
+            Action::TimeOut(server) => self.time_out(server),
+            Action::Restart(server) => self.restart(server),
+            Action::Receive(message) => self.receive(message),
+        }
+    }
+
+    fn is_right(&self) -> bool {
+        self.has_one_leader_a_term_at_most()
+    }
+}
+
 #[cfg(feature = "raft")]
 mod harness {
     use super::*;
 
-    #[derive(Default, Hash)]
+    #[derive(Clone, Default, Hash)]
     struct Harness(Raft);
 
     #[harness]
@@ -198,32 +229,30 @@ mod harness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::native::{Protocol, Reached, after, reach};
+    use crate::native::{Reached, Renamed, orders, reach};
 
-    impl Protocol<SERVERS, OfServers> for Raft {
-        fn next(&self) -> Vec<Raft> {
-            let time_out = after(self, self.can_time_out(), Raft::time_out);
-            let restart = after(self, self.can_restart(), Raft::restart);
-            [time_out, restart, after(self, self.messages(), Raft::receive)].concat()
-        }
-
-        fn is_right(&self) -> bool {
-            self.has_one_leader_a_term_at_most()
-        }
-
-        fn renamed(&self, to: impl Fn(Id) -> Id) -> Raft {
-            let mut renamed = Raft::default();
-            for (id, Server { term, voted_for, role }) in self.servers.iter() {
-                let role = match role {
-                    Role::Candidate(votes) => Role::Candidate(votes.iter().map(&to).collect()),
-                    role => role.clone(),
-                };
-                renamed.servers[to(id)] = Server { term: *term, voted_for: voted_for.map(&to), role };
-                for (other, sent) in self.sent[id].iter() {
-                    renamed.sent[to(id)][to(other)] = sent.clone();
-                }
-            }
-            renamed
+    impl Renamed for Raft {
+        fn renamed(&self) -> Vec<Raft> {
+            orders::<SERVERS, OfServers>()
+                .iter()
+                .map(|to| {
+                    let mut renamed = Raft::default();
+                    for (id, Server { term, voted_for, role }) in self.servers.iter() {
+                        let role = match role {
+                            Role::Candidate(votes) => {
+                                Role::Candidate(votes.iter().map(|id| to[id]).collect())
+                            }
+                            role => role.clone(),
+                        };
+                        renamed.servers[to[id]] =
+                            Server { term: *term, voted_for: voted_for.map(|id| to[id]), role };
+                        for (other, sent) in self.sent[id].iter() {
+                            renamed.sent[to[id]][to[other]] = sent.clone();
+                        }
+                    }
+                    renamed
+                })
+                .collect()
         }
     }
 
@@ -233,6 +262,6 @@ mod tests {
             false => Reached { states: 42_149, orbits: 7_122, steps: 96_839, failure: None },
             true => Reached { states: 434, orbits: 84, steps: 662, failure: Some(7) },
         };
-        assert_eq!(reach::<SERVERS, OfServers, Raft>(), expected);
+        assert_eq!(reach::<Raft>(), expected);
     }
 }

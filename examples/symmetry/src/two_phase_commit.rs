@@ -3,14 +3,13 @@
 
 use spelunk_guest::prelude::*;
 
-/// How many resource managers there are.
-pub const COUNT: usize = if cfg!(feature = "n7") { 7 } else { 3 };
+use crate::Protocol;
 
 /// Tells their ids from others.
 pub struct Rm;
 
-type Id = Scalar<COUNT, Rm>;
-type Ids = ScalarSet<COUNT, Rm>;
+type Id<const N: usize> = Scalar<N, Rm>;
+type Ids<const N: usize> = ScalarSet<N, Rm>;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RmState {
@@ -30,69 +29,69 @@ pub enum TmState {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Commit {
-    rms: PerScalar<COUNT, RmState, Rm>,
+pub struct Commit<const N: usize> {
+    rms: PerScalar<N, RmState, Rm>,
     tm: TmState,
     /// Whose votes the transaction manager has.
-    tm_prepared: Ids,
+    tm_prepared: Ids<N>,
     /// Who has sent that it is prepared.
-    sent_prepared: Ids,
+    sent_prepared: Ids<N>,
     sent_commit: bool,
     sent_abort: bool,
 }
 
-impl Commit {
-    pub fn can_tm_receive(&self) -> Ids {
+impl<const N: usize> Commit<N> {
+    fn can_tm_receive(&self) -> Ids<N> {
         if self.tm == TmState::Init { self.sent_prepared } else { Ids::new() }
     }
 
-    pub fn tm_receive(&mut self, rm: Id) {
+    fn tm_receive(&mut self, rm: Id<N>) {
         self.tm_prepared.insert(rm);
     }
 
-    pub fn can_tm_commit(&self) -> bool {
+    fn can_tm_commit(&self) -> bool {
         let missing = usize::from(cfg!(feature = "mistake"));
-        self.tm == TmState::Init && self.tm_prepared.len() + missing >= COUNT
+        self.tm == TmState::Init && self.tm_prepared.len() + missing >= N
     }
 
-    pub fn tm_commit(&mut self) {
+    fn tm_commit(&mut self) {
         (self.tm, self.sent_commit) = (TmState::Committed, true);
     }
 
-    pub fn can_tm_abort(&self) -> bool {
+    fn can_tm_abort(&self) -> bool {
         self.tm == TmState::Init
     }
 
-    pub fn tm_abort(&mut self) {
+    fn tm_abort(&mut self) {
         (self.tm, self.sent_abort) = (TmState::Aborted, true);
     }
 
-    pub fn working(&self) -> Ids {
+    fn working(&self) -> Ids<N> {
         self.rms.ids(|state| *state == RmState::Working)
     }
 
-    pub fn rm_prepare(&mut self, rm: Id) {
+    fn rm_prepare(&mut self, rm: Id<N>) {
         self.rms[rm] = RmState::Prepared;
         self.sent_prepared.insert(rm);
     }
 
-    pub fn rm_choose_to_abort(&mut self, rm: Id) {
+    fn rm_choose_to_abort(&mut self, rm: Id<N>) {
         self.rms[rm] = RmState::Aborted;
     }
 
-    pub fn can_receive_commit(&self) -> bool {
+    fn can_receive_commit(&self) -> bool {
         self.sent_commit
     }
 
-    pub fn rm_receive_commit(&mut self, rm: Id) {
+    fn rm_receive_commit(&mut self, rm: Id<N>) {
         self.rms[rm] = RmState::Committed;
     }
 
-    pub fn can_receive_abort(&self) -> bool {
+    fn can_receive_abort(&self) -> bool {
         self.sent_abort
     }
 
-    pub fn rm_receive_abort(&mut self, rm: Id) {
+    fn rm_receive_abort(&mut self, rm: Id<N>) {
         self.rms[rm] = RmState::Aborted;
     }
 
@@ -100,9 +99,52 @@ impl Commit {
         self.rms.values().all(|state| *state == RmState::Committed)
     }
 
-    pub fn is_consistent(&self) -> bool {
+    fn is_consistent(&self) -> bool {
         let is_any = |wanted| self.rms.values().any(|state| *state == wanted);
         !(is_any(RmState::Committed) && is_any(RmState::Aborted))
+    }
+}
+
+/// With the names of the specification.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action<const N: usize> {
+    TmReceive(Id<N>),
+    TmCommit,
+    TmAbort,
+    RmPrepare(Id<N>),
+    RmChooseToAbort(Id<N>),
+    RmReceiveCommit(Id<N>),
+    RmReceiveAbort(Id<N>),
+}
+
+impl<const N: usize> Protocol for Commit<N> {
+    type Action = Action<N>;
+
+    fn actions(&self, actions: &mut Vec<Action<N>>) {
+        let all = |is_possible| if is_possible { Id::all() } else { Ids::new() };
+        actions.extend(self.can_tm_receive().iter().map(Action::TmReceive));
+        actions.extend(self.can_tm_commit().then_some(Action::TmCommit));
+        actions.extend(self.can_tm_abort().then_some(Action::TmAbort));
+        actions.extend(self.working().iter().map(Action::RmPrepare));
+        actions.extend(self.working().iter().map(Action::RmChooseToAbort));
+        actions.extend(all(self.can_receive_commit()).iter().map(Action::RmReceiveCommit));
+        actions.extend(all(self.can_receive_abort()).iter().map(Action::RmReceiveAbort));
+    }
+
+    fn perform(&mut self, action: Action<N>) {
+        match action {
+            Action::TmReceive(rm) => self.tm_receive(rm),
+            Action::TmCommit => self.tm_commit(),
+            Action::TmAbort => self.tm_abort(),
+            Action::RmPrepare(rm) => self.rm_prepare(rm),
+            Action::RmChooseToAbort(rm) => self.rm_choose_to_abort(rm),
+            Action::RmReceiveCommit(rm) => self.rm_receive_commit(rm),
+            Action::RmReceiveAbort(rm) => self.rm_receive_abort(rm),
+        }
+    }
+
+    fn is_right(&self) -> bool {
+        self.is_consistent()
     }
 }
 
@@ -110,14 +152,17 @@ impl Commit {
 mod harness {
     use super::*;
 
-    #[derive(Default, Hash)]
-    struct Harness(Commit);
+    /// How many resource managers there are.
+    const COUNT: usize = if cfg!(feature = "n7") { 7 } else { 3 };
+
+    #[derive(Clone, Default, Hash)]
+    struct Harness(Commit<COUNT>);
 
     #[harness]
     impl Harness {
         #[rule]
         #[precondition(!self.0.can_tm_receive().is_empty())]
-        fn tm_receive(&mut self, #[draw(sampled_from(self.0.can_tm_receive()))] rm: Id) {
+        fn tm_receive(&mut self, #[draw(sampled_from(self.0.can_tm_receive()))] rm: Id<COUNT>) {
             self.0.tm_receive(rm);
         }
 
@@ -135,26 +180,26 @@ mod harness {
 
         #[rule]
         #[precondition(!self.0.working().is_empty())]
-        fn rm_prepare(&mut self, #[draw(sampled_from(self.0.working()))] rm: Id) {
+        fn rm_prepare(&mut self, #[draw(sampled_from(self.0.working()))] rm: Id<COUNT>) {
             self.0.rm_prepare(rm);
         }
 
         #[rule]
         #[precondition(!self.0.working().is_empty())]
-        fn rm_choose_to_abort(&mut self, #[draw(sampled_from(self.0.working()))] rm: Id) {
+        fn rm_choose_to_abort(&mut self, #[draw(sampled_from(self.0.working()))] rm: Id<COUNT>) {
             self.0.rm_choose_to_abort(rm);
         }
 
         #[rule]
         #[precondition(self.0.can_receive_commit())]
-        fn rm_receive_commit(&mut self, rm: Id) {
+        fn rm_receive_commit(&mut self, rm: Id<COUNT>) {
             self.0.rm_receive_commit(rm);
             sometimes!(self.0.is_committed(), "all commit");
         }
 
         #[rule]
         #[precondition(self.0.can_receive_abort())]
-        fn rm_receive_abort(&mut self, rm: Id) {
+        fn rm_receive_abort(&mut self, rm: Id<COUNT>) {
             self.0.rm_receive_abort(rm);
         }
 
@@ -168,45 +213,31 @@ mod harness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::native::{Protocol, Reached, after, after_one, reach};
+    use crate::native::{Reached, Renamed, orders, reach};
 
-    impl Protocol<COUNT, Rm> for Commit {
-        fn next(&self) -> Vec<Commit> {
-            let all = |is_possible| if is_possible { Id::all() } else { Ids::new() };
-            [
-                after(self, self.can_tm_receive(), Commit::tm_receive),
-                after_one(self, self.can_tm_commit(), Commit::tm_commit),
-                after_one(self, self.can_tm_abort(), Commit::tm_abort),
-                after(self, self.working(), Commit::rm_prepare),
-                after(self, self.working(), Commit::rm_choose_to_abort),
-                after(self, all(self.can_receive_commit()), Commit::rm_receive_commit),
-                after(self, all(self.can_receive_abort()), Commit::rm_receive_abort),
-            ]
-            .concat()
-        }
-
-        fn is_right(&self) -> bool {
-            self.is_consistent()
-        }
-
-        fn renamed(&self, to: impl Fn(Id) -> Id) -> Commit {
-            let mut renamed = self.clone();
-            self.rms.iter().for_each(|(rm, state)| renamed.rms[to(rm)] = *state);
-            renamed.tm_prepared = self.tm_prepared.iter().map(&to).collect();
-            renamed.sent_prepared = self.sent_prepared.iter().map(&to).collect();
-            renamed
+    impl<const N: usize> Renamed for Commit<N> {
+        fn renamed(&self) -> Vec<Commit<N>> {
+            orders::<N, Rm>()
+                .iter()
+                .map(|to| {
+                    let mut renamed = self.clone();
+                    self.rms.iter().for_each(|(rm, state)| renamed.rms[to[rm]] = *state);
+                    renamed.tm_prepared = self.tm_prepared.iter().map(|rm| to[rm]).collect();
+                    renamed.sent_prepared = self.sent_prepared.iter().map(|rm| to[rm]).collect();
+                    renamed
+                })
+                .collect()
         }
     }
 
     #[test]
     fn whoever_is_who_there_are_fewer_states() {
-        let reached = reach::<COUNT, Rm, Commit>();
-        let expected = match (COUNT, cfg!(feature = "mistake")) {
-            (3, false) => Reached { states: 288, orbits: 80, steps: 317, failure: None },
-            (3, true) => Reached { states: 339, orbits: 93, steps: 365, failure: Some(7) },
-            (7, false) => Reached { states: 296_448, orbits: 920, steps: 8_409, failure: None },
-            _ => return,
-        };
-        assert_eq!(reached, expected);
+        let (three, seven): (fn() -> Reached, fn() -> Reached) = (reach::<Commit<3>>, reach::<Commit<7>>);
+        if cfg!(feature = "mistake") {
+            assert_eq!(three(), Reached { states: 339, orbits: 93, steps: 365, failure: Some(7) });
+            return;
+        }
+        assert_eq!(three(), Reached { states: 288, orbits: 80, steps: 317, failure: None });
+        assert_eq!(seven(), Reached { states: 296_448, orbits: 920, steps: 8_409, failure: None });
     }
 }

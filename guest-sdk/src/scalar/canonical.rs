@@ -1,42 +1,42 @@
 //! What tells a state apart, whoever is who: the least content that there is under any names of interchangeable ids.
 //!
-//! The content is given to a hasher again and again, with ids under other names. Ids may share a name, and then stand for one
-//! another. That gives them apart without any order: an id is told from others of its name by the content in which it alone has a
-//! mark (as colours are refined in McKay, "Practical graph isomorphism", 1981). What still shares a name is tried in every
-//! order, except for ids that can be exchanged without changing the content. Where that would take too long, the least that was found is
-//! taken: it too is the content under other names, so states that differ are told apart, and some that do not are too.
+//! The content is recorded once, with its ids, and written again and again under other names. Ids may share a name, and then stand for one
+//! another. That tells them apart without any order: an id is told from others of its name by the content in which it alone has a
+//! mark (as colours are refined in McKay, "Practical graph isomorphism", 1981). Of those that still share a name, all that can be exchanged
+//! without changing the content stand in any order; the others are tried in every order. Where that would take too long, the least that was
+//! found is taken: it too is the content under other names, so states that differ are told apart, and some that do not are too.
 
-use std::any::{TypeId, type_name};
 use std::cell::{Cell, RefCell};
 
-use super::IDS_MAX;
+use super::record::{self, Record};
 use crate::abi;
-use crate::state::{Bytes, Content};
+use crate::state::Content;
 
 /// So many orders are tried without looking for what tells ids apart: that would take as long.
 const FEW: u64 = 6;
-/// So much content is given, at most, each time counting for so many bytes more; but so often at least.
-const GIVEN_MAX: usize = 1 << 20;
-const GIVEN_ONCE: usize = 64;
+/// So much content is written, at most, each time counting for so many bytes more; but so often at least.
+const WRITTEN_MAX: usize = 1 << 20;
+const WRITTEN_ONCE: usize = 64;
 const TIMES_MIN: usize = 400;
+/// So much is remembered, each of so many bytes at most.
+const REMEMBERED_MAX: usize = 1 << 12;
+const REMEMBERED_LEN: usize = 1 << 10;
 /// The name of an id that is told from others.
 const MARK: u8 = u8::MAX;
 
-/// The ids of one set: the name of each is the place of the first of those that share it.
+/// The ids of a set: the name of each is the place of the first of those that share it.
 #[derive(Clone, Copy, PartialEq)]
-struct Names {
-    of: TypeId,
-    len: usize,
-    names: [u8; IDS_MAX],
+struct Named {
+    len: u8,
+    names: record::Names,
 }
 
 thread_local! {
     /// There may be ids in a state.
     static ARE_USED: Cell<bool> = const { Cell::new(false) };
-    static IS_NAMING: Cell<bool> = const { Cell::new(false) };
-    /// Content gave ids to a hasher that is not ours.
-    static IS_FOREIGN: Cell<bool> = const { Cell::new(false) };
-    static NAMES: RefCell<Vec<Names>> = const { RefCell::new(Vec::new()) };
+    static REMEMBERS: Cell<bool> = const { Cell::new(false) };
+    /// What was found last, each in a place that its hash says.
+    static REMEMBERED: RefCell<Vec<Option<(Record, Vec<u8>)>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Ids were made.
@@ -49,128 +49,139 @@ pub(crate) fn is_needed() -> bool {
     ARE_USED.get()
 }
 
-/// What an id of the set `Of`, which has `len`, is called now for this hasher. `None` of a hasher that is not ours: that of a hash table
-/// in which content looks something up finds an id by its own name only, and any other may make something of it that is kept.
-pub(super) fn name<H, Of: 'static>(index: u8, len: usize) -> Option<u8> {
-    if !IS_NAMING.get() {
-        return None;
-    }
-    if !is_ours::<H>() {
-        IS_FOREIGN.set(true);
-        return None;
-    }
-    let of = TypeId::of::<Of>();
-    NAMES.with_borrow_mut(|sets| {
-        let known = sets.iter().find(|set| set.of == of).copied();
-        let set = known.unwrap_or_else(|| {
-            let set = Names { of, len, names: OWN };
-            sets.push(set);
-            set
-        });
-        Some(set.names[usize::from(index)])
-    })
-}
-
 /// Of each id its own.
-const OWN: [u8; IDS_MAX] = [0, 1, 2, 3, 4, 5, 6, 7];
-
-/// Also behind references, and within hashers of others.
-fn is_ours<H>() -> bool {
-    let (name, ours) = (type_name::<H>(), type_name::<Bytes>());
-    name.ends_with(ours) || name.contains(ours)
-}
+const OWN: record::Names = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /// The least that `content` gives under any names. If it depends on ids in a way that no names show, since another hasher is given some,
 /// or if anything is claimed of runs without end, which may have to tell who is who, what it gives under their own.
 pub(crate) fn canonical(content: &impl Content) -> Vec<u8> {
-    NAMES.take();
-    IS_FOREIGN.set(false);
-    let own = given(content);
-    let mut sets = NAMES.take();
-    // In an order that does not depend on who is who.
-    sets.sort_unstable_by_key(|set| set.of);
-    if sets.is_empty() || IS_FOREIGN.get() || abi::claims() {
-        return own;
+    let record = Record::of(content);
+    match (record.is_foreign || abi::claims(), REMEMBERS.get()) {
+        (true, _) => Search::of(&record).own,
+        (false, false) => least(&record).0,
+        (false, true) => remembered(record),
     }
-    let own_names = sets.clone();
-    let mut search = Search { content, given: Cell::new(0), least: None, own, own_names, twins: Vec::new() };
-    sets.iter_mut().for_each(|set| set.names[..set.len].fill(0));
-    search.descend(sets);
-    // It may be given some under some names only.
-    if IS_FOREIGN.get() { search.own } else { search.least.expect("there is an order to try") }
 }
 
-/// What `content` gives under the names that are set.
-fn given(content: &impl Content) -> Vec<u8> {
-    let mut bytes = Bytes::default();
-    IS_NAMING.set(true);
-    content.give(&mut bytes);
-    IS_NAMING.set(false);
-    bytes.0
+/// From now on what was found is remembered, since nobody looks at this memory or goes back to what it was.
+pub(crate) fn remember() {
+    REMEMBERS.set(true);
 }
 
-impl Names {
+/// As [`least`], of a record that may have been seen before.
+fn remembered(record: Record) -> Vec<u8> {
+    let place = record.hash() as usize % REMEMBERED_MAX;
+    let known = REMEMBERED.with_borrow(|known| {
+        let (of, least) = known.get(place)?.as_ref()?;
+        (*of == record).then(|| least.clone())
+    });
+    known.unwrap_or_else(|| {
+        let least = least(&record).0;
+        if record.len() <= REMEMBERED_LEN {
+            REMEMBERED.with_borrow_mut(|known| {
+                known.resize_with(REMEMBERED_MAX, || None);
+                known[place] = Some((record, least.clone()));
+            });
+        }
+        least
+    })
+}
+
+/// The least that there is under any names, and how often it was written.
+pub(super) fn least(record: &Record) -> (Vec<u8>, usize) {
+    let mut search = Search::of(record);
+    if !record.sets.is_empty() {
+        let mut sets = search.own_names.clone();
+        sets.iter_mut().for_each(|set| set.names[..usize::from(set.len)].fill(0));
+        search.descend(sets);
+    }
+    (search.least.unwrap_or(search.own), search.times.get())
+}
+
+impl Named {
     /// The ids that are called so.
     fn sharing(&self, name: u8) -> impl Iterator<Item = usize> + use<'_> {
-        (0..self.len).filter(move |id| self.names[*id] == name)
+        (0..usize::from(self.len)).filter(move |id| self.names[*id] == name)
     }
 
     /// Orders that are left.
     fn orders(&self) -> u64 {
-        let shared = (0..self.len as u8).map(|name| self.sharing(name).count() as u64);
+        let shared = (0..self.len).map(|name| self.sharing(name).count() as u64);
         shared.map(|count| (1..=count).product::<u64>()).product()
     }
 
     /// The first name that ids share.
     fn shared(&self) -> Option<u8> {
-        (0..self.len as u8).find(|name| self.sharing(*name).nth(1).is_some())
+        (0..self.len).find(|name| self.sharing(*name).nth(1).is_some())
     }
 }
 
-fn orders(sets: &[Names]) -> u64 {
-    sets.iter().map(Names::orders).fold(1, u64::saturating_mul)
+fn orders(sets: &[Named]) -> u64 {
+    sets.iter().map(Named::orders).fold(1, u64::saturating_mul)
 }
 
-struct Search<'c, C> {
-    content: &'c C,
-    /// Bytes that it gave.
-    given: Cell<usize>,
+struct Search<'r> {
+    record: &'r Record,
+    /// How often it was written, and bytes.
+    times: Cell<usize>,
+    written: Cell<usize>,
     least: Option<Vec<u8>>,
-    /// What it gives where each id has its own name.
+    /// What it is where each id has its own name.
     own: Vec<u8>,
-    own_names: Vec<Names>,
+    own_names: Vec<Named>,
     /// Of ids of a set, whether they can be exchanged.
     twins: Vec<([usize; 3], bool)>,
 }
 
-impl<C: Content> Search<'_, C> {
-    fn given_with(&self, sets: &[Names]) -> Vec<u8> {
-        NAMES.set(sets.to_vec());
-        let bytes = given(self.content);
-        self.given.set(self.given.get() + bytes.len() + GIVEN_ONCE);
+impl Search<'_> {
+    fn of(record: &Record) -> Search<'_> {
+        let own_names: Vec<Named> =
+            record.sets.iter().map(|(_, len)| Named { len: *len, names: OWN }).collect();
+        let none = || Cell::new(0);
+        let mut search = Search {
+            record,
+            times: none(),
+            written: none(),
+            least: None,
+            own: Vec::new(),
+            own_names,
+            twins: Vec::new(),
+        };
+        search.own = search.with(&search.own_names);
+        search
+    }
+
+    /// What is written under these names.
+    fn with(&self, sets: &[Named]) -> Vec<u8> {
+        let names: Vec<record::Names> = sets.iter().map(|set| set.names).collect();
+        let mut bytes = Vec::with_capacity(self.own.len());
+        self.record.write(&names, &mut bytes);
+        self.times.set(self.times.get() + 1);
+        self.written.set(self.written.get() + bytes.len() + WRITTEN_ONCE);
         bytes
     }
 
     /// Whether it took too long.
     fn is_over(&self) -> bool {
-        self.given.get() > GIVEN_MAX.max(TIMES_MIN * (self.own.len() + GIVEN_ONCE))
+        self.written.get() > WRITTEN_MAX.max(TIMES_MIN * (self.own.len() + WRITTEN_ONCE))
     }
 
     /// Tries what is left, such that the result is the same for all who is who.
-    fn descend(&mut self, mut sets: Vec<Names>) {
+    fn descend(&mut self, mut sets: Vec<Named>) {
         if self.is_over() && self.least.is_some() {
             return;
         }
         if orders(&sets) > FEW {
             self.refine(&mut sets);
+            self.name_twins(&mut sets);
         }
         let shared = sets.iter().enumerate().find_map(|(at, set)| Some((at, set.shared()?)));
         let Some((at, name)) = shared else {
-            let given = match sets == self.own_names {
+            let written = match sets == self.own_names {
                 true => self.own.clone(),
-                false => self.given_with(&sets),
+                false => self.with(&sets),
             };
-            self.least = Some(self.least.take().map_or(given.clone(), |least| least.min(given)));
+            self.least = Some(self.least.take().map_or(written.clone(), |least| least.min(written)));
             return;
         };
         let are_few = orders(&sets) <= FEW;
@@ -189,11 +200,11 @@ impl<C: Content> Search<'_, C> {
     }
 
     /// Gives ids names of their own as far as what each is found in tells them apart.
-    fn refine(&self, sets: &mut Vec<Names>) {
+    fn refine(&self, sets: &mut Vec<Named>) {
         while orders(sets) > FEW && !self.is_over() {
             let before = sets.clone();
             for at in 0..before.len() {
-                for name in 0..before[at].len as u8 {
+                for name in 0..before[at].len {
                     self.split(&before, (at, name), &mut sets[at]);
                 }
             }
@@ -203,15 +214,31 @@ impl<C: Content> Search<'_, C> {
         }
     }
 
-    fn split(&self, before: &[Names], (at, name): (usize, u8), set: &mut Names) {
+    /// Gives ids names of their own that share one and can all be exchanged: in every order of them the content is the same.
+    fn name_twins(&mut self, sets: &mut [Named]) {
+        for at in 0..sets.len() {
+            for name in 0..sets[at].len {
+                let sharing: Vec<usize> = sets[at].sharing(name).collect();
+                let Some((first, others)) = sharing.split_first() else { continue };
+                // Exchanges with one of them make every order.
+                if others.iter().all(|other| self.are_twins(at, *first, *other)) {
+                    (name..).zip(sharing).for_each(|(name, id)| sets[at].names[id] = name);
+                }
+            }
+        }
+    }
+
+    fn split(&self, before: &[Named], (at, name): (usize, u8), set: &mut Named) {
         let sharing: Vec<usize> = before[at].sharing(name).collect();
         if sharing.len() < 2 {
             return;
         }
+        let mut sets = before.to_vec();
         let marked = sharing.into_iter().map(|id| {
-            let mut sets = before.to_vec();
             sets[at].names[id] = MARK;
-            (self.given_with(&sets), id)
+            let written = self.with(&sets);
+            sets[at].names[id] = name;
+            (written, id)
         });
         let mut marked: Vec<(Vec<u8>, usize)> = marked.collect();
         marked.sort_unstable();
@@ -232,7 +259,7 @@ impl<C: Content> Search<'_, C> {
         }
         let mut sets = self.own_names.clone();
         sets[set].names.swap(one, other);
-        let are_twins = self.given_with(&sets) == self.own;
+        let are_twins = self.with(&sets) == self.own;
         self.twins.push((pair, are_twins));
         are_twins
     }

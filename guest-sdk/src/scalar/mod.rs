@@ -2,11 +2,12 @@
 
 pub(crate) mod canonical;
 mod per;
+pub(crate) mod record;
 mod set;
 #[cfg(test)]
 mod tests;
 
-use std::any::type_name;
+use std::any::{TypeId, type_name};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
@@ -135,7 +136,11 @@ impl<const N: usize, Of> fmt::Debug for Scalar<N, Of> {
 
 impl<const N: usize, Of: 'static> Hash for Scalar<N, Of> {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        hasher.write_u8(canonical::name::<H, Self>(self.index, N).unwrap_or(self.index));
+        if record::is_recorded::<H>() {
+            record::id(TypeId::of::<Self>(), N, self.index);
+        } else {
+            hasher.write_u8(self.index);
+        }
     }
 }
 

@@ -1,14 +1,14 @@
 //! A value for each of a set of interchangeable ids.
 
+use std::any::TypeId;
 use std::array;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-use super::{Scalar, ScalarSet, canonical};
+use super::{Scalar, ScalarSet, canonical, record};
 use crate::State;
-use crate::state::Bytes;
 
 /// A value for each id of a set of interchangeable ones; see [`Scalar`].
 pub struct PerScalar<const N: usize, T, Of = ()> {
@@ -81,27 +81,16 @@ impl<const N: usize, T, Of> PerScalar<N, T, Of> {
         ScalarSet::of(|id| holds(&self[id]))
     }
 
-    /// Gives them to a hasher as their ids are called now, or else in order.
-    fn give<H: Hasher>(&self, hasher: &mut H, tell: impl Fn(&T, &mut Bytes), tell_plain: impl Fn(&T, &mut H))
+    /// Gives them to a hasher, by the ids that they have where that records them, or else in order.
+    fn give<H: Hasher>(&self, hasher: &mut H, tell: impl Fn(&T, &mut H))
     where
         Of: 'static,
     {
-        let mut named = Vec::new();
-        for (id, value) in self.iter() {
-            match canonical::name::<H, Scalar<N, Of>>(id.index, N) {
-                Some(name) => {
-                    let mut bytes = Bytes::default();
-                    tell(value, &mut bytes);
-                    named.push((name, bytes.0));
-                }
-                None => tell_plain(value, hasher),
-            }
-        }
-        named.sort_unstable();
-        for (name, bytes) in named {
-            hasher.write_u8(name);
-            hasher.write_usize(bytes.len());
-            hasher.write(&bytes);
+        if record::is_recorded::<H>() {
+            let parts = || self.values().for_each(|value| record::part(|| tell(value, hasher)));
+            record::per(TypeId::of::<Scalar<N, Of>>(), N, parts);
+        } else {
+            self.values().for_each(|value| tell(value, hasher));
         }
     }
 }
@@ -148,12 +137,12 @@ impl<const N: usize, T: fmt::Debug, Of> fmt::Debug for PerScalar<N, T, Of> {
 
 impl<const N: usize, T: Hash, Of: 'static> Hash for PerScalar<N, T, Of> {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        self.give(hasher, |value, bytes| value.hash(bytes), |value, hasher| value.hash(hasher));
+        self.give(hasher, |value, hasher| value.hash(hasher));
     }
 }
 
 impl<const N: usize, T: State, Of: 'static> State for PerScalar<N, T, Of> {
     fn state<H: Hasher>(&self, hasher: &mut H) {
-        self.give(hasher, |value, bytes| value.state(bytes), |value, hasher| value.state(hasher));
+        self.give(hasher, |value, hasher| value.state(hasher));
     }
 }

@@ -1,11 +1,12 @@
 //! Sets of interchangeable ids.
 
+use std::any::TypeId;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::ops::{BitAnd, BitOr, Sub};
 
-use super::{Scalar, canonical};
+use super::{Scalar, record};
 use crate::{Samples, State};
 
 /// Some of the ids of a set of interchangeable ones; see [`Scalar`].
@@ -96,11 +97,11 @@ impl<const N: usize, Of> fmt::Debug for ScalarSet<N, Of> {
 
 impl<const N: usize, Of: 'static> Hash for ScalarSet<N, Of> {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let name = |id: Scalar<N, Of>| canonical::name::<H, Scalar<N, Of>>(id.index, N).unwrap_or(id.index);
-        let mut names = self.iter().map(name).collect::<Vec<u8>>();
-        names.sort_unstable();
-        hasher.write_u8(names.len() as u8);
-        hasher.write(&names);
+        if record::is_recorded::<H>() {
+            record::ids(TypeId::of::<Scalar<N, Of>>(), N, self.bits);
+        } else {
+            hasher.write_u8(self.bits);
+        }
     }
 }
 

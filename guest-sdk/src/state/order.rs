@@ -4,6 +4,7 @@ use std::collections::BinaryHeap;
 use std::hash::Hasher;
 
 use super::{Bytes, State, shared};
+use crate::scalar::record;
 
 /// How many there are, and each in its order.
 pub(super) fn in_order<T: State, H: Hasher>(values: impl ExactSizeIterator<Item = T>, hasher: &mut H) {
@@ -13,12 +14,27 @@ pub(super) fn in_order<T: State, H: Hasher>(values: impl ExactSizeIterator<Item 
 
 /// How many there are, and each in the order of what tells them apart.
 pub(super) fn in_any_order<T: State, H: Hasher>(values: impl Iterator<Item = T>, hasher: &mut H) {
-    let mut all: Vec<(Vec<u8>, T)> =
-        values.map(|value| (shared::untold(|| bytes_of(&value)), value)).collect();
+    let mut are_shared = false;
+    let of_each = values.map(|value| {
+        let (bytes, is_shared) = shared::alone(|| bytes_of(&value));
+        are_shared |= is_shared;
+        (bytes, value)
+    });
+    let mut all: Vec<(Vec<u8>, T)> = of_each.collect();
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
     hasher.write_usize(all.len());
+    if record::is_recorded::<H>() {
+        match are_shared {
+            // What is behind pointers is numbered in this order.
+            true => all.iter().for_each(|(_, value)| value.state(hasher)),
+            false => record::in_any_order(|| {
+                all.iter().for_each(|(_, value)| record::part(|| value.state(hasher)))
+            }),
+        }
+        return;
+    }
     for (mut bytes, value) in all {
-        if shared::were_met() {
+        if are_shared {
             bytes = bytes_of(&value);
         }
         hasher.write_usize(bytes.len());
@@ -37,7 +53,8 @@ impl<T: State + Ord> State for BinaryHeap<T> {
     fn state<H: Hasher>(&self, hasher: &mut H) {
         let mut sorted: Vec<&T> = self.iter().collect();
         sorted.sort();
-        let differ = |pair: &[&T]| shared::untold(|| bytes_of(pair[0]) != bytes_of(pair[1]));
+        let alone = |value: &T| shared::alone(|| bytes_of(&value)).0;
+        let differ = |pair: &[&T]| alone(pair[0]) != alone(pair[1]);
         let has_ties = sorted.windows(2).any(|pair| pair[0].cmp(pair[1]).is_eq() && differ(pair));
         hasher.write_u8(has_ties.into());
         match has_ties {

@@ -1,6 +1,7 @@
 use std::collections::BinaryHeap;
 
 use super::*;
+use crate::Scalar;
 use crate::abi::play;
 
 fn told(value: &impl State) -> Vec<u8> {
@@ -58,6 +59,36 @@ fn pointers_that_share_are_told_from_those_that_hold_the_same() {
         give(&|bytes| StateOf(&table).give(bytes))
     };
     assert_ne!(table(true), table(false));
+}
+
+/// A node may be behind itself, also where it lies in a table.
+#[test]
+fn pointers_may_go_round_below_a_table() {
+    #[derive(Default, spelunk_guest_macros::State)]
+    struct Node(RefCell<Option<Rc<Node>>>);
+    let told = |is_round: bool| {
+        let nodes = [Rc::new(Node::default()), Rc::new(Node::default())];
+        *nodes[0].0.borrow_mut() = Some(nodes[usize::from(!is_round)].clone());
+        let mut bytes = Bytes::default();
+        StateOf(&HashMap::from([(1u8, nodes[0].clone())])).give(&mut bytes);
+        nodes[0].0.take();
+        bytes.0
+    };
+    assert_eq!(told(true), told(true));
+    assert_ne!(told(true), told(false));
+}
+
+/// What is behind pointers that a table shares is told by its place, and by the names of ids all the same.
+#[test]
+fn ids_behind_pointers_in_a_table_have_the_names_of_others() {
+    let told = |behind: usize, leader: usize| {
+        let id = Scalar::<3>::of_index;
+        let table = HashMap::from([(1u8, Rc::new(id(behind))), (2, Rc::new(id(0)))]);
+        canonical::canonical(&StateOf(&(table, id(leader))))
+    };
+    assert_eq!(told(1, 1), told(2, 2));
+    assert_ne!(told(1, 1), told(1, 2));
+    assert_ne!(told(1, 1), told(0, 1));
 }
 
 #[test]

@@ -14,10 +14,12 @@ use stateright::{Checker, Model, Property};
 
 use super::{build, table::Table, timed};
 
+mod alike;
 mod collections;
 mod memory;
 mod protocols;
 
+pub(crate) use alike::alike;
 pub(crate) use memory::memory;
 pub(crate) use protocols::protocols;
 

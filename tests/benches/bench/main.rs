@@ -42,6 +42,7 @@ const NOT_CHECKED: &[(&str, &str)] = &[
     ("tree, of all leaves", "takes long"),
     ("states, breadth-first and of all workers", "takes long, and depends on the number of cores"),
     ("protocols", "theirs is as fast as the allocator of the machine"),
+    ("alike", "theirs is as fast as the allocator of the machine"),
     ("memory", "is measured on Linux only"),
     ("states, beside collections", "theirs is as fast as the allocator of the machine"),
 ];
@@ -73,6 +74,7 @@ const PARTS: &[(Part, bool)] = &[
     (("tree", check::tree), true),
     (("states", check::states), true),
     (("protocols", check::protocols), false),
+    (("alike", check::alike), false),
     (("memory", check::memory), false),
     (("interleavings", check::interleavings), true),
 ];

@@ -1,7 +1,8 @@
 //! Checks of `examples/symmetry` visit as many states as there are whoever is who, as its own tests count them without Spelunk by
 //! trying every order of the participants.
 
-use spelunk_tests::checks;
+use spelunk::check::Options;
+use spelunk_tests::{checks, steps_of};
 
 const PATH: &str = "examples/symmetry";
 
@@ -34,6 +35,26 @@ fn threads_at_a_lock_are_alike() {
 fn servers_of_an_election_are_alike() {
     holds(&["raft"], (7_122, 96_839));
     fails(&["raft", "mistake"], 7, (84, 662));
+}
+
+#[test]
+fn readers_are_alike_and_so_are_writers() {
+    holds(&["readers-writers"], (900, 2_930));
+    holds(&["readers-writers", "n5"], (3_944, 18_391));
+    // Where so many steps fail, copies of states do not pay.
+    let program = checks::program(PATH, &["readers-writers", "mistake"]);
+    let options = Options { copies: false, ..checks::default_options(&program) };
+    let checked = checks::run(&program, 1, &options);
+    let steps: Vec<usize> = checked.findings.iter().map(|found| steps_of(&found.trace)).collect();
+    // One who writes is not alone; and later nobody can go on.
+    assert_eq!((steps, checked.census.states, checked.census.steps), (vec![19, 29], 5_324, 20_102));
+}
+
+#[test]
+fn acceptors_are_alike() {
+    holds(&["flexible-paxos"], (173, 375));
+    holds(&["flexible-paxos", "n7"], (905, 3_930));
+    fails(&["flexible-paxos", "mistake"], 10, (789, 1_985));
 }
 
 /// A step to a state that differs in who is who alone is one that a claim of runs without end depends on: it may be all that a fair rule does.

@@ -1,0 +1,311 @@
+//! What a harness holds, with each id in its place, so that it can be written under any names without asking the harness again.
+
+use std::any::{TypeId, type_name};
+use std::cell::{Cell, RefCell};
+use std::hash::Hasher;
+
+use super::IDS_MAX;
+use crate::state::{Bytes, Content};
+
+thread_local! {
+    static IS_RECORDING: Cell<bool> = const { Cell::new(false) };
+    static RECORD: RefCell<Record> = const { RefCell::new(Record::new()) };
+}
+
+/// Room that a record has at first.
+const BYTES: usize = 256;
+const PIECES: usize = 32;
+
+/// What each id of a set is called.
+pub(super) type Names = [u8; IDS_MAX];
+
+/// Content, and what in it depends on who is who.
+#[derive(PartialEq)]
+pub(super) struct Record {
+    bytes: Vec<u8>,
+    pieces: Vec<Piece>,
+    /// The sets of ids, and how many each has.
+    pub(super) sets: Vec<(TypeId, u8)>,
+    /// A hasher that is not ours was given ids, and makes of them something that no names change.
+    pub(super) is_foreign: bool,
+}
+
+/// Something in the bytes from `at` to `end` that depends on names. The pieces within it are those before `next`.
+#[derive(Clone, Copy, PartialEq)]
+struct Piece {
+    at: usize,
+    end: usize,
+    next: usize,
+    what: What,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum What {
+    /// An id of a set: the place of the set, and which it is.
+    Id(u8, u8),
+    /// Some ids of a set, each a bit.
+    Ids(u8, u8),
+    /// Parts, one for each id of a set in turn.
+    Per(u8),
+    /// Parts that have no order.
+    AnyOrder,
+    Part,
+}
+
+/// A hasher that records.
+pub(crate) struct Recorder(());
+
+impl Recorder {
+    #[inline(always)]
+    fn put<const N: usize>(bytes: [u8; N]) {
+        RECORD.with_borrow_mut(|record| record.bytes.extend_from_slice(&bytes));
+    }
+}
+
+impl Hasher for Recorder {
+    fn write(&mut self, bytes: &[u8]) {
+        RECORD.with_borrow_mut(|record| record.bytes.extend_from_slice(bytes));
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        Recorder::put([value]);
+    }
+
+    fn write_u16(&mut self, value: u16) {
+        Recorder::put(value.to_ne_bytes());
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        Recorder::put(value.to_ne_bytes());
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        Recorder::put(value.to_ne_bytes());
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        Recorder::put(value.to_ne_bytes());
+    }
+
+    fn finish(&self) -> u64 {
+        Bytes::default().finish()
+    }
+}
+
+/// Whether this hasher records what it is given. Any other that is given ids makes of them what no names change: that of a hash table in which
+/// content looks something up, or one that sums up what it is given. `Bytes` only tell our own code in which order to go.
+pub(crate) fn is_recorded<H>() -> bool {
+    if !IS_RECORDING.get() {
+        return false;
+    }
+    let is_of = |ours: &str| type_name::<H>().trim_start_matches("&mut ") == ours;
+    let is_recorder = is_of(type_name::<Recorder>());
+    if !is_recorder && !is_of(type_name::<Bytes>()) {
+        RECORD.with_borrow_mut(|record| record.is_foreign = true);
+    }
+    is_recorder
+}
+
+/// An id of the set `of`, which has `len`.
+pub(super) fn id(of: TypeId, len: usize, index: u8) {
+    RECORD.with_borrow_mut(|record| {
+        let set = record.set(of, len);
+        record.add(What::Id(set, index));
+    });
+}
+
+/// Some ids of it.
+pub(super) fn ids(of: TypeId, len: usize, bits: u8) {
+    RECORD.with_borrow_mut(|record| {
+        let set = record.set(of, len);
+        record.add(What::Ids(set, bits));
+    });
+}
+
+/// A value for each id of it, which `each` gives.
+pub(super) fn per(of: TypeId, len: usize, each: impl FnOnce()) {
+    let set = RECORD.with_borrow_mut(|record| record.set(of, len));
+    within(What::Per(set), each);
+}
+
+/// Values without an order, which `each` gives.
+pub(crate) fn in_any_order(each: impl FnOnce()) {
+    within(What::AnyOrder, each);
+}
+
+/// One of those.
+pub(crate) fn part(give: impl FnOnce()) {
+    within(What::Part, give);
+}
+
+fn within(what: What, give: impl FnOnce()) {
+    let number = RECORD.with_borrow_mut(|record| {
+        record.add(what);
+        record.pieces.len() - 1
+    });
+    give();
+    RECORD.with_borrow_mut(|record| {
+        let next = record.pieces.len();
+        let piece = &mut record.pieces[number];
+        (piece.end, piece.next) = (record.bytes.len(), next);
+    });
+}
+
+impl Record {
+    const fn new() -> Record {
+        Record { bytes: Vec::new(), pieces: Vec::new(), sets: Vec::new(), is_foreign: false }
+    }
+
+    pub(super) fn of(content: &impl Content) -> Record {
+        let (bytes, pieces) = (Vec::with_capacity(BYTES), Vec::with_capacity(PIECES));
+        RECORD.set(Record { bytes, pieces, ..Record::new() });
+        IS_RECORDING.set(true);
+        content.give(&mut Recorder(()));
+        IS_RECORDING.set(false);
+        let mut record = RECORD.replace(Record::new());
+        record.sort_sets();
+        record
+    }
+
+    /// Brings the sets into an order that does not depend on who is who.
+    fn sort_sets(&mut self) {
+        if self.sets.is_sorted() {
+            return;
+        }
+        let before = self.sets.clone();
+        self.sets.sort_unstable();
+        let place = |set: u8| {
+            let is_it = |other: &(TypeId, u8)| *other == before[usize::from(set)];
+            self.sets.iter().position(is_it).expect("it was sorted") as u8
+        };
+        for piece in &mut self.pieces {
+            match &mut piece.what {
+                What::Id(set, _) | What::Ids(set, _) | What::Per(set) => *set = place(*set),
+                What::AnyOrder | What::Part => (),
+            }
+        }
+    }
+
+    /// The place of a set.
+    fn set(&mut self, of: TypeId, len: usize) -> u8 {
+        let known = self.sets.iter().position(|(set, _)| *set == of);
+        known.unwrap_or_else(|| {
+            self.sets.push((of, len as u8));
+            self.sets.len() - 1
+        }) as u8
+    }
+
+    fn add(&mut self, what: What) {
+        let (at, next) = (self.bytes.len(), self.pieces.len() + 1);
+        self.pieces.push(Piece { at, end: at, next, what });
+    }
+
+    /// About as many bytes as it takes.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len() + self.pieces.len() * size_of::<Piece>()
+    }
+
+    /// A number by which others are mostly told from it: FNV-1a (Fowler, Noll and Vo), of eight bytes at a time.
+    pub(super) fn hash(&self) -> u64 {
+        let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+        let (words, rest) = self.bytes.as_chunks::<8>();
+        let hash =
+            words.iter().fold(0xcbf2_9ce4_8422_2325, |hash, word| mix(hash, u64::from_ne_bytes(*word)));
+        let hash = rest.iter().fold(hash, |hash, byte| mix(hash, u64::from(*byte)));
+        self.pieces.iter().fold(hash, |hash, piece| match piece.what {
+            What::Id(_, which) | What::Ids(_, which) => mix(hash, u64::from(which)),
+            _ => hash,
+        })
+    }
+
+    /// Writes it where the ids of each set are called so. Ids may share a name, and then stand for one another.
+    pub(super) fn write(&self, names: &[Names], to: &mut Vec<u8>) {
+        self.write_between((0, self.bytes.len()), (0, self.pieces.len()), names, to);
+    }
+
+    fn write_between(
+        &self,
+        (mut at, end): (usize, usize),
+        (mut number, last): (usize, usize),
+        names: &[Names],
+        to: &mut Vec<u8>,
+    ) {
+        while number < last {
+            let piece = self.pieces[number];
+            to.extend_from_slice(&self.bytes[at..piece.at]);
+            match piece.what {
+                What::Id(set, index) => to.push(names[usize::from(set)][usize::from(index)]),
+                What::Ids(set, bits) => write_ids(&names[usize::from(set)], bits, to),
+                What::Per(set) => self.write_parts(number, &names[usize::from(set)], names, to),
+                What::AnyOrder => self.write_sorted(self.parts(number).map(|part| (0, part)), names, to),
+                What::Part => unreachable!("parts are within what they are parts of"),
+            }
+            (at, number) = (piece.end, piece.next);
+        }
+        to.extend_from_slice(&self.bytes[at..end]);
+    }
+
+    /// The parts of a piece.
+    fn parts(&self, of: usize) -> impl Iterator<Item = usize> {
+        let last = self.pieces[of].next;
+        std::iter::successors(Some(of + 1), |part| Some(self.pieces.get(*part)?.next))
+            .take_while(move |part| *part < last)
+    }
+
+    fn write_part(&self, part: usize, names: &[Names], to: &mut Vec<u8>) {
+        let Piece { at, end, next, .. } = self.pieces[part];
+        self.write_between((at, end), (part + 1, next), names, to);
+    }
+
+    /// Writes the parts of a piece, each with its length: by what their ids are called, and what shares a name by what it is.
+    fn write_parts(&self, of: usize, called: &Names, names: &[Names], to: &mut Vec<u8>) {
+        let mut parts: [(u8, usize); IDS_MAX] = Default::default();
+        let mut count = 0;
+        for part in self.parts(of) {
+            parts[count] = (called[count], part);
+            count += 1;
+        }
+        let parts = &mut parts[..count];
+        parts.sort_unstable();
+        if parts.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            self.write_sorted(parts.iter().copied(), names, to);
+            return;
+        }
+        for (name, part) in parts.iter() {
+            to.push(*name);
+            let begin = to.len();
+            to.extend_from_slice(&0usize.to_ne_bytes());
+            let first = to.len();
+            self.write_part(*part, names, to);
+            let len = to.len() - first;
+            to[begin..first].copy_from_slice(&len.to_ne_bytes());
+        }
+    }
+
+    /// Writes parts, each with its length, in the order of their names, or else of what they are.
+    fn write_sorted(&self, parts: impl Iterator<Item = (u8, usize)>, names: &[Names], to: &mut Vec<u8>) {
+        let begin = to.len();
+        let written = parts.map(|(name, part)| {
+            let first = to.len();
+            self.write_part(part, names, to);
+            (name, first - begin, to.len() - begin)
+        });
+        let mut written: Vec<(u8, usize, usize)> = written.collect();
+        let bytes = to.split_off(begin);
+        let key = |part: &(u8, usize, usize)| (part.0, &bytes[part.1..part.2]);
+        written.sort_unstable_by(|one, other| key(one).cmp(&key(other)));
+        for (name, first, end) in written {
+            to.push(name);
+            to.extend_from_slice(&(end - first).to_ne_bytes());
+            to.extend_from_slice(&bytes[first..end]);
+        }
+    }
+}
+
+/// How many there are, and what they are called in order.
+fn write_ids(names: &Names, bits: u8, to: &mut Vec<u8>) {
+    let first = to.len();
+    to.push(bits.count_ones() as u8);
+    to.extend((0..IDS_MAX).filter(|id| bits >> id & 1 != 0).map(|id| names[id]));
+    to[first + 1..].sort_unstable();
+}
