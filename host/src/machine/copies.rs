@@ -5,6 +5,7 @@
 //! it holds, would make this wrong. So a check goes to some of these states as usual too, by the steps to them from the start, and nothing
 //! that fails here counts unless it fails so.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use wasmtime::{Func, Instance, Store, TypedFunc};
@@ -66,6 +67,9 @@ pub(super) struct Copies {
     pub(super) is_on: bool,
     left: Left,
     has_bookmark: bool,
+    /// What the guest said of the state that it is in, and of the bookmark.
+    said: Option<u128>,
+    of_bookmark: Option<u128>,
     /// The guest has no room for a copy with this number.
     end: u32,
     /// Bytes of memory that the guest had before it copied a state, and that each of the copies takes that were made last.
@@ -115,6 +119,9 @@ impl Numbers {
 /// A copy in the memory of an instance, which takes its place again once nobody has it.
 pub(super) struct Copied {
     number: u32,
+    /// What the guest said of the state, and whether a copy of that is known to say the same.
+    said: Option<u128>,
+    is_known: AtomicBool,
     of: Arc<Numbers>,
     /// Its share of the memory that all copies take, which counts as saved.
     _held: Held,
@@ -157,6 +164,8 @@ impl Copies {
             is_on: true,
             left: Left::Nowhere,
             has_bookmark: false,
+            said: None,
+            of_bookmark: None,
             end: END,
             bytes,
             driven_share: 0,
@@ -199,6 +208,7 @@ impl Copies {
             return false;
         }
         let is_whole = self.ready();
+        self.said = None;
         self.call(|calls, store| calls.load.call(store, (number, u32::from(is_whole))))
     }
 
@@ -237,10 +247,18 @@ impl Copies {
     }
 
     pub(super) fn restore(&mut self, copied: &Copied) {
-        match self.has(copied) {
-            true => drop(self.load(copied.number)),
+        let is_like = self.has(copied)
+            && self.load(copied.number)
+            && (copied.is_known.load(Ordering::Relaxed) || self.says(copied.said));
+        match is_like {
+            true => copied.is_known.store(true, Ordering::Relaxed),
             false => self.left = Left::Torn,
         }
+    }
+
+    /// Whether the guest says this of its state, if that is known: a copy need not hold all.
+    fn says(&mut self, said: Option<u128>) -> bool {
+        said.is_none() || self.compared_state().is_ok_and(|state| state == said)
     }
 
     /// A copy of the state; none where there is no room for more.
@@ -253,7 +271,7 @@ impl Copies {
             self.end = number;
             return None;
         }
-        Some(self.copied(number, self.share()))
+        Some(self.copied((number, self.said), self.share()))
     }
 
     fn has_room(&self) -> bool {
@@ -268,8 +286,9 @@ impl Copies {
     }
 
     /// The copy that has this number, as others have it, and takes so many bytes.
-    fn copied(&self, number: u32, share: usize) -> Snapshot {
-        let copied = Copied { number, of: self.numbers.clone(), _held: Held::new(share) };
+    fn copied(&self, (number, said): (u32, Option<u128>), share: usize) -> Snapshot {
+        let (is_known, of) = (AtomicBool::new(false), self.numbers.clone());
+        let copied = Copied { number, said, is_known, of, _held: Held::new(share) };
         Snapshot(self.nothing.clone(), Some(Arc::new(copied)))
     }
 
@@ -280,11 +299,13 @@ impl Copies {
         alternatives_max: u32,
         found: &mut Successors,
     ) -> Result<bool, Halt> {
-        let number = match from {
-            Some(from) => from.1.as_ref().filter(|copied| self.has(copied)).map(|copied| copied.number),
-            None => self.has_bookmark.then_some(BOOKMARK),
+        let from = match from {
+            Some(from) => {
+                from.1.as_ref().filter(|copied| self.has(copied)).map(|copied| (copied.number, copied.said))
+            }
+            None => self.has_bookmark.then_some((BOOKMARK, self.of_bookmark)),
         };
-        let (Some(number), true) = (number, self.driver.is_some() && self.left != Left::Torn) else {
+        let (Some((number, said)), true) = (from, self.driver.is_some() && self.left != Left::Torn) else {
             return Ok(false);
         };
         let end = if self.has_room() { self.end } else { 0 };
@@ -293,7 +314,7 @@ impl Copies {
         if !host.tally.mark() {
             return Ok(false);
         }
-        host.driven.begin(rules, alternatives_max, end);
+        host.driven.begin(said, rules, (alternatives_max, end));
         self.driven_share = self.share();
         let is_done = self.drive_from(number) && self.machine.store.data_mut().driven.take(found);
         if self.machine.program.budget.over().is_some() {
@@ -360,17 +381,23 @@ impl Copies {
         if self.left == Left::Torn {
             return None;
         }
-        let number = self.machine.store.data_mut().driven.keep(number)?;
-        Some(self.copied(number, self.driven_share))
+        let kept = self.machine.store.data_mut().driven.keep(number)?;
+        Some(self.copied(kept, self.driven_share))
     }
 
     pub(super) fn bookmark(&mut self) -> bool {
-        self.has_bookmark = self.left == Left::Nowhere && self.keep_at(BOOKMARK);
+        let is_asked = self.left == Left::Nowhere && self.compared_state().is_ok();
+        self.has_bookmark = is_asked && self.keep_at(BOOKMARK);
+        self.of_bookmark = self.said;
         self.has_bookmark
     }
 
     pub(super) fn load_bookmark(&mut self) -> bool {
-        self.has_bookmark && self.load(BOOKMARK)
+        let is_like = self.has_bookmark && self.load(BOOKMARK) && self.says(self.of_bookmark);
+        if !is_like {
+            self.left = Left::Torn;
+        }
+        is_like
     }
 
     pub(super) fn enabled(&mut self, rules: &mut Vec<u16>) -> Result<(), Halt> {
@@ -389,6 +416,7 @@ impl Copies {
             return Outcome::Fail(Box::new(cannot_copy()));
         }
         let outcome = self.machine.step(action, chooser);
+        self.said = None;
         self.left = match outcome {
             Outcome::Pass => Left::Nowhere,
             Outcome::Reject(_) => Left::Within,
@@ -400,7 +428,7 @@ impl Copies {
     pub(super) fn compared_state(&mut self) -> Result<Option<u128>, Halt> {
         let said = self.machine.state_in_place();
         match &said {
-            Ok(Some(_)) => {}
+            Ok(Some(state)) => self.said = Some(*state),
             // Of such a state only the memory tells all.
             Ok(None) => return Err(Halt::Fail(Box::new(cannot_copy()))),
             Err(_) => self.left = Left::Torn,

@@ -46,6 +46,7 @@ impl Driver {
             Func::wrap(&mut *store, guards),
             Func::wrap(&mut *store, next),
             Func::wrap(&mut *store, stating),
+            Func::wrap(&mut *store, is_like),
         ];
         let memory = functions.private.map(|private| Extern::from(private.memory));
         let all = ours.into_iter().chain(functions.all.iter().map(|(func, _)| *func)).map(Extern::from);
@@ -156,7 +157,8 @@ impl Functions {
         }
         text += "(import \"\" \"\" (func $guards (param i64)))
             (import \"\" \"\" (func $next (param i32) (result i64)))
-            (import \"\" \"\" (func $stating (param i64)))";
+            (import \"\" \"\" (func $stating (param i64)))
+            (import \"\" \"\" (func $is_like (param i32) (result i32)))";
         text += &self.imports();
         _ = write!(text, "(global $loads (export \"{LOADS}\") (mut i32) (i32.const 0))");
         text += "(func (export \"\") (param $from i32) (param $is_whole i32) (param $is_begun i32)
@@ -166,6 +168,12 @@ impl Functions {
                 (call $0 (local.get $from) (local.get $is_whole))
                 (global.set $loads (i32.const 0))
                 (local.set $is_whole (i32.const 1))";
+        let (refills, left) = self.budgets();
+        let says = if self.all[2].1 { "(call $2)" } else { "(call $2) (i32.const 1)" };
+        _ = write!(
+            text,
+            "(call $stating (i64.const 0)) (if (i32.eqz (call $is_like {says})) (then return)) {refills}"
+        );
         let (guards, rules) = (3, 3 + self.preconditions);
         for number in 0..self.preconditions {
             let bit = 1u64 << number;
@@ -183,7 +191,6 @@ impl Functions {
             loop $steps
             (local.set $next (call $next (local.get $said)))
             (if (i64.lt_s (local.get $next) (i64.const 0)) (then return))";
-        let (refills, left) = self.budgets();
         text += &refills;
         text += "(global.set $loads (i32.const 1))
             (call $0 (local.get $from) (local.get $is_whole))
@@ -198,12 +205,7 @@ impl Functions {
                 false => write!(text, "(call ${number})"),
             };
         }
-        _ = write!(text, "(call $stating {left}) {refills}");
-        text += if self.all[2].1 {
-            "(local.set $said (call $2))"
-        } else {
-            "(call $2) (local.set $said (i32.const 1))"
-        };
+        _ = write!(text, "(call $stating {left}) {refills} {says} local.set $said");
         text += "(call $1 (i32.wrap_i64 (i64.shr_u (local.get $next) (i64.const 32)))) br $steps end))";
         text
     }
@@ -232,6 +234,10 @@ pub(crate) struct Driven {
     /// Numbers that nobody has, and those of the states that the steps led to.
     spare: Vec<u32>,
     lent: Vec<u32>,
+    /// What the guest said of each of those.
+    said: Vec<Option<u128>>,
+    /// What it said of the state from which all steps start, where that is known.
+    from: Option<u128>,
     /// From here on there is no room for a copy.
     end: u32,
 }
@@ -242,8 +248,8 @@ impl Driven {
         Driven { numbers, guards, steps, ..Driven::default() }
     }
 
-    /// Begins anew from another state. The states that steps led to are kept below the number `end`.
-    pub(super) fn begin(&mut self, rules: u16, alternatives_max: u32, end: u32) {
+    /// Begins anew from another state, of which the guest said `from`. The states that steps led to are kept below the number `end`.
+    pub(super) fn begin(&mut self, from: Option<u128>, rules: u16, (alternatives_max, end): (u32, u32)) {
         let lent = self.lent.drain(..).filter(|number| *number != NOWHERE);
         self.spare.extend(lent);
         self.found.rules.clear();
@@ -252,13 +258,15 @@ impl Driven {
         self.found.scripts.clear();
         self.script.clear();
         (self.at, self.is_in_step, self.is_cut) = (0, false, false);
-        (self.alternatives_max, self.end) = (alternatives_max, end);
+        (self.alternatives_max, self.end, self.from) = (alternatives_max, end, from);
+        self.said.clear();
     }
 
-    /// The number of a state that a step led to, which is not to be used for others.
-    pub(super) fn keep(&mut self, number: usize) -> Option<u32> {
+    /// The number of a state that a step led to, which is not to be used for others, and what the guest said of it.
+    pub(super) fn keep(&mut self, number: usize) -> Option<(u32, Option<u128>)> {
         let lent = self.lent.get_mut(number)?;
-        (*lent != NOWHERE).then(|| std::mem::replace(lent, NOWHERE))
+        let said = *self.said.get(number)?;
+        (*lent != NOWHERE).then(|| (std::mem::replace(lent, NOWHERE), said))
     }
 
     /// What was found, where that is all.
@@ -315,6 +323,7 @@ impl Host {
         let (script, holds, way) = (driven.script.len(), driven.holds, driven.way);
         driven.found.steps.push(Successor { rule, script, asked, state, work, holds, way });
         driven.found.scripts.extend_from_slice(&driven.script);
+        driven.said.push(state);
         if said.is_none()
             && let Some(last) = driven.lent.last_mut()
         {
@@ -371,6 +380,16 @@ fn stating(mut caller: Caller<'_, Host>, left: i64) {
     let Host { step, driven, .. } = caller.data_mut();
     (driven.holds, driven.way, driven.left) = (step.holds, step.way, left);
     (step.may_choose, step.state) = (false, Some(Hasher::new()));
+}
+
+/// The guest loaded the state from which all steps start, and said so of it. Whether it said the same when it was in that state: a copy need not
+/// hold all.
+fn is_like(mut caller: Caller<'_, Host>, said: i32) -> i32 {
+    let host = caller.data_mut();
+    let state = host.said_state(false);
+    let is_like = said != 0 && (host.driven.from.is_none() || host.driven.from == state);
+    host.driven.is_cut |= !is_like;
+    is_like.into()
 }
 
 /// What is left of the budget of the step.

@@ -51,6 +51,18 @@ fn copies_that_are_like_the_harness_change_nothing() {
     });
 }
 
+/// Of each copy it is asked what it holds.
+#[test]
+fn a_copy_that_leaves_something_out_in_one_state_is_noticed() {
+    on_guest_stack(|| {
+        let program = program(PATH, &["rarely"]);
+        assert_eq!(without(&program).findings.len(), 1);
+        for workers in [1, 2] {
+            assert_eq!(copying(&program, workers, &default_options(&program)), None);
+        }
+    });
+}
+
 /// Two machines of a guest, one of which copies states, after setup where there is one.
 fn pair(program: &Arc<Program>) -> [Machine; 2] {
     let [mut copying, mut alone] = <[Machine; 2]>::try_from(machines(program, 2)).ok().unwrap();
