@@ -280,7 +280,8 @@ impl Exports {
 
     /// What readies the guest after a crash: as [`Exports::setup`], but `recover` in the place of `setup`, where there is that.
     pub(crate) fn recovery(&self) -> impl Iterator<Item = &String> {
-        let setup = self.setup.iter().filter(|name| self.recover.is_none() || *name != "setup");
+        let is_setup = |name: &str| name.rsplit('#').next() == Some("setup");
+        let setup = self.setup.iter().filter(move |name| self.recover.is_none() || !is_setup(name));
         setup.chain(&self.recover)
     }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use spelunk::file::Environment;
+use spelunk::file::{Environment, Names as _};
 use spelunk::machine::{Limits, Program, Selection};
 use spelunk::{budget::Budget, file::Conditions};
-use spelunk_tests::{first_story, on_guest_stack};
+use spelunk_tests::{checks, first_story, on_guest_stack};
 
 fn load(wat: &str, environment: Environment) -> anyhow::Result<Program> {
     let wasm = wat::parse_str(wat).unwrap_or_else(|error| panic!("{error}\n{wat}"));
@@ -101,6 +101,82 @@ fn an_error_is_a_failure_where_that_is_asked_for() {
         fails("till#tak"),
         "the component exports no function `till#tak`, which --error-is-failure names; did you mean `till#take`?",
     );
+}
+
+/// Three steps to a state in which none may be taken.
+const STEPS: &str = r#"(component
+  (core module $M (global $at (mut i32) (i32.const 0))
+    (func (export "step") (global.set $at (i32.add (global.get $at) (i32.const 1))))
+    (func (export "may-step") (result i32) (i32.lt_u (global.get $at) (i32.const 3)))
+    (func (export "says") (result i32) (i32.const ENDS)))
+  (core instance $m (instantiate $M))
+  (func $step (canon lift (core func $m "step")))
+  (func $may (result bool) (canon lift (core func $m "may-step")))
+  (func $says (result bool) (canon lift (core func $m "says")))
+  (instance $i (export "step" (func $step)) (export "precondition-step" (func $may)) OTHER)
+  (export "test:steps/walk" (instance $i))
+  (func $rest (canon lift (core func $m "step"))) (export "rest" (func $rest)) (export "precondition-rest" (func $may))
+  (export "terminal" (func $says)))"#;
+
+#[test]
+fn a_component_says_where_a_run_may_end() {
+    let of = |ends: &str| STEPS.replace("ENDS", ends).replace("OTHER", "");
+    on_guest_stack(|| {
+        let program = Arc::new(load(&of("1"), Environment::default()).unwrap());
+        let rules: Vec<String> = program.rules().iter().map(|rule| rule.name.clone()).collect();
+        assert_eq!(rules, ["walk#step", "rest"]);
+        let checked = |ends: &str| {
+            let program = Arc::new(load(&of(ends), Environment::default()).unwrap());
+            checks::run(&program, 1, &checks::default_options(&program))
+        };
+        assert!(checked("1").findings.is_empty());
+        let findings = checked("0").findings;
+        let messages: Vec<&str> = findings.iter().map(|found| &*found.failure.message).collect();
+        assert_eq!(messages, ["no rule may be called; `terminal` says that no run may end so"]);
+    });
+    let twice = STEPS.replace("ENDS", "1").replace("OTHER", r#"(export "terminal" (func $says))"#);
+    let expected =
+        "`walk#terminal` and `terminal` say the same of the component: have one of them say it for all";
+    refuses(&twice, Environment::default(), expected);
+}
+
+#[test]
+fn an_entry_needs_no_preconditions_of_others() {
+    let entry = |name: &str| Environment { entry: Some(name.to_string()), ..Environment::default() };
+    let wat = STEPS.replace("ENDS", "1").replace("OTHER", "");
+    assert!(load(&wat, entry("rest")).is_ok());
+    let error = load(&wat, entry("res")).err().expect("there is none").to_string();
+    assert!(
+        error.starts_with("the component exports no function `res`, which --entry names; it has "),
+        "{error}"
+    );
+}
+
+/// Two interfaces have a resource of one name.
+#[test]
+fn what_drops_a_resource_is_where_that_comes_from() {
+    let of = |name: &str| {
+        format!(
+            r#"(type $r{name} (resource (rep i32)))
+            (core func $new{name} (canon resource.new $r{name}))
+            (core module $M{name} (import "" "new" (func $new (param i32) (result i32)))
+              (func (export "make") (result i32) (call $new (i32.const 7))))
+            (core instance $m{name} (instantiate $M{name} (with "" (instance (export "new" (func $new{name}))))))
+            (component $C{name} (import "r" (type $r (sub resource)))
+              (import "make" (func $make (result (own $r))))
+              (export $out "r" (type $r))
+              (export "[constructor]r" (func $make) (func (result (own $out)))))
+            (func $make{name} (result (own $r{name})) (canon lift (core func $m{name} "make")))
+            (instance $i{name} (instantiate $C{name} (with "r" (type $r{name})) (with "make" (func $make{name}))))
+            (export "test:two/{name}" (instance $i{name}))"#
+        )
+    };
+    on_guest_stack(|| {
+        let wat = format!("(component {} {})", of("a"), of("b"));
+        let program = load(&wat, Environment::default()).unwrap();
+        let rules: Vec<&str> = program.rules().iter().map(|rule| &*rule.name).collect();
+        assert_eq!(rules, ["a#r.new", "b#r.new", "a#r.drop", "b#r.drop"]);
+    });
 }
 
 #[test]

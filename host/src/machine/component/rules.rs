@@ -108,7 +108,6 @@ impl Exports {
         }
         exports.are_few()?;
         exports.name_apart(said.faults);
-        exports.guard(said.guards)?;
         if exports.rules.is_empty() {
             match entry {
                 Some(entry) => bail!(
@@ -118,6 +117,7 @@ impl Exports {
                 None => bail!("the component exports no function"),
             }
         }
+        exports.guard(said.guards, entry.is_some())?;
         let errors_that_fail = environment.errors_that_fail.clone();
         if let Some(unknown) = errors_that_fail.iter().find(|name| !called.contains_key(*name)) {
             let near = nearest(unknown, called.keys().map(String::as_str));
@@ -136,8 +136,8 @@ impl Exports {
     }
 
     /// Has preconditions guard the rules that their names say: those of their own interface, or else by their whole names, or else
-    /// wherever they are.
-    fn guard(&mut self, guards: Vec<(String, String)>) -> Result<()> {
+    /// wherever they are. Where only `some` functions are rules, those of others do not count.
+    fn guard(&mut self, guards: Vec<(String, String)>, some: bool) -> Result<()> {
         let mut rules: BTreeMap<(Option<&str>, String), Vec<u16>> = BTreeMap::new();
         for (index, rule) in (0..).zip(&self.rules) {
             let (within, own) = rule.name.split_once('#').unwrap_or(("", &rule.name));
@@ -152,6 +152,9 @@ impl Exports {
             let mut found = [Some(within), Some(""), None].into_iter();
             let found = found.find_map(|within| rules.get(&(within, of.clone())));
             let Some(found) = found else {
+                if some {
+                    continue;
+                }
                 bail!("`{name}` is the precondition of a rule `{of}`, which the component does not export")
             };
             let [rule] = found[..] else {
@@ -247,6 +250,12 @@ fn sort(
             let list = if function.name == "setup" { &mut exports.setup } else { &mut exports.teardown };
             list.push(name.clone());
         }
+        // With other types they are functions as any other.
+        "recover" if is_nullary && result.is_none() => said_once(&mut exports.recover, name)?,
+        "terminal" if is_nullary && is_bool => {
+            said_once(&mut exports.terminal, name)?;
+            return Ok(Role::Condition);
+        }
         "run" if function.interface.starts_with(RUN) && entry.is_none_or(|entry| entry == name) => {
             ensure!(
                 exports.rules.is_empty() || entry.is_some(),
@@ -263,6 +272,16 @@ fn sort(
         _ => {}
     }
     Ok(Role::Rule)
+}
+
+/// This function says something of the whole component, which no other may say too.
+fn said_once(of: &mut Option<String>, name: &str) -> Result<()> {
+    match of.replace(name.to_string()) {
+        Some(other) => {
+            bail!("`{other}` and `{name}` say the same of the component: have one of them say it for all")
+        }
+        None => Ok(()),
+    }
 }
 
 /// What componentize-py has called when it makes a component, and leaves in it.
@@ -331,19 +350,25 @@ fn drops(interface: &Interface, names: &[String]) -> Vec<(String, u32)> {
     for function in &interface.functions {
         function.result.iter().for_each(|ty| interface.types.owned(*ty, &interface.handles, &mut returned));
     }
-    // It is where its functions are.
-    let mut places = BTreeMap::new();
-    for name in names {
-        let (within, own) =
-            name.rsplit_once('#').map_or((None, &**name), |(within, own)| (Some(within), own));
+    // It is where its functions are, of several resources of one name where one returns it.
+    let within = |name: &str| name.rsplit_once('#').map_or("", |(within, _)| within).to_string();
+    let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut returns = BTreeSet::new();
+    for (function, name) in interface.functions.iter().zip(names) {
+        let own = name.rsplit_once('#').map_or(&**name, |(_, own)| own);
         if let Some((resource, _)) = own.split_once('.') {
-            places.entry(resource).or_insert(within);
+            places.entry(resource).or_default().push(within(name));
         }
+        let mut of = Vec::new();
+        function.result.iter().for_each(|ty| interface.types.owned(*ty, &interface.handles, &mut of));
+        returns.extend(of.into_iter().map(|resource| (within(name), resource)));
     }
     let mut taken: BTreeSet<String> = names.iter().cloned().collect();
     let name = |resource: u32| {
         let own = &*interface.resources[resource as usize].name;
-        let mut name = match places.get(own).copied().flatten() {
+        let places = places.get(own).map_or(&[][..], Vec::as_slice);
+        let place = places.iter().find(|within| returns.contains(&((*within).clone(), resource)));
+        let mut name = match place.or(places.first()).filter(|within| !within.is_empty()) {
             Some(within) => format!("{within}#{own}.drop"),
             None => format!("{own}.drop"),
         };
