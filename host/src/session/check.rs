@@ -284,8 +284,14 @@ impl Work<'_> {
         let has_judged = checked.limit.is_none() && !options.are_enough(checked.findings.len());
         for saved in saved.iter_mut().filter(|saved| saved.still_fails().is_some()) {
             let is_told = checked.findings.iter().any(|finding| saved.fails_with(&finding.failure));
-            if !is_told && saved.is_loop() && has_judged {
-                saved.fate = Fate::Stale("its loop is no longer fair".to_string());
+            if !is_told && saved.is_loop() && (has_judged || !saved.is_of_this) {
+                saved.fate = match has_judged {
+                    true => Fate::Stale("its loop is no longer fair".to_string()),
+                    false => Fate::Elsewhere(
+                        "it was recorded on another build, and whether its loop is fair on this one a whole check tells"
+                            .to_string(),
+                    ),
+                };
                 self.observer.on(Event::Saved(saved))?;
             } else if !is_told {
                 told.extend(self.tell_saved(machine, saved, 0)?);

@@ -26,6 +26,8 @@ pub struct Saved {
     pub(super) trace: Trace,
     /// How far it was shrunk.
     pub(super) shrinking: Option<Shrinking>,
+    /// It was recorded on this build.
+    pub(super) is_of_this: bool,
 }
 
 /// What became of a finding.
@@ -57,7 +59,7 @@ impl Saved {
         self.still_fails().is_some() && self.shrinking == Some(Shrinking::Pending)
     }
 
-    /// Whether it leads to its loop again. Whether that is fair a check alone can say.
+    /// Whether it leads to its loop again. Whether that is fair, on another build than it was recorded on, a check alone can say.
     pub(super) fn is_loop(&self) -> bool {
         self.still_fails().is_some_and(|failure| failure.kind == FailureKind::Liveness)
     }
@@ -160,6 +162,7 @@ impl Saved {
             }
             Err(error) => return stale(path, format!("{error:#}")),
         };
+        let is_of_this = file.module.0 == program.hash();
         let is_same = file.is_of(program.hash(), program.conditions());
         let (replayed, again) = replay(machine, &trace, is_same);
         let is_other = |was: &Failure| match &replayed {
@@ -171,7 +174,8 @@ impl Saved {
             // Sooner than it did.
             Replayed::Failed(failure) if again.len() < trace.len() => {
                 let shrinking = Some(Shrinking::Pending);
-                return Saved { path, fate: Fate::StillFails(*failure), was, trace: again, shrinking };
+                let fate = Fate::StillFails(*failure);
+                return Saved { path, fate, was, trace: again, shrinking, is_of_this };
             }
             Replayed::Failed(failure) => Fate::StillFails(*failure),
             Replayed::Passed | Replayed::Diverged { .. } if !limits.is_empty() => elsewhere(&limits),
@@ -179,10 +183,10 @@ impl Saved {
             Replayed::Stopped => Fate::Unknown,
             diverged @ Replayed::Diverged { .. } => Fate::Stale(describe(machine, &trace, &diverged)),
         };
-        Saved { path, fate, was, trace, shrinking: file.shrinking }
+        Saved { path, fate, was, trace, shrinking: file.shrinking, is_of_this }
     }
 
     fn without_trace(path: PathBuf, fate: Fate) -> Saved {
-        Saved { path, fate, was: None, trace: Trace::default(), shrinking: None }
+        Saved { path, fate, was: None, trace: Trace::default(), shrinking: None, is_of_this: false }
     }
 }
