@@ -24,7 +24,7 @@ fn witness(path: &str) -> Settings {
 }
 
 fn note(path: &str, settings: Settings) {
-    fs::write(path, [settings.low, settings.high]).expect("nothing fails below /witness");
+    fs::write(path, [settings.low, settings.high]).expect("no fault but a crash is asked for");
 }
 
 impl Default for Harness {
