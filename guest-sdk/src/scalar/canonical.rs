@@ -31,12 +31,15 @@ struct Named {
     names: record::Names,
 }
 
+/// A record, and the least that it gives.
+type Found = (Record, Vec<u8>);
+
 thread_local! {
     /// There may be ids in a state.
     static ARE_USED: Cell<bool> = const { Cell::new(false) };
     static REMEMBERS: Cell<bool> = const { Cell::new(false) };
     /// What was found last, each in a place that its hash says.
-    static REMEMBERED: RefCell<Vec<Option<(Record, Vec<u8>)>>> = const { RefCell::new(Vec::new()) };
+    static REMEMBERED: RefCell<Vec<Option<Found>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Ids were made.
@@ -216,13 +219,13 @@ impl Search<'_> {
 
     /// Gives ids names of their own that share one and can all be exchanged: in every order of them the content is the same.
     fn name_twins(&mut self, sets: &mut [Named]) {
-        for at in 0..sets.len() {
-            for name in 0..sets[at].len {
-                let sharing: Vec<usize> = sets[at].sharing(name).collect();
+        for (at, set) in sets.iter_mut().enumerate() {
+            for name in 0..set.len {
+                let sharing: Vec<usize> = set.sharing(name).collect();
                 let Some((first, others)) = sharing.split_first() else { continue };
                 // Exchanges with one of them make every order.
                 if others.iter().all(|other| self.are_twins(at, *first, *other)) {
-                    (name..).zip(sharing).for_each(|(name, id)| sets[at].names[id] = name);
+                    (name..).zip(sharing).for_each(|(name, id)| set.names[id] = name);
                 }
             }
         }

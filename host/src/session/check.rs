@@ -15,7 +15,7 @@ use super::no_verdict::begins_anew;
 use super::pace::Pace;
 use super::rounds::leaves_out_orders;
 use super::together::Walked;
-use super::{Begin, Event, Fate, JobResult, Saved, Summary, Told, Verdict, Work};
+use super::{Begin, Event, JobResult, Saved, Summary, Told, Verdict, Work};
 use crate::budget::Over;
 use crate::check::{
     self, Census, Checked, End, First, Keeping, Limit, Options, Order, Picture, RuleCover, Trouble,
@@ -285,13 +285,7 @@ impl Work<'_> {
         for saved in saved.iter_mut().filter(|saved| saved.still_fails().is_some()) {
             let is_told = checked.findings.iter().any(|finding| saved.fails_with(&finding.failure));
             if !is_told && saved.is_loop() && (has_judged || !saved.is_of_this) {
-                saved.fate = match has_judged {
-                    true => Fate::Stale("its loop is no longer fair".to_string()),
-                    false => Fate::Elsewhere(
-                        "it was recorded on another build, and whether its loop is fair on this one a whole check tells"
-                            .to_string(),
-                    ),
-                };
+                saved.fate = Saved::unfair(has_judged);
                 self.observer.on(Event::Saved(saved))?;
             } else if !is_told {
                 told.extend(self.tell_saved(machine, saved, 0)?);

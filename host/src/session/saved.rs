@@ -64,6 +64,16 @@ impl Saved {
         self.still_fails().is_some_and(|failure| failure.kind == FailureKind::Liveness)
     }
 
+    /// What became of a loop that the check did not find, whether or not that `has_judged` all loops.
+    pub(super) fn unfair(has_judged: bool) -> Fate {
+        match has_judged {
+            true => Fate::Stale("its loop is no longer fair".to_string()),
+            false => Fate::Elsewhere(
+                "it was recorded on another build, and a whole check tells whether its loop is fair on this one".to_string(),
+            ),
+        }
+    }
+
     /// Whether it still fails in this way.
     pub(super) fn fails_with(&self, failure: &Failure) -> bool {
         self.still_fails().is_some_and(|known| known.is_same(failure))
