@@ -40,24 +40,24 @@ fn published_algorithms_hold() {
         writeln!(found, "{name} {}", holds(GUEST, &[name]).states).unwrap();
     }
     let expected = "\
-peterson 115
-bakery 308
-ticket 562
+peterson 114
+bakery 307
+ticket 544
 treiber 358
 queue 294
-async_mutex 226
+async_mutex 212
 wakeup 16
-publish 23
+publish 20
 scope 288
-locks 34
+locks 33
 harness 44
 poll 12
 timeout 18
 once 7
 ending 62
-moved 30
+moved 29
 stale 5
-failing 10
+failing 9
 ";
     assert_eq!(found, expected);
 }
