@@ -205,7 +205,7 @@ impl Record {
         self.bytes.len() + self.pieces.len() * size_of::<Piece>()
     }
 
-    /// A number by which others are mostly told from it: FNV-1a (Fowler, Noll and Vo), of eight bytes at a time.
+    /// A number by which others are mostly told from it: as FNV-1a (Fowler, Noll and Vo), of eight bytes at a time, turned.
     pub(super) fn hash(&self) -> u64 {
         let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
         let (words, rest) = self.bytes.as_chunks::<8>();

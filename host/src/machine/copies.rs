@@ -394,8 +394,10 @@ impl Copies {
 
     pub(super) fn load_bookmark(&mut self) -> bool {
         let is_like = self.has_bookmark && self.load(BOOKMARK) && self.says(self.of_bookmark);
-        if !is_like {
-            self.left = Left::Torn;
+        match is_like {
+            // It is a copy each time, so once is enough.
+            true => self.of_bookmark = None,
+            false => self.left = Left::Torn,
         }
         is_like
     }

@@ -346,28 +346,28 @@ fn plain(name: &str) -> String {
 
 /// A rule for each type of resources that functions return, which drops one.
 fn drops(interface: &Interface, names: &[String]) -> Vec<(String, u32)> {
-    let mut returned = Vec::new();
-    for function in &interface.functions {
-        function.result.iter().for_each(|ty| interface.types.owned(*ty, &interface.handles, &mut returned));
-    }
     // It is where its functions are, of several resources of one name where one returns it.
-    let within = |name: &str| name.rsplit_once('#').map_or("", |(within, _)| within).to_string();
-    let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let (mut returned, mut places) = (Vec::new(), BTreeMap::<&str, Vec<&str>>::new());
     let mut returns = BTreeSet::new();
     for (function, name) in interface.functions.iter().zip(names) {
-        let own = name.rsplit_once('#').map_or(&**name, |(_, own)| own);
+        let (within, own) = name.rsplit_once('#').unwrap_or(("", name));
         if let Some((resource, _)) = own.split_once('.') {
-            places.entry(resource).or_default().push(within(name));
+            places.entry(resource).or_default().push(within);
         }
         let mut of = Vec::new();
         function.result.iter().for_each(|ty| interface.types.owned(*ty, &interface.handles, &mut of));
-        returns.extend(of.into_iter().map(|resource| (within(name), resource)));
+        for resource in of {
+            if !returned.contains(&resource) {
+                returned.push(resource);
+            }
+            returns.insert((within, resource));
+        }
     }
     let mut taken: BTreeSet<String> = names.iter().cloned().collect();
     let name = |resource: u32| {
         let own = &*interface.resources[resource as usize].name;
         let places = places.get(own).map_or(&[][..], Vec::as_slice);
-        let place = places.iter().find(|within| returns.contains(&((*within).clone(), resource)));
+        let place = places.iter().find(|within| returns.contains(&(**within, resource)));
         let mut name = match place.or(places.first()).filter(|within| !within.is_empty()) {
             Some(within) => format!("{within}#{own}.drop"),
             None => format!("{own}.drop"),
