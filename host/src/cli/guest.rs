@@ -21,8 +21,8 @@ pub(super) struct Guest {
     /// Cargo features of a target that is a folder, separated by commas.
     #[arg(long, value_delimiter = ',')]
     guest_features: Vec<String>,
-    /// The Rust target that a folder is built for: wasm32-unknown-unknown, or wasm32-wasip1. [default: `target` under
-    /// [package.metadata.spelunk] in its Cargo.toml, or else the first]
+    /// The Rust target that a folder is built for: wasm32-unknown-unknown, wasm32-wasip1 or wasm32-wasip2. [default:
+    /// `target` under [package.metadata.spelunk] in its Cargo.toml, or else the first]
     #[arg(long, value_name = "TRIPLE", help_heading = "Target")]
     guest_target: Option<String>,
     /// The Cargo profile that a folder is built with, as it is. [default: release, with overflow checks and debug

@@ -85,6 +85,12 @@ fn unbounded(
     choice: usize,
     kind: &Kind,
 ) -> String {
+    if machine.program().has_more_parts(*kind) {
+        return format!(
+            "`{name}` takes a list or a text of more parts than a check tries: `spelunk explore` is for such a function; or export one \
+             that takes records, variants or numbers"
+        );
+    }
     let count = match kind.alternatives() {
         Some(count) => format!("{count} alternatives"),
         None => "more alternatives than can be counted".to_string(),

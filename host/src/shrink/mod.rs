@@ -198,6 +198,29 @@ mod tests {
     }
 
     #[test]
+    fn a_fault_that_does_not_matter_goes_with_what_was_done_for_it() {
+        fn save() -> Model<bool> {
+            Model::new(false, &["save", "check"], &[], |is_lost, action, chooser, edge| {
+                if action == Action::Rule(1) {
+                    return if *is_lost { fail("lost") } else { Outcome::Pass };
+                }
+                let occurs = |chooser: &mut Chooser| draw(chooser, Kind::Boolean { probability: 0.3 }) == 1;
+                for written in 0..3 {
+                    // A part is written, and then the rest.
+                    while occurs(chooser) {
+                        edge(written);
+                        draw(chooser, Kind::Index { n: 2 });
+                        draw(chooser, Kind::Index { n: 3 });
+                    }
+                }
+                *is_lost = occurs(chooser);
+                Outcome::Pass
+            })
+        }
+        check(save, "Rule(0) false false false true; Rule(1)");
+    }
+
+    #[test]
     fn floats_come_down_to_where_they_fail() {
         fn large() -> Model<u32> {
             Model::new(0, &["go"], &[], |_, _, chooser, _| {

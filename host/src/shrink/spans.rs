@@ -14,7 +14,7 @@ use crate::target::Target;
 /// Spans of a step between which a place is sought for each; in a larger step only neighbours are exchanged.
 const REORDERED_MAX: usize = 100;
 /// Runs of choices that are deleted at once.
-const RUNS: [usize; 4] = [8, 4, 2, 1];
+const RUNS: [usize; 6] = [8, 5, 4, 3, 2, 1];
 
 impl<T: Target> Gate<'_, T> {
     /// How the choices of a step lie in spans.

@@ -1,5 +1,6 @@
 //! What is drawn for a value of a type of WIT: ordinary choices, in spans.
 
+use super::super::Program;
 use super::super::host::{Host, Stop};
 use super::super::imports::{ask, drew_bytes, span_begin};
 use super::super::signed::{LABEL, Pools, more};
@@ -11,6 +12,8 @@ type Drawn<T> = wasmtime::Result<T>;
 
 /// Elements of a list, and letters of a text, that are drawn.
 const ELEMENTS_MAX: u32 = 32;
+/// What a check is asked that would have to try more.
+const MORE: Kind = Kind::Bytes { min: 0, max: 1 };
 /// Bytes of a list of bytes.
 const BYTES_MAX: u32 = 64;
 /// One of so many texts is one that programs trip over.
@@ -202,9 +205,16 @@ fn text(host: &mut Host) -> Drawn<String> {
 /// Nothing is drawn that has more parts, though there is more. A check learns that by a choice that it cannot try all answers to.
 fn bound(host: &mut Host, count: u32) -> Drawn<()> {
     if count == ELEMENTS_MAX {
-        ask(&mut host.step, Kind::Bytes { min: 0, max: 1 })?;
+        ask(&mut host.step, MORE)?;
     }
     Ok(())
+}
+
+impl Program {
+    /// Whether this choice says that a list or a text may have more parts than a check tries.
+    pub(crate) fn has_more_parts(&self, choice: Kind) -> bool {
+        self.exports.component.is_some() && choice == MORE
+    }
 }
 
 /// A letter of a text, or any.
