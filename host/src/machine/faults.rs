@@ -10,8 +10,15 @@ use crate::file::HostFault;
 const PROBABILITY: f64 = 0.05;
 /// Calls of a step that a fault may strike; it strikes none after them.
 const CALLS_MAX: u32 = 4096;
+/// How often in a row one call fails so that programs try it again: where that had no end, steps would have none.
+const AGAIN_MAX: u32 = 2;
 
 type Answer<T> = wasmtime::Result<T>;
+
+/// Whether a program tries again what failed so.
+fn is_tried_again(fault: HostFault) -> bool {
+    matches!(fault, HostFault::Eintr | HostFault::Eagain)
+}
 
 impl Host {
     /// The fault that strikes this call, of those that can.
@@ -19,8 +26,12 @@ impl Host {
         if !self.step.faults_strike || self.environment.faults.is_empty() {
             return Ok(None);
         }
-        let faults = possible.iter().filter(|fault| self.environment.faults.contains(fault));
-        let faults: Vec<HostFault> = faults.copied().collect();
+        let failed = self.step.failed_again.iter().position(|(of, _)| **of == *call);
+        let in_a_row = failed.map_or(0, |at| self.step.failed_again.swap_remove(at).1);
+        let may_strike = |fault: &HostFault| {
+            self.environment.faults.contains(fault) && (in_a_row < AGAIN_MAX || !is_tried_again(*fault))
+        };
+        let faults: Vec<HostFault> = possible.iter().copied().filter(may_strike).collect();
         if faults.is_empty() || self.step.fault_calls >= CALLS_MAX {
             return Ok(None);
         }
@@ -29,6 +40,9 @@ impl Host {
             return Ok(None);
         }
         let fault = faults[self.ask_index(faults.len())?];
+        if is_tried_again(fault) {
+            self.step.failed_again.push((call.into(), in_a_row + 1));
+        }
         if self.step.is_verbose {
             self.step.note(format!("fault: {} in {call}", fault.name()));
         }

@@ -119,6 +119,8 @@ pub(crate) struct Step {
     pub(crate) faults_strike: bool,
     /// Calls that they might have struck.
     pub(crate) fault_calls: u32,
+    /// Those that failed last so that they are tried again, and how often in a row.
+    pub(crate) failed_again: Vec<(Box<str>, u32)>,
     /// What the guest says its state is, while it is asked.
     pub(crate) state: Option<Hasher>,
     /// It is being reported.
@@ -168,6 +170,7 @@ impl Step {
         self.may_choose = true;
         self.drawn_bytes = 0;
         self.fault_calls = 0;
+        self.failed_again.clear();
         self.scores.clear();
         self.observed.clear();
         self.holds = Holds::default();

@@ -68,11 +68,7 @@ pub(super) fn hash_of_block(block: &[u8; BLOCK], place: u64) -> u128 {
 
 fn mixed(block: &[u8; BLOCK], place: u64) -> u128 {
     let key = Key::get();
-    let mut words = [0; WORDS];
-    for (word, bytes) in words.iter_mut().zip(block.as_chunks().0) {
-        *word = u64::from_le_bytes(*bytes);
-    }
-    let (one, two) = (nh(&words, &key.words[..WORDS]), nh(&words, &key.words[2..]));
+    let (one, two) = (nh(block, &key.words[..WORDS]), nh(block, &key.words[2..]));
     let mut mixed = [0; 40];
     mixed[..16].copy_from_slice(&one.to_le_bytes());
     mixed[16..32].copy_from_slice(&two.to_le_bytes());
@@ -80,10 +76,11 @@ fn mixed(block: &[u8; BLOCK], place: u64) -> u128 {
     xxh3_128_with_secret(&mixed, &key.secret)
 }
 
-fn nh(words: &[u64; WORDS], key: &[u64]) -> u128 {
+fn nh(block: &[u8; BLOCK], key: &[u64]) -> u128 {
     let mut sum = 0u128;
-    for (word, key) in words.as_chunks::<2>().0.iter().zip(key.as_chunks::<2>().0) {
-        let [a, b] = [word[0].wrapping_add(key[0]), word[1].wrapping_add(key[1])];
+    for (bytes, key) in block.as_chunks::<16>().0.iter().zip(key.as_chunks::<2>().0) {
+        let both = u128::from_le_bytes(*bytes);
+        let [a, b] = [(both as u64).wrapping_add(key[0]), ((both >> 64) as u64).wrapping_add(key[1])];
         sum = sum.wrapping_add(u128::from(a) * u128::from(b));
     }
     sum

@@ -108,6 +108,10 @@ fn unbounded(
                 "give the rule no parameters, and have it draw from a range or choose among given values"
             },
         ),
+        false if machine.program().takes_input() => (
+            format!("choice {} of `{name}`", choice + 1),
+            "`spelunk explore` is for a program whose input is drawn; or give it one: --stdin FILE, an empty file for none",
+        ),
         false => (
             format!("choice {} of `{name}`", choice + 1),
             "draw from a smaller range there, or choose among given values",

@@ -13,7 +13,8 @@ use spelunk::search::energy::Strategy;
 use spelunk::session::{Config, Job, JobResult, Keep, Session};
 use wasmtime::{Engine, Module};
 
-use super::power::left_out;
+use super::libraries::median;
+use super::power::{SEEDS, left_out};
 use super::table::Table;
 use super::{fault, plain};
 
@@ -46,18 +47,20 @@ pub(crate) fn targets(table: &mut Table) -> Result<()> {
         std::fs::write(folder.path().join("target.wasm"), &wasm)?;
         std::fs::write(folder.path().join("document"), DOCUMENT)?;
         let native = if table.is_full() && strategy == guided { Some(native(feature)?) } else { None };
-        let (mut ours, mut theirs, mut call) = (0f64, 0f64, f64::MAX);
-        // Taken in turns, so that all see the same machine; the best of each.
-        for seed in 1..=3 {
-            ours = ours.max(explored(folder.path(), seed, runs, strategy)?);
+        let (mut ours, mut theirs, mut call) = (Vec::new(), Vec::new(), f64::MAX);
+        // Taken in turns, so that all see the same machine.
+        for seed in 1..=if table.is_short() { 1 } else { SEEDS } {
+            ours.push(explored(folder.path(), seed, runs, strategy)?);
             call = call.min(called(&wasm)?);
             if let Some(native) = &native {
-                theirs = theirs.max(fuzzed(native, seed)?);
+                theirs.push(fuzzed(native, seed)?);
             }
         }
+        let ours = median(ours.into_iter());
         let figure = format!("{:.0} ns a run, {:.2} M runs/s", 1e9 / ours, ours / 1e6);
         table.cost(what, &figure, &format!("{call:.0} ns the call"), 1e9 / ours / call);
         if native.is_some() {
+            let theirs = median(theirs.into_iter());
             let beside = format!("{:.2} M runs/s of libFuzzer", theirs / 1e6);
             table.gain(&format!("{what}, beside libFuzzer"), &figure, &beside, ours / theirs);
         }

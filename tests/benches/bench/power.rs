@@ -21,7 +21,7 @@ use super::table::Table;
 
 /// What each target is given.
 const TIME: Duration = Duration::from_secs(6);
-const SEEDS: u64 = 5;
+pub(crate) const SEEDS: u64 = 5;
 
 /// Roadblocks that are solved within 6 seconds by one worker, by the median of five seeds: those in Rust, and those in C without
 /// optimisation and with. With `-- --full` those in Rust by libFuzzer too.

@@ -94,7 +94,8 @@ fn compare(table: &mut Table, subject: &Subject, has_seed: bool) -> Result<[f64;
     Ok(ratios)
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
+/// The middle one of an odd number of values.
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
