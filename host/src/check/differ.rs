@@ -234,8 +234,16 @@ fn follow<T: Target>(
             Err(kind) => return Err(kind),
         };
         if let Some(how) = how {
+            let (how, state) = match how {
+                How::Passed => match visitor.target.compared_state() {
+                    Ok(state) => (how, state),
+                    Err(Halt::Stopped) => return Err(TroubleKind::Stopped),
+                    // Where the check comes there by its own steps, it says so.
+                    Err(Halt::Fail(_)) => (How::Failed, None),
+                },
+                _ => (how, None),
+            };
             let is_state = how == How::Passed;
-            let state = if is_state { visitor.target.compared_state()? } else { None };
             let way = onward.ways.entry((kind, how, state));
             let states = &mut way.or_insert_with(|| There { step: action, states: Vec::new() }).states;
             if is_state

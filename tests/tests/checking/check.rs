@@ -404,3 +404,25 @@ fn faults_are_toggled_where_a_precondition_fails() {
         }
     }
 }
+
+/// Two states are compared by what follows, also beyond the bound: a guest that cannot say there what its state is has done nothing wrong yet.
+#[test]
+fn what_lies_beyond_the_bound_is_no_error() {
+    let wat = r#"(module
+      (import "spelunk" "state" (func $state (param i32 i32)))
+      (memory (export "memory") 1)
+      (func $step (param i32)
+        (i32.store (i32.const 0) (i32.add (i32.load (i32.const 0)) (i32.const 1)))
+        (i32.store (i32.const 8) (local.get 0)))
+      (func (export "rule:one") (call $step (i32.const 1)))
+      (func (export "rule:two") (call $step (i32.const 2)))
+      (func (export "state")
+        (if (i32.gt_u (i32.load (i32.const 0)) (i32.const 3)) (then unreachable))
+        (call $state (i32.const 0) (i32.const 4))))"#;
+    let program = program(wat);
+    for (steps, states) in [(2, Some(3)), (3, Some(4)), (4, None)] {
+        let options = Options { steps_max: Some(steps), order: Order::Breadth, ..Options::default() };
+        let checked = check::check(&mut machines(&program, 1), &options, &|_| None, &mut |_, _| ());
+        assert_eq!(checked.map(|checked| checked.census.states).ok(), states, "{steps}");
+    }
+}
