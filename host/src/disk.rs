@@ -2,7 +2,7 @@
 
 use std::fs::{self, Metadata, Permissions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
@@ -12,11 +12,18 @@ use anyhow::{Context, Result, ensure};
 /// # Errors
 /// It is none, or cannot be read.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let metadata = fs::metadata(path)?;
-    if !metadata.is_file() {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Opens a regular file. To read one that never ends, and waits for more, as some of the system are, is an error.
+fn open(path: &Path) -> io::Result<fs::File> {
+    let file = fs::File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
         return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file"));
     }
-    fs::read(path)
+    Ok(file)
 }
 
 /// As [`read`], of a file that has at most so many bytes.
@@ -37,11 +44,8 @@ pub fn read_at_most(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// It is none, or cannot be read.
 pub fn read_start(path: &Path, bytes_max: u64) -> io::Result<(Vec<u8>, bool)> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file"));
-    }
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
+    open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)?;
     let has_more = bytes.len() as u64 > bytes_max;
     bytes.truncate(bytes_max as usize);
     Ok((bytes, has_more))

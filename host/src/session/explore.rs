@@ -204,7 +204,7 @@ impl Search<'_, '_, '_> {
             // Under another name where it was saved from another build, in which it failed at another line.
             let is_it = |saved: &&Saved| saved.path == path || saved.fails_with(&found.failure);
             let saved = self.saved.iter().find(is_it);
-            if saved.is_none_or(Saved::is_pending) && !self.is_flaky {
+            if saved.is_none_or(|saved| saved.is_pending() || saved.is_damaged()) && !self.is_flaky {
                 self.tell_or_wait(found, |search| {
                     search.told(|work, machine| work.tell(machine, found, None, false))
                 })?;

@@ -196,6 +196,11 @@ impl Saved {
         Saved { path, fate, was, trace, shrinking: file.shrinking, is_of_this }
     }
 
+    /// Its file is not a trace that can be read: there may as well be none.
+    pub(super) fn is_damaged(&self) -> bool {
+        matches!(self.fate, Fate::Stale(_)) && TraceFile::read(&self.path).is_err()
+    }
+
     fn without_trace(path: PathBuf, fate: Fate) -> Saved {
         Saved { path, fate, was: None, trace: Trace::default(), shrinking: None, is_of_this: false }
     }

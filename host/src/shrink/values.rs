@@ -13,6 +13,10 @@ const INTEGRAL_MAX: f64 = 1e30;
 /// How many later choices are tried together with one, and among how many they are sought.
 const LATER: usize = 8;
 const WINDOW: usize = 64;
+/// Bytes that are left out at once, where fewer cannot be.
+const TOGETHER: [usize; 4] = [5, 4, 3, 2];
+/// Bytes of a string of which each is brought down as far as it goes; of a longer one some lower values are tried.
+const SHORT: usize = 64;
 
 impl<T: Target> Gate<'_, T> {
     /// Makes all numbers simplest at once: what remains is said by the structure alone.
@@ -283,6 +287,19 @@ impl<T: Target> Gate<'_, T> {
                 end -= 1;
             }
         }
+        // Some go together only.
+        for run in TOGETHER {
+            let mut end = best.len();
+            while end >= run && best.len() >= min + run && !self.is_over() {
+                let shorter = [&best[..end - run], &best[end..]].concat();
+                if self.has_bytes(place, &shorter) {
+                    (best, end) = (shorter, end - run);
+                    helped = true;
+                } else {
+                    end -= 1;
+                }
+            }
+        }
         for index in 0..best.len() {
             if self.is_over() {
                 break;
@@ -295,6 +312,17 @@ impl<T: Target> Gate<'_, T> {
                     break;
                 }
                 best[index] = before;
+            }
+            if best.len() <= SHORT && best[index] > 0 {
+                helped |= descend(best[index].into(), |to| {
+                    let mut lower = best.clone();
+                    lower[index] = u8::try_from(to).ok()?;
+                    let is_better = self.has_bytes(place, &lower);
+                    if is_better {
+                        best = lower;
+                    }
+                    Some(is_better)
+                });
             }
         }
         helped

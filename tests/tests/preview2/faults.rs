@@ -57,7 +57,7 @@ Crash: descriptor.create-directory-at descriptor.link-at descriptor.open-at desc
 descriptor.set-size descriptor.symlink-at descriptor.sync descriptor.sync-data descriptor.unlink-file-at descriptor.write \
 output-stream.blocking-splice output-stream.blocking-write-and-flush output-stream.blocking-write-zeroes-and-flush \
 output-stream.splice output-stream.write output-stream.write-zeroes
-ClockJump: clock_time_get
+ClockJump: monotonic-clock.now wall-clock.now
 ";
 
 #[test]

@@ -85,8 +85,8 @@ fn a_function_must_have_its_type() {
 fn what_nobody_provides_is_listed_with_its_type() {
     let refused = |lines: &str| {
         format!(
-            "the component imports what Spelunk does not provide:{lines}\nbuild it without them, or pass --stub-imports to have \
-             such functions return the simplest value of their type, or --stub-imports=drawn to have them return drawn values"
+            "the component imports what Spelunk does not provide:{lines}\nbuild it without them, name a component that \
+             exports them with --compose, or pass --stub-imports to have such functions return the simplest value of their type, or --stub-imports=drawn to have them return drawn values"
         )
     };
     let instance = r#"(type $v (variant (case "a" (tuple u8 char)) (case "b"))) (export "v" (type $v' (eq $v)))

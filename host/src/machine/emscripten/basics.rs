@@ -71,7 +71,7 @@ fn stopped(fail: Fail) -> wasmtime::Error {
 
 /// Nanoseconds since 1970, and since a point before the start.
 pub(crate) fn clock(call: &mut Call<'_>, is_real: bool) -> Answer<(u64, u64)> {
-    jump(call, is_real).map_err(stopped)?;
+    jump(call, "clock_time_get", is_real).map_err(stopped)?;
     Ok(change(call).read_clock())
 }
 

@@ -95,14 +95,14 @@ pub(super) fn clock_time_get(call: &mut Call<'_>, clock: u32, _precision: u64, o
     if clock >= CLOCKS {
         return Err(Errno::Inval.into());
     }
-    jump(call, clock == 0)?;
+    jump(call, "clock_time_get", clock == 0)?;
     let (real, monotonic) = change(call).read_clock();
     put_u64(call, out, if clock == 0 { real } else { monotonic })
 }
 
 /// The clock may jump when it is read: that of real time to and fro, others ahead.
-pub(in super::super) fn jump(call: &mut Call<'_>, is_real: bool) -> Done {
-    if call.data_mut().struck("clock_time_get", &[HostFault::ClockJump])?.is_none() {
+pub(in super::super) fn jump(call: &mut Call<'_>, name: &str, is_real: bool) -> Done {
+    if call.data_mut().struck(name, &[HostFault::ClockJump])?.is_none() {
         return Ok(());
     }
     const SECOND: i64 = 1_000_000_000;

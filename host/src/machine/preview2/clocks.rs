@@ -30,7 +30,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 const POLLABLE_BYTES: usize = 256;
 
 fn now(call: &mut Call<'_>, _: &mut Args) -> Done<Option<Value>> {
-    jump(call, false)?;
+    jump(call, "monotonic-clock.now", false)?;
     Ok(Some(Value::Unsigned(change(call).read_clock().1)))
 }
 
@@ -39,7 +39,7 @@ fn resolution(_: &mut Call<'_>, _: &mut Args) -> Done<Option<Value>> {
 }
 
 fn real_now(call: &mut Call<'_>, _: &mut Args) -> Done<Option<Value>> {
-    jump(call, true)?;
+    jump(call, "wall-clock.now", true)?;
     Ok(Some(datetime(change(call).read_clock().0)))
 }
 
