@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use order::{in_any_order, in_order};
 
-use crate::scalar::canonical;
+use crate::scalar::{canonical, record};
 use crate::{Bag, Pool, abi, sync, task};
 
 /// Bytes that go to the host at once: with their length, some of the blocks that it hashes.
@@ -130,11 +130,15 @@ macro_rules! as_shared {
     ($($pointer:ident,)*) => {
         $(impl<T: State + ?Sized> State for $pointer<T> {
             fn state<H: Hasher>(&self, hasher: &mut H) {
-                let number = shared::number($pointer::as_ptr(self).cast::<()>().addr());
-                if let Some((number, _)) = number {
-                    hasher.write_usize(number);
+                let Some((number, is_first)) = shared::number($pointer::as_ptr(self).cast::<()>().addr())
+                else {
+                    return (**self).state(hasher);
+                };
+                if record::is_recorded::<H>() {
+                    return record::behind(number, is_first.then_some(|| (**self).state(hasher)));
                 }
-                if number.is_none_or(|(_, is_first)| is_first) {
+                hasher.write_usize(number);
+                if is_first {
                     (**self).state(hasher);
                 }
             }

@@ -24,6 +24,8 @@ pub(super) type Names = [u8; IDS_MAX];
 pub(super) struct Record {
     bytes: Vec<u8>,
     pieces: Vec<Piece>,
+    /// What is behind pointers that may share it: of each, the piece in which it was met first.
+    behind: Vec<usize>,
     /// The sets of ids, and how many each has.
     pub(super) sets: Vec<(TypeId, u8)>,
     /// A hasher that is not ours was given ids, and makes of them something that no names change.
@@ -50,7 +52,12 @@ enum What {
     /// Parts that have no order.
     AnyOrder,
     Part,
+    /// What is behind a pointer, by its number.
+    Behind(u32),
 }
+
+/// Numbers of what is behind pointers, in the order in which they are written: what is written anew stands where it comes first.
+type Met = Vec<u32>;
 
 /// A hasher that records.
 pub(crate) struct Recorder(());
@@ -138,10 +145,22 @@ pub(crate) fn part(give: impl FnOnce()) {
     within(What::Part, give);
 }
 
+/// What is behind a pointer, which others may share, by its number: they are numbered as they are met, and `give` gives what is behind one
+/// that is new.
+pub(crate) fn behind(number: usize, give: Option<impl FnOnce()>) {
+    within(What::Behind(number as u32), || give.into_iter().for_each(|give| give()));
+}
+
 fn within(what: What, give: impl FnOnce()) {
     let number = RECORD.with_borrow_mut(|record| {
         record.add(what);
-        record.pieces.len() - 1
+        let number = record.pieces.len() - 1;
+        if let What::Behind(value) = what
+            && value as usize == record.behind.len()
+        {
+            record.behind.push(number);
+        }
+        number
     });
     give();
     RECORD.with_borrow_mut(|record| {
@@ -153,7 +172,13 @@ fn within(what: What, give: impl FnOnce()) {
 
 impl Record {
     const fn new() -> Record {
-        Record { bytes: Vec::new(), pieces: Vec::new(), sets: Vec::new(), is_foreign: false }
+        Record {
+            bytes: Vec::new(),
+            pieces: Vec::new(),
+            behind: Vec::new(),
+            sets: Vec::new(),
+            is_foreign: false,
+        }
     }
 
     pub(super) fn of(content: &impl Content) -> Record {
@@ -181,7 +206,7 @@ impl Record {
         for piece in &mut self.pieces {
             match &mut piece.what {
                 What::Id(set, _) | What::Ids(set, _) | What::Per(set) => *set = place(*set),
-                What::AnyOrder | What::Part => (),
+                What::AnyOrder | What::Part | What::Behind(_) => (),
             }
         }
     }
@@ -220,86 +245,129 @@ impl Record {
 
     /// Writes it where the ids of each set are called so. Ids may share a name, and then stand for one another.
     pub(super) fn write(&self, names: &[Names], to: &mut Vec<u8>) {
-        self.write_between((0, self.bytes.len()), (0, self.pieces.len()), names, to);
-    }
-
-    fn write_between(
-        &self,
-        (mut at, end): (usize, usize),
-        (mut number, last): (usize, usize),
-        names: &[Names],
-        to: &mut Vec<u8>,
-    ) {
-        while number < last {
-            let piece = self.pieces[number];
-            to.extend_from_slice(&self.bytes[at..piece.at]);
-            match piece.what {
-                What::Id(set, index) => to.push(names[usize::from(set)][usize::from(index)]),
-                What::Ids(set, bits) => write_ids(&names[usize::from(set)], bits, to),
-                What::Per(set) => self.write_parts(number, &names[usize::from(set)], names, to),
-                What::AnyOrder => self.write_sorted(self.parts(number).map(|part| (0, part)), names, to),
-                What::Part => unreachable!("parts are within what they are parts of"),
-            }
-            (at, number) = (piece.end, piece.next);
-        }
-        to.extend_from_slice(&self.bytes[at..end]);
+        let is_apart = |(names, (_, len)): (&Names, &(TypeId, u8))| {
+            (1..usize::from(*len)).all(|id| !names[..id].contains(&names[id]))
+        };
+        let are_apart = names.iter().zip(&self.sets).all(is_apart);
+        let mut writer = Writer { record: self, names, are_apart, met: Met::new() };
+        writer.write_between((0, self.bytes.len()), (0, self.pieces.len()), to);
     }
 
     /// The parts of a piece.
-    fn parts(&self, of: usize) -> impl Iterator<Item = usize> {
+    fn parts(&self, of: usize) -> impl Iterator<Item = usize> + use<'_> {
         let last = self.pieces[of].next;
         std::iter::successors(Some(of + 1), |part| Some(self.pieces.get(*part)?.next))
             .take_while(move |part| *part < last)
     }
+}
 
-    fn write_part(&self, part: usize, names: &[Names], to: &mut Vec<u8>) {
-        let Piece { at, end, next, .. } = self.pieces[part];
-        self.write_between((at, end), (part + 1, next), names, to);
+/// Writes a record under some names.
+struct Writer<'r> {
+    record: &'r Record,
+    names: &'r [Names],
+    /// No two ids of a set share a name.
+    are_apart: bool,
+    met: Met,
+}
+
+impl Writer<'_> {
+    fn write_between(
+        &mut self,
+        (mut at, end): (usize, usize),
+        (mut number, last): (usize, usize),
+        to: &mut Vec<u8>,
+    ) {
+        let Writer { record, names, .. } = *self;
+        while number < last {
+            let piece = record.pieces[number];
+            to.extend_from_slice(&record.bytes[at..piece.at]);
+            match piece.what {
+                What::Id(set, index) => to.push(names[usize::from(set)][usize::from(index)]),
+                What::Ids(set, bits) => write_ids(&names[usize::from(set)], bits, to),
+                What::Per(set) => self.write_parts(number, &names[usize::from(set)], to),
+                What::AnyOrder => self.write_sorted(record.parts(number).map(|part| (0, part)), to),
+                What::Behind(value) => self.write_behind(value, to),
+                What::Part => unreachable!("parts are within what they are parts of"),
+            }
+            (at, number) = (piece.end, piece.next);
+        }
+        to.extend_from_slice(&record.bytes[at..end]);
+    }
+
+    fn write_part(&mut self, part: usize, to: &mut Vec<u8>) {
+        let Piece { at, end, next, .. } = self.record.pieces[part];
+        self.write_between((at, end), (part + 1, next), to);
+    }
+
+    /// Writes a part as if there were no others: which of them share something with it is not told.
+    fn write_alone(&mut self, part: usize, to: &mut Vec<u8>) {
+        let met = std::mem::take(&mut self.met);
+        self.write_part(part, to);
+        self.met = met;
+    }
+
+    /// Writes the number of what is behind a pointer, and that itself where it was not written yet.
+    fn write_behind(&mut self, value: u32, to: &mut Vec<u8>) {
+        let known = self.met.iter().position(|met| *met == value);
+        to.extend_from_slice(&known.unwrap_or(self.met.len()).to_ne_bytes());
+        if known.is_none() {
+            self.met.push(value);
+            self.write_part(self.record.behind[value as usize], to);
+        }
     }
 
     /// Writes the parts of a piece, each with its length: by what their ids are called, and what shares a name by what it is.
-    fn write_parts(&self, of: usize, called: &Names, names: &[Names], to: &mut Vec<u8>) {
+    fn write_parts(&mut self, of: usize, called: &Names, to: &mut Vec<u8>) {
         let mut parts: [(u8, usize); IDS_MAX] = Default::default();
         let mut count = 0;
-        for part in self.parts(of) {
+        for part in self.record.parts(of) {
             parts[count] = (called[count], part);
             count += 1;
         }
         let parts = &mut parts[..count];
         parts.sort_unstable();
         if parts.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            self.write_sorted(parts.iter().copied(), names, to);
+            self.write_sorted(parts.iter().copied(), to);
             return;
         }
         for (name, part) in parts.iter() {
             to.push(*name);
-            let begin = to.len();
-            to.extend_from_slice(&0usize.to_ne_bytes());
-            let first = to.len();
-            self.write_part(*part, names, to);
-            let len = to.len() - first;
-            to[begin..first].copy_from_slice(&len.to_ne_bytes());
+            with_len(to, |to| self.write_part(*part, to));
         }
     }
 
-    /// Writes parts, each with its length, in the order of their names, or else of what they are.
-    fn write_sorted(&self, parts: impl Iterator<Item = (u8, usize)>, names: &[Names], to: &mut Vec<u8>) {
+    /// Writes parts, each with its length, in the order of their names, or else of what they are. Where ids share names, what parts share with
+    /// one another is not told: which of them comes first would depend on who is who.
+    fn write_sorted(&mut self, parts: impl Iterator<Item = (u8, usize)>, to: &mut Vec<u8>) {
         let begin = to.len();
         let written = parts.map(|(name, part)| {
             let first = to.len();
-            self.write_part(part, names, to);
-            (name, first - begin, to.len() - begin)
+            self.write_alone(part, to);
+            (name, first - begin, to.len() - begin, part)
         });
-        let mut written: Vec<(u8, usize, usize)> = written.collect();
+        let mut written: Vec<(u8, usize, usize, usize)> = written.collect();
         let bytes = to.split_off(begin);
-        let key = |part: &(u8, usize, usize)| (part.0, &bytes[part.1..part.2]);
-        written.sort_unstable_by(|one, other| key(one).cmp(&key(other)));
-        for (name, first, end) in written {
+        let key = |part: &(u8, usize, usize, usize)| (part.0, &bytes[part.1..part.2]);
+        written.sort_by(|one, other| key(one).cmp(&key(other)));
+        let is_whole = self.record.behind.is_empty() || !self.are_apart;
+        for (name, first, end, part) in written {
             to.push(name);
-            to.extend_from_slice(&(end - first).to_ne_bytes());
-            to.extend_from_slice(&bytes[first..end]);
+            match is_whole {
+                true => with_len(to, |to| to.extend_from_slice(&bytes[first..end])),
+                false => with_len(to, |to| self.write_part(part, to)),
+            }
         }
     }
+}
+
+/// What is written, after its length.
+fn with_len(to: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let begin = to.len();
+    to.extend_from_slice(&0usize.to_ne_bytes());
+    let first = to.len();
+    write(to);
+    let len = to.len() - first;
+    to[begin..first].copy_from_slice(&len.to_ne_bytes());
 }
 
 /// How many there are, and what they are called in order.

@@ -24,14 +24,9 @@ pub(super) fn in_any_order<T: State, H: Hasher>(values: impl Iterator<Item = T>,
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
     hasher.write_usize(all.len());
     if record::is_recorded::<H>() {
-        match are_shared {
-            // What is behind pointers is numbered in this order.
-            true => all.iter().for_each(|(_, value)| value.state(hasher)),
-            false => record::in_any_order(|| {
-                all.iter().for_each(|(_, value)| record::part(|| value.state(hasher)))
-            }),
-        }
-        return;
+        return record::in_any_order(|| {
+            all.iter().for_each(|(_, value)| record::part(|| value.state(hasher)))
+        });
     }
     for (mut bytes, value) in all {
         if are_shared {
