@@ -52,12 +52,15 @@ enum What {
     /// Parts that have no order.
     AnyOrder,
     Part,
-    /// What is behind a pointer, by its number.
-    Behind(u32),
+    /// What is behind a pointer, by its number: in two parts, so that a piece stays small.
+    Behind(u8, u16),
 }
 
 /// Numbers of what is behind pointers, in the order in which they are written: what is written anew stands where it comes first.
-type Met = Vec<u32>;
+type Met = Vec<(u8, u16)>;
+
+/// What may be behind pointers, at most.
+const BEHIND_MAX: usize = 1 << 24;
 
 /// A hasher that records.
 pub(crate) struct Recorder(());
@@ -148,15 +151,21 @@ pub(crate) fn part(give: impl FnOnce()) {
 /// What is behind a pointer, which others may share, by its number: they are numbered as they are met, and `give` gives what is behind one
 /// that is new.
 pub(crate) fn behind(number: usize, give: Option<impl FnOnce()>) {
-    within(What::Behind(number as u32), || give.into_iter().for_each(|give| give()));
+    assert!(number < BEHIND_MAX, "a state has {BEHIND_MAX} values behind pointers at most");
+    within(What::Behind((number >> 16) as u8, number as u16), || give.into_iter().for_each(|give| give()));
+}
+
+/// The number of what is behind a pointer.
+fn place_of((high, low): (u8, u16)) -> usize {
+    usize::from(high) << 16 | usize::from(low)
 }
 
 fn within(what: What, give: impl FnOnce()) {
     let number = RECORD.with_borrow_mut(|record| {
         record.add(what);
         let number = record.pieces.len() - 1;
-        if let What::Behind(value) = what
-            && value as usize == record.behind.len()
+        if let What::Behind(high, low) = what
+            && place_of((high, low)) == record.behind.len()
         {
             record.behind.push(number);
         }
@@ -206,7 +215,7 @@ impl Record {
         for piece in &mut self.pieces {
             match &mut piece.what {
                 What::Id(set, _) | What::Ids(set, _) | What::Per(set) => *set = place(*set),
-                What::AnyOrder | What::Part | What::Behind(_) => (),
+                What::AnyOrder | What::Part | What::Behind(..) => (),
             }
         }
     }
@@ -248,7 +257,7 @@ impl Record {
         let is_apart = |(names, (_, len)): (&Names, &(TypeId, u8))| {
             (1..usize::from(*len)).all(|id| !names[..id].contains(&names[id]))
         };
-        let are_apart = names.iter().zip(&self.sets).all(is_apart);
+        let are_apart = self.behind.is_empty() || names.iter().zip(&self.sets).all(is_apart);
         let mut writer = Writer { record: self, names, are_apart, met: Met::new() };
         writer.write_between((0, self.bytes.len()), (0, self.pieces.len()), to);
     }
@@ -286,7 +295,7 @@ impl Writer<'_> {
                 What::Ids(set, bits) => write_ids(&names[usize::from(set)], bits, to),
                 What::Per(set) => self.write_parts(number, &names[usize::from(set)], to),
                 What::AnyOrder => self.write_sorted(record.parts(number).map(|part| (0, part)), to),
-                What::Behind(value) => self.write_behind(value, to),
+                What::Behind(high, low) => self.write_behind((high, low), to),
                 What::Part => unreachable!("parts are within what they are parts of"),
             }
             (at, number) = (piece.end, piece.next);
@@ -307,12 +316,12 @@ impl Writer<'_> {
     }
 
     /// Writes the number of what is behind a pointer, and that itself where it was not written yet.
-    fn write_behind(&mut self, value: u32, to: &mut Vec<u8>) {
+    fn write_behind(&mut self, value: (u8, u16), to: &mut Vec<u8>) {
         let known = self.met.iter().position(|met| *met == value);
         to.extend_from_slice(&known.unwrap_or(self.met.len()).to_ne_bytes());
         if known.is_none() {
             self.met.push(value);
-            self.write_part(self.record.behind[value as usize], to);
+            self.write_part(self.record.behind[place_of(value)], to);
         }
     }
 
@@ -339,22 +348,30 @@ impl Writer<'_> {
     /// Writes parts, each with its length, in the order of their names, or else of what they are. Where ids share names, what parts share with
     /// one another is not told: which of them comes first would depend on who is who.
     fn write_sorted(&mut self, parts: impl Iterator<Item = (u8, usize)>, to: &mut Vec<u8>) {
-        let begin = to.len();
+        let (begin, shares) = (to.len(), !self.record.behind.is_empty());
         let written = parts.map(|(name, part)| {
             let first = to.len();
-            self.write_alone(part, to);
+            match shares {
+                true => self.write_alone(part, to),
+                false => self.write_part(part, to),
+            }
             (name, first - begin, to.len() - begin, part)
         });
         let mut written: Vec<(u8, usize, usize, usize)> = written.collect();
         let bytes = to.split_off(begin);
         let key = |part: &(u8, usize, usize, usize)| (part.0, &bytes[part.1..part.2]);
-        written.sort_by(|one, other| key(one).cmp(&key(other)));
-        let is_whole = self.record.behind.is_empty() || !self.are_apart;
+        let is_whole = !shares || !self.are_apart;
+        match is_whole {
+            true => written.sort_unstable_by(|one, other| key(one).cmp(&key(other))),
+            false => written.sort_by(|one, other| key(one).cmp(&key(other))),
+        }
         for (name, first, end, part) in written {
             to.push(name);
-            match is_whole {
-                true => with_len(to, |to| to.extend_from_slice(&bytes[first..end])),
-                false => with_len(to, |to| self.write_part(part, to)),
+            if is_whole {
+                to.extend_from_slice(&(end - first).to_ne_bytes());
+                to.extend_from_slice(&bytes[first..end]);
+            } else {
+                with_len(to, |to| self.write_part(part, to));
             }
         }
     }
