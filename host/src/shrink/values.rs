@@ -256,9 +256,15 @@ impl<T: Target> Gate<'_, T> {
         helped
     }
 
-    /// Shortens a byte string from its end and its start, then within, then lowers each byte.
+    /// Shortens a byte string, then lowers each byte.
     fn lower_bytes(&mut self, place: Place, min: usize, bytes: &[u8]) -> bool {
         let mut best = bytes.to_vec();
+        let helped = self.shorten_bytes(place, min, &mut best);
+        self.lower_each_byte(place, &mut best) || helped
+    }
+
+    /// From its end and its start, then within.
+    fn shorten_bytes(&mut self, place: Place, min: usize, best: &mut Vec<u8>) -> bool {
         let mut helped = false;
         let mut cut = best.len().saturating_sub(min);
         while cut > 0 && !self.is_over() {
@@ -267,7 +273,7 @@ impl<T: Target> Gate<'_, T> {
             let mut shorter = candidates.into_iter().filter(|candidate| candidate.len() < best.len());
             match shorter.find(|candidate| self.has_bytes(place, candidate)) {
                 Some(shorter) => {
-                    best = shorter;
+                    *best = shorter;
                     helped = true;
                 }
                 None => cut /= 2,
@@ -279,7 +285,7 @@ impl<T: Target> Gate<'_, T> {
             let begin = end.saturating_sub(run.min(best.len() - min));
             let shorter = [&best[..begin], &best[end..]].concat();
             if self.has_bytes(place, &shorter) {
-                (best, end, run) = (shorter, begin, run * 2);
+                (*best, end, run) = (shorter, begin, run * 2);
                 helped = true;
             } else if run > 1 {
                 run = 1;
@@ -293,13 +299,18 @@ impl<T: Target> Gate<'_, T> {
             while end >= run && best.len() >= min + run && !self.is_over() {
                 let shorter = [&best[..end - run], &best[end..]].concat();
                 if self.has_bytes(place, &shorter) {
-                    (best, end) = (shorter, end - run);
+                    (*best, end) = (shorter, end - run);
                     helped = true;
                 } else {
                     end -= 1;
                 }
             }
         }
+        helped
+    }
+
+    fn lower_each_byte(&mut self, place: Place, best: &mut Vec<u8>) -> bool {
+        let mut helped = false;
         for index in 0..best.len() {
             if self.is_over() {
                 break;
@@ -307,7 +318,7 @@ impl<T: Target> Gate<'_, T> {
             for byte in [0, b'0', b'a', best[index] / 2, best[index].wrapping_sub(1)] {
                 let before = best[index];
                 best[index] = byte;
-                if byte < before && self.has_bytes(place, &best) {
+                if byte < before && self.has_bytes(place, best) {
                     helped = true;
                     break;
                 }
@@ -319,7 +330,7 @@ impl<T: Target> Gate<'_, T> {
                     lower[index] = u8::try_from(to).ok()?;
                     let is_better = self.has_bytes(place, &lower);
                     if is_better {
-                        best = lower;
+                        *best = lower;
                     }
                     Some(is_better)
                 });

@@ -119,10 +119,7 @@ impl Exports {
         }
         exports.guard(said.guards, entry.is_some())?;
         let errors_that_fail = environment.errors_that_fail.clone();
-        if let Some(unknown) = errors_that_fail.iter().find(|name| !called.contains_key(*name)) {
-            let near = nearest(unknown, called.keys().map(String::as_str));
-            bail!("the component exports no function `{unknown}`, which --error-is-failure names; {near}");
-        }
+        return_results(interface, &called, &errors_that_fail)?;
         let given = given::read(given, (interface, &called), &exports.rule_exports)?;
         let interface = interface.clone();
         exports.component = Some(Arc::new(Component { interface, called, errors_that_fail, given }));
@@ -210,6 +207,24 @@ struct Said {
     guards: Vec<(String, String)>,
     /// The names of the functions that are faults.
     faults: Vec<String>,
+}
+
+/// Refuses names, which --error-is-failure gives, that no function has which returns a `result`.
+fn return_results(interface: &Interface, called: &BTreeMap<String, Called>, names: &[String]) -> Result<()> {
+    for name in names {
+        let Some(function) = called.get(name) else {
+            let near = nearest(name, called.keys().map(String::as_str));
+            bail!("the component exports no function `{name}`, which --error-is-failure names; {near}");
+        };
+        let result = match function {
+            Called::Function(index, _) => interface.functions[*index].result,
+            Called::Drop(_) => None,
+        };
+        let has_error =
+            result.is_some_and(|ty| matches!(interface.types[ty].ty, Type::Variant(Sort::Result, _)));
+        ensure!(has_error, "`{name}`, which --error-is-failure names, returns no `result`");
+    }
+    Ok(())
 }
 
 /// Adds a function to what it is by its name.
