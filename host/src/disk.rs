@@ -19,10 +19,14 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Opens a regular file. To read one that never ends, and waits for more, as some of the system are, is an error.
 fn open(path: &Path) -> io::Result<fs::File> {
+    let must_be_file = |metadata: Metadata| match metadata.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file")),
+    };
+    // Before, since to open a device may do something, and after, since it may have been put there meanwhile.
+    must_be_file(fs::metadata(path)?)?;
     let file = fs::File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file"));
-    }
+    must_be_file(file.metadata()?)?;
     Ok(file)
 }
 

@@ -86,7 +86,8 @@ fn what_nobody_provides_is_listed_with_its_type() {
     let refused = |lines: &str| {
         format!(
             "the component imports what Spelunk does not provide:{lines}\nbuild it without them, name a component that \
-             exports them with --compose, or pass --stub-imports to have such functions return the simplest value of their type, or --stub-imports=drawn to have them return drawn values"
+             exports them with --compose, or pass --stub-imports to have such functions return the simplest value of their type, \
+             or --stub-imports=drawn to have them return drawn values"
         )
     };
     let instance = r#"(type $v (variant (case "a" (tuple u8 char)) (case "b"))) (export "v" (type $v' (eq $v)))

@@ -53,7 +53,8 @@ pub(super) fn all(interface: &Arc<Interface>, stubs: StubImports) -> Result<Vec<
     if !unknown.is_empty() && stubs == StubImports::None {
         bail!(
             "the component imports what Spelunk does not provide:{}\nbuild it without them, name a component that exports them \
-             with --compose, or pass --stub-imports to have such functions return the simplest value of their type, or --stub-imports=drawn to have them return drawn values",
+             with --compose, or pass --stub-imports to have such functions return the simplest value of their type, or \
+             --stub-imports=drawn to have them return drawn values",
             unknown.concat()
         );
     }

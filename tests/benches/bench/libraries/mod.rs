@@ -19,12 +19,11 @@ use spelunk::search::energy::Energies;
 use spelunk::target::Target;
 use spelunk::trace::{Action, Trace};
 
-use super::power::options;
+use super::power::{SEEDS, options};
 use super::table::Table;
 
 /// Seconds of CPU time that each fuzzer has for a library, where `POWER_SECONDS` does not say how many.
 const SECONDS: u64 = 15;
-const SEEDS: u64 = 5;
 /// Runs before those that are measured.
 const WARM_RUNS: u64 = 100;
 /// What libFuzzer exits with when it is interrupted.
