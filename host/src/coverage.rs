@@ -24,6 +24,8 @@ pub enum FeatureKind {
     Differing,
     /// So long a beginning of bytes that were compared was equal.
     Prefix,
+    /// A small function compared or stored something where it was called from one place.
+    Context,
     /// The guest said that a number is of interest.
     Observed,
 }
@@ -32,12 +34,13 @@ pub enum FeatureKind {
 const SHOWN_BITS: u32 = 27;
 
 impl FeatureKind {
-    const SHOWN: [FeatureKind; 5] = [
+    const SHOWN: [FeatureKind; 6] = [
         FeatureKind::Stored,
         FeatureKind::StoredPair,
         FeatureKind::Held,
         FeatureKind::Differing,
         FeatureKind::Prefix,
+        FeatureKind::Context,
     ];
 
     /// That of a feature. Of those of one edge the first that is seen says that it was gone through; see
@@ -69,6 +72,7 @@ impl FeatureKind {
             FeatureKind::Held => "held pair",
             FeatureKind::Differing => "compared number",
             FeatureKind::Prefix => "compared text",
+            FeatureKind::Context => "number in a call",
             FeatureKind::Observed => "observed number",
         }
     }

@@ -4,15 +4,17 @@
 //! to reports them when it is entered:
 //!
 //! ```wat
-//! (i32.eq (a) (b))              =>  (call $i32.eq (a) (b) (i32.const SITE))
+//! (i32.eq (a) (b))              =>  (call $i32.eq (a) (b) (i32.const SITE) (local.get $caller))
 //! (func $memcmp (param $p i32) (param $q i32) (param $n i32) …
-//!                               =>  (call $places (i32.const FUNCTION) (i32.const KIND) (local.get $p) (local.get $q) (local.get $n)) …
+//!                               =>  (call $places (i32.const FUNCTION) (i32.const KIND) (local.get $p) (local.get $q) (local.get $n) (local.get $caller)) …
 //! ```
 //!
 //! Where AFL++ and libFuzzer have operands traced by the compiler, in the manner of REDQUEEN (Aschermann et al., 2019), and calls of
 //! functions that take two pointers (AFL++'s CmpLog). A place reports so many times in a step and then no more.
 
+use crate::calls::Calls;
 use crate::code::*;
+use crate::contexts::{Contexts, push_caller};
 use crate::layout::Allocator;
 use crate::names::FunctionName;
 use crate::stored::Stored;
@@ -84,6 +86,7 @@ pub(crate) struct Compares {
     deciding: [FunctionId; 2],
     comparing: BTreeMap<usize, Comparing>,
     stored: Stored,
+    contexts: Contexts,
 }
 
 impl Compares {
@@ -93,9 +96,12 @@ impl Compares {
         options: &Options,
         (private, allocator): (Private, &mut Allocator),
         layout: &mut StateLayout,
-        names: &[FunctionName],
+        (names, calls): (&[FunctionName], &Calls),
     ) -> Result<Option<Compares>> {
-        options.compares.then(|| Compares::add(module, private, allocator, layout, names)).transpose()
+        options
+            .compares
+            .then(|| Compares::add(module, private, allocator, layout, (names, calls)))
+            .transpose()
     }
 
     /// Adds the functions that report.
@@ -104,18 +110,19 @@ impl Compares {
         private: Private,
         allocator: &mut Allocator,
         layout: &mut StateLayout,
-        names: &[FunctionName],
+        (names, calls): (&[FunctionName], &Calls),
     ) -> Result<Compares> {
-        layout.compares = allocator.take(u64::from(PLACES), 64)?;
+        layout.compares = allocator.take(u64::from(PLACES) + 4, 64)?;
+        let contexts = Contexts::of(module, calls, private, layout.compares.start + PLACES);
         let comparing = module.funcs.iter_local().filter_map(|(id, function)| {
             let name = names.get(id.index())?;
             Some((id.index(), comparing(module, function, &name.name)?))
         });
         let comparing = comparing.collect();
         let (i32, i64) = (ValType::I32, ValType::I64);
-        let ty = module.types.add(&[i32, i32, i64, i64], &[]);
+        let ty = module.types.add(&[i32, i32, i32, i64, i64], &[]);
         let (operands, _) = module.add_import_func(PREFIX, "operands", ty);
-        let ty = module.types.add(&[i32, i32, i32, i32, i32], &[]);
+        let ty = module.types.add(&[i32; 6], &[]);
         let (pointers, _) = module.add_import_func(PREFIX, "pointers", ty);
         let counts = Counts { private, first: layout.compares.start };
         let stored = Stored::add(module, counts);
@@ -123,7 +130,7 @@ impl Compares {
         let places = places(module, counts, pointers);
         let instead =
             comparisons().map(|(op, ty)| (op, comparison(module, counts, operands, (op, ty)))).collect();
-        Ok(Compares { instead, places, deciding, comparing, stored })
+        Ok(Compares { instead, places, deciding, comparing, stored, contexts })
     }
 
     /// The function that takes the place of a comparison.
@@ -133,7 +140,7 @@ impl Compares {
     }
 
     /// Puts before a branch what reports what it depends on.
-    fn decide(&self, code: &mut Code, instr: &Instr, site: u32) {
+    fn decide(&self, code: &mut Code, instr: &Instr, site: u32, caller: Option<LocalId>) {
         let [condition, index] = self.deciding;
         let (func, count) = match instr {
             Instr::BrIf(_) | Instr::IfElse(_) => (condition, 0),
@@ -142,19 +149,28 @@ impl Compares {
         };
         i32_const(code, count);
         i32_const(code, site);
+        push_caller(code, caller);
         push(code, Call { func });
     }
 
     /// Has a function report.
-    pub(crate) fn report(&self, index: usize, function: &mut LocalFunction, seqs: &[InstrSeqId]) {
+    pub(crate) fn report(
+        &self,
+        index: usize,
+        function: &mut LocalFunction,
+        seqs: &[InstrSeqId],
+        locals: &NewLocals<'_>,
+    ) {
+        let caller = self.contexts.caller(index, locals);
         for &seq in seqs {
             let old = std::mem::take(&mut function.block_mut(seq).instrs);
             let mut code = Code::with_capacity(old.len());
             for (instr, location) in old {
                 // What is ours has no place in the original.
                 if !location.is_default() {
-                    self.stored.report(&mut code, &instr, location.data());
-                    self.decide(&mut code, &instr, location.data());
+                    self.stored.report(&mut code, &instr, location.data(), caller);
+                    self.decide(&mut code, &instr, location.data(), caller);
+                    self.contexts.call(&mut code, &instr, location.data(), caller);
                 }
                 let op = match &instr {
                     _ if location.is_default() => None,
@@ -172,6 +188,7 @@ impl Compares {
                 match op.and_then(|op| self.instead_of(op)) {
                     Some(func) => {
                         i32_const(&mut code, location.data());
+                        push_caller(&mut code, caller);
                         code.push((Call { func }.into(), location));
                     }
                     None => code.push((instr, location)),
@@ -187,9 +204,13 @@ impl Compares {
             if params.len() < 3 {
                 i32_const(&mut code, u32::MAX);
             }
+            push_caller(&mut code, caller);
             push(&mut code, Call { func: self.places });
             let entry = function.entry_block();
             function.block_mut(entry).instrs.splice(0..0, code);
+        }
+        if let Some(caller) = caller {
+            self.contexts.enter(function, caller);
         }
     }
 }
@@ -229,18 +250,19 @@ fn loads_bytes_in_a_loop(function: &LocalFunction) -> bool {
 /// Adds a function that reports a value on which a branch depends, with a number, and returns it. A truth value says nothing.
 fn deciding(module: &mut Module, counts: Counts, operands: FunctionId, kind: u32) -> FunctionId {
     let i32 = ValType::I32;
-    let [value, number, site, at, n] = [(); 5].map(|()| module.locals.add(i32));
-    let builder = FunctionBuilder::new(&mut module.types, &[i32; 3], &[i32]);
+    let [value, number, site, caller, at, n] = [(); 6].map(|()| module.locals.add(i32));
+    let builder = FunctionBuilder::new(&mut module.types, &[i32; 4], &[i32]);
     let mut report = Code::new();
     get(&mut report, site);
+    get(&mut report, caller);
     i32_const(&mut report, kind);
     for operand in [value, number] {
         get(&mut report, operand);
         unop(&mut report, UnaryOp::I64ExtendUI32);
     }
     push(&mut report, Call { func: operands });
-    finish(module, builder, vec![value, number, site], |function| {
-        let report = counts.bound(function, (site, at, n), REPORTS_MAX, report);
+    finish(module, builder, vec![value, number, site, caller], |function| {
+        let report = counts.bound(function, (site, caller, at, n), REPORTS_MAX, report);
         let mut code = Code::new();
         get(&mut code, value);
         i32_const(&mut code, 1);
@@ -283,19 +305,22 @@ impl Counts {
     /// Does `then` unless the place reported as often as it may.
     ///
     /// ```wat
-    /// (if (i32.lt_u (local.tee $n (i32.load8_u $p offset=COUNTS (local.tee $at (i32.and (local.get $site) MASK)))) MAX) (then
+    /// (local.set $at (i32.and (i32.xor (local.get $site) (local.get $caller)) MASK))
+    /// (if (i32.lt_u (local.tee $n (i32.load8_u $p offset=COUNTS (local.get $at))) MAX) (then
     ///   (i32.store8 $p offset=COUNTS (local.get $at) (i32.add (local.get $n) (i32.const 1)))
     ///   THEN))
     /// ```
     pub(crate) fn bound(
         self,
         function: &mut LocalFunction,
-        (site, at, n): (LocalId, LocalId, LocalId),
+        (site, caller, at, n): (LocalId, LocalId, LocalId, LocalId),
         max: u32,
         then: Code,
     ) -> Code {
         let mut code = Code::new();
         get(&mut code, site);
+        get(&mut code, caller);
+        binop(&mut code, BinaryOp::I32Xor);
         i32_const(&mut code, PLACES - 1);
         binop(&mut code, BinaryOp::I32And);
         tee(&mut code, at);
@@ -319,9 +344,9 @@ impl Counts {
 /// walks through an input, or through all words that are known.
 fn places(module: &mut Module, counts: Counts, pointers: FunctionId) -> FunctionId {
     let i32 = ValType::I32;
-    let params: Vec<LocalId> = (0..5).map(|_| module.locals.add(i32)).collect();
+    let params: Vec<LocalId> = (0..6).map(|_| module.locals.add(i32)).collect();
     let [place, at, n] = [(); 3].map(|()| module.locals.add(i32));
-    let builder = FunctionBuilder::new(&mut module.types, &[i32; 5], &[]);
+    let builder = FunctionBuilder::new(&mut module.types, &[i32; 6], &[]);
     finish(module, builder, params.clone(), |function| {
         let mut code = Code::new();
         for pointer in [params[2], params[3]] {
@@ -335,7 +360,7 @@ fn places(module: &mut Module, counts: Counts, pointers: FunctionId) -> Function
             get(&mut code, pointer);
             binop(&mut code, BinaryOp::I32Xor);
             set(&mut code, place);
-            code.extend(counts.bound(function, (place, at, n), POINTERS_MAX, then));
+            code.extend(counts.bound(function, (place, params[5], at, n), POINTERS_MAX, then));
         }
         code
     })
@@ -349,12 +374,12 @@ fn comparison(
     (op, ty): (BinaryOp, ValType),
 ) -> FunctionId {
     let [a, b] = [(); 2].map(|()| module.locals.add(ty));
-    let [site, at, n] = [(); 3].map(|()| module.locals.add(ValType::I32));
+    let [site, caller, at, n] = [(); 4].map(|()| module.locals.add(ValType::I32));
     use BinaryOp::*;
     let is_wide = matches!(op, I64Xor | I64DivS | I64DivU | I64RemS | I64RemU);
     let result = if is_wide { ValType::I64 } else { ValType::I32 };
     let divides = matches!(op, I32DivS | I32DivU | I32RemS | I32RemU) || is_wide && !matches!(op, I64Xor);
-    let builder = FunctionBuilder::new(&mut module.types, &[ty, ty, ValType::I32], &[result]);
+    let builder = FunctionBuilder::new(&mut module.types, &[ty, ty, ValType::I32, ValType::I32], &[result]);
     let (width, is_float) = match ty {
         ValType::I32 => (4, 0),
         ValType::F32 => (4, 16),
@@ -363,6 +388,7 @@ fn comparison(
     };
     let mut then = Code::new();
     get(&mut then, site);
+    get(&mut then, caller);
     i32_const(&mut then, width | is_float);
     for operand in [a, b] {
         if divides && operand == a {
@@ -381,8 +407,8 @@ fn comparison(
         }
     }
     push(&mut then, Call { func: operands });
-    finish(module, builder, vec![a, b, site], |function| {
-        let mut code = counts.bound(function, (site, at, n), REPORTS_MAX, then);
+    finish(module, builder, vec![a, b, site, caller], |function| {
+        let mut code = counts.bound(function, (site, caller, at, n), REPORTS_MAX, then);
         get(&mut code, a);
         get(&mut code, b);
         binop(&mut code, op);

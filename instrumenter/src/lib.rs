@@ -38,7 +38,7 @@
 //! | `blocks` | what is executed as one, and all edges, where that is asked for |
 //! | `depth`, `segments`, `marks` (`bases`, `ranges`) | calls, dropped segments, stores |
 //! | `suspend/` | functions that can be left in the middle, where the module has threads |
-//! | `compares`, `stored` | what is compared with what, and what is stored, where it is asked for |
+//! | `compares`, `stored` (`contexts`) | what is compared with what, and what is stored, where it is asked for |
 //! | `heap/` | errors of the heap and of the stack, where they are asked for |
 //! | `link/` | makes one module of two, before all of these |
 //! | `state`, `layout` | what the host can reach, and where |
@@ -59,6 +59,7 @@ mod charges;
 mod classes;
 mod code;
 mod compares;
+mod contexts;
 mod counters;
 mod cycles;
 mod depth;
@@ -145,12 +146,14 @@ pub struct Options {
     pub stack: bool,
     /// Report what is compared with what and what is stored, to functions that the module then imports from [`PREFIX`]:
     ///
-    /// - `operands(site, type, a, b)`: two numbers are compared at this offset of the original file. The type is 4 or 8, the bytes
+    /// - `operands(site, caller, type, a, b)`: two numbers are compared at this offset of the original file. The type is 4 or 8, the bytes
     ///   of an integer, or 16 more for a float; operands are its bits. Where it is 32, `a` is an index into `b` branches.
-    /// - `pointers(function, kind, p, q, n)`: a function compares what these point to. The kind is 0: `n` bytes; 1: texts that end
+    /// - `pointers(function, kind, p, q, n, caller)`: a function compares what these point to. The kind is 0: `n` bytes; 1: texts that end
     ///   with a zero; 2: texts, up to `n` bytes; 3: `q`, of `n` bytes, is looked for in `p`; 4: nothing is known.
-    /// - `stored(site, address, value, width)`: an integer of so many bytes is stored. That of a global has the complement of its
+    /// - `stored(site, caller, address, value, width)`: an integer of so many bytes is stored. That of a global has the complement of its
     ///   index for an address.
+    ///
+    /// `caller` tells apart from where a small function was called; it is 0 in others.
     pub compares: bool,
 }
 

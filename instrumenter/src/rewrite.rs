@@ -52,7 +52,7 @@ pub(crate) fn rewrite(
     let segments = segments(private, &survey, &layout);
     layout.sanitizer = sanitizer(checks.as_ref(), &memories);
     let marks = Marks { checks, ..marks(module, options, private, &layout, &memories, &survey) };
-    let compares = Compares::of(module, options, (private, &mut allocator), &mut layout, names)?;
+    let compares = Compares::of(module, options, (private, &mut allocator), &mut layout, (names, &calls))?;
     let charges = layout.budget.map(|budget| Charges::new(module, private, budget));
     let (types, locals) = (&module.types, NewLocals::new(&mut module.locals));
     module.funcs.par_iter_local_mut().for_each(|(id, function)| {
@@ -67,7 +67,7 @@ pub(crate) fn rewrite(
             }
         }
         let seqs = code::sequences(function);
-        compares.iter().for_each(|compares| compares.report(id.index(), function, &seqs));
+        compares.iter().for_each(|compares| compares.report(id.index(), function, &seqs, &locals));
         locate::forget(function, &seqs);
         if let Some(charges) = &charges {
             charges.add(function, &seqs, &locals);

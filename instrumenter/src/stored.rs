@@ -1,8 +1,8 @@
 //! Reports what is stored in memory and in globals, to a function that the host provides.
 //!
 //! ```wat
-//! (i32.store offset=O (a) (v))  =>  (i32.store offset=O (call $stored (a) (v) (i32.const O) (i32.const SITE) (i32.const 4)))
-//! (global.set $g (v))           =>  (global.set $g (call $set (v) (i32.const ~G) (i32.const SITE) (i32.const 4)))
+//! (i32.store offset=O (a) (v))  =>  (i32.store offset=O (call $stored (a) (v) (i32.const O) (i32.const SITE) (i32.const 4) (local.get $caller)))
+//! (global.set $g (v))           =>  (global.set $g (call $set (v) (i32.const ~G) (i32.const SITE) (i32.const 4) (local.get $caller)))
 //! ```
 //!
 //! A global stands in place of the address from the end of all addresses on.
@@ -10,6 +10,7 @@
 use crate::PREFIX;
 use crate::code::*;
 use crate::compares::{Counts, REPORTS_MAX, finish};
+use crate::contexts::push_caller;
 use walrus::ir::*;
 use walrus::{FunctionBuilder, FunctionId, GlobalId, LocalId, MemoryId, Module, ValType};
 
@@ -35,7 +36,7 @@ impl Stored {
         let globals = module.globals.iter().filter(|global| global.mutable && is_number(global.ty));
         let globals = globals.map(|global| (global.id(), global.ty)).collect();
         let (i32, i64) = (ValType::I32, ValType::I64);
-        let ty = module.types.add(&[i32, i32, i64, i32], &[]);
+        let ty = module.types.add(&[i32, i32, i32, i64, i32], &[]);
         let (host, _) = module.add_import_func(PREFIX, "stored", ty);
         let [stored, set] = [true, false]
             .map(|has_address| [i32, i64].map(|ty| reporting(module, counts, host, (ty, has_address))));
@@ -43,7 +44,7 @@ impl Stored {
     }
 
     /// Puts before an instruction that stores what reports it.
-    pub(crate) fn report(&self, code: &mut Code, instr: &Instr, site: u32) {
+    pub(crate) fn report(&self, code: &mut Code, instr: &Instr, site: u32, caller: Option<LocalId>) {
         let (ty, offset, width, functions) = match instr {
             Instr::Store(Store { memory, kind, arg }) if Some(*memory) == self.memory => {
                 let ty = match kind {
@@ -64,6 +65,7 @@ impl Stored {
         i32_const(code, offset);
         i32_const(code, site);
         i32_const(code, width);
+        push_caller(code, caller);
         push(code, Call { func: functions[usize::from(ty == ValType::I64)] });
     }
 }
@@ -78,14 +80,15 @@ fn reporting(
     let i32 = ValType::I32;
     let address = has_address.then(|| module.locals.add(i32));
     let value = module.locals.add(ty);
-    let [offset, site, width, at, n] = [(); 5].map(|()| module.locals.add(i32));
+    let [offset, site, width, caller, at, n] = [(); 6].map(|()| module.locals.add(i32));
     let given: Vec<LocalId> = address.into_iter().chain([value]).collect();
     let mut results = vec![ty];
     results.splice(0..0, address.map(|_| i32));
-    let params = [&results[..], &[i32; 3]].concat();
+    let params = [&results[..], &[i32; 4]].concat();
     let builder = FunctionBuilder::new(&mut module.types, &params, &results);
     let mut then = Code::new();
     get(&mut then, site);
+    get(&mut then, caller);
     get(&mut then, offset);
     if let Some(address) = address {
         get(&mut then, address);
@@ -97,9 +100,9 @@ fn reporting(
     }
     get(&mut then, width);
     push(&mut then, Call { func: host });
-    let params = given.iter().copied().chain([offset, site, width]).collect();
+    let params = given.iter().copied().chain([offset, site, width, caller]).collect();
     finish(module, builder, params, |function| {
-        let mut code = counts.bound(function, (site, at, n), REPORTS_MAX, then);
+        let mut code = counts.bound(function, (site, caller, at, n), REPORTS_MAX, then);
         given.iter().for_each(|local| get(&mut code, *local));
         code
     })

@@ -21,4 +21,10 @@
     (i64.store32 (local.get $at) (local.get $x))
     (f64.store (local.get $at) (f64.const 1))
     (global.set $count (local.get $x))
-    (global.set $ratio (f64.const 1))))
+    (global.set $ratio (f64.const 1)))
+  ;; It says from where it is called, and from where it was called itself.
+  (func $wrap (param $x i64) (call $store (i32.const 8) (local.get $x)))
+  ;; It calls itself, so it is not told from where.
+  (func $again (param $x i64)
+    (call $wrap (local.get $x))
+    (call $again (i64.const 0))))

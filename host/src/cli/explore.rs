@@ -143,6 +143,8 @@ enum LeftOut {
     Hits,
     /// No run is looked at more closely.
     Looks,
+    /// What small functions do is the same from wherever they are called.
+    Contexts,
     /// What is compared takes the place of nothing.
     Operands,
     /// Texts that stand in the target are put into nothing.
@@ -158,6 +160,7 @@ impl From<LeftOut> for Part {
         match part {
             LeftOut::Hits => Part::Hits,
             LeftOut::Looks => Part::Looks,
+            LeftOut::Contexts => Part::Contexts,
             LeftOut::Operands => Part::Operands,
             LeftOut::Texts => Part::Texts,
             LeftOut::Manners => Part::Manners,

@@ -11,7 +11,7 @@ use super::operands::{Hints, Probe};
 use super::run::{Known, Runner};
 use crate::choice::{Choice, Chooser, Value, mix, small_seed};
 use crate::compare::{Compare, Place};
-use crate::coverage::SHOWN;
+use crate::coverage::{FeatureKind, SHOWN};
 use crate::outcome::Outcome;
 use crate::target::{Target, attempt};
 use crate::trace::{Action, Trace};
@@ -248,10 +248,11 @@ impl<T: Target> Runner<'_, T> {
         trace.extend(&self.trace, self.trace.len());
         let from = trace.len().saturating_sub(self.steps as usize);
         let (shown, has_passed) = self.shown(known, &trace, from);
-        let (mut count, mut new_at) = (0, Vec::new());
+        let (mut count, mut new_at, contexts) = (0, Vec::new(), known.options.contexts);
         for (step, features) in (from..).zip(shown) {
             let seen = &known.get().seen;
-            let is_new = |feature: &u32| *feature >= SHOWN && seen.lacks_shown(*feature);
+            let counts = |feature| contexts || FeatureKind::of(feature) != FeatureKind::Context;
+            let is_new = |feature: &u32| *feature >= SHOWN && counts(*feature) && seen.lacks_shown(*feature);
             let mut new: Vec<u32> = features.into_iter().filter(is_new).collect();
             new.sort_unstable();
             new.dedup();

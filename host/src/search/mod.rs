@@ -68,6 +68,8 @@ pub enum Part {
     Hits,
     /// No run is looked at more closely.
     Looks,
+    /// What small functions do is the same from wherever they are called.
+    Contexts,
     /// What is compared takes the place of nothing.
     Operands,
     /// Texts that stand in the target are put into nothing.
@@ -84,6 +86,7 @@ impl Options {
         match part {
             Part::Hits => self.tells_hits = false,
             Part::Looks => self.looks = false,
+            Part::Contexts => self.contexts = false,
             Part::Operands => self.operand_rate = 0.0,
             Part::Texts => self.gathers = false,
             Part::Manners => self.adapts = false,
@@ -124,6 +127,8 @@ pub struct Options {
     pub tells_hits: bool,
     /// Whether some runs are looked at in a second build, which tells what they compare and store.
     pub looks: bool,
+    /// Whether what small functions do is told apart by where they are called from.
+    pub contexts: bool,
     /// How often what is compared with a part of an input, or with a choice, is put in its place.
     pub operand_rate: f64,
     /// Whether the ways to draw the steps of state machines are taken by what they found lately.
@@ -156,6 +161,7 @@ impl Default for Options {
             checkpoints_max: None,
             tells_hits: true,
             looks: true,
+            contexts: true,
             adapts: true,
             prioritizes: true,
             operand_rate: 0.5,

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use spelunk::coverage::SHOWN;
+use spelunk::coverage::{FeatureKind, SHOWN};
 use spelunk::machine::{Limits, Program, Selection};
 use spelunk::replay::{Replayed, replay};
 use spelunk::search::energy::News;
@@ -23,6 +23,20 @@ const LOCK: &str = r#"(module (memory 1)
     (i32.store (i32.const 64) (local.get $next))
     (if (i32.eq (local.get $next) (i32.const 16)) (then unreachable)))
   (func (export "rule:reset") (i32.store (i32.const 64) (i32.const 0))))"#;
+
+/// Two such locks of 8 keys, which one function turns. What it stores is too large to be seen together with what the other lock has.
+const TWO: &str = r#"(module (memory 1)
+  (data (i32.const 1024) "\17\e2\0e\a9\40\1b\c5\5d\00")
+  (func $turn (param $key i32) (param $lock i32) (local $at i32)
+    (local.set $at (i32.div_u (i32.load (local.get $lock)) (i32.const 100)))
+    (i32.store (local.get $lock) (i32.mul (i32.const 100)
+      (select (i32.add (local.get $at) (i32.lt_u (local.get $at) (i32.const 8))) (i32.const 0)
+        (i32.eq (local.get $key) (i32.load8_u offset=1024 (local.get $at)))))))
+  (func (export "rule:first") (param $key i32) (call $turn (local.get $key) (i32.const 64)))
+  (func (export "rule:second") (param $key i32)
+    (if (i32.lt_u (i32.load (i32.const 64)) (i32.const 800)) (then (return)))
+    (call $turn (local.get $key) (i32.const 128))
+    (if (i32.eq (i32.load (i32.const 128)) (i32.const 800)) (then unreachable))))"#;
 
 /// A fuzz target that wants a word, a text, and a number that is computed.
 const WORDS: &str = r#"(module (memory (export "memory") 2)
@@ -68,9 +82,25 @@ fn they_lead_where_edges_do_not() {
 }
 
 #[test]
+fn what_a_small_function_does_is_told_apart_by_who_calls_it() {
+    on_guest_stack(|| {
+        let program = program(TWO);
+        let runs = [true, false].map(|contexts| {
+            let mut machine = machine(&program);
+            let mut explorer = Explorer::new(&mut machine, Options { contexts, ..seeded(1) });
+            explorer.explore(|progress| progress.runs < 20_000 && progress.findings == 0);
+            let kinds = explorer.knowledge().features_by_kind();
+            assert_eq!(kinds.contains_key(&FeatureKind::Context), contexts);
+            (explorer.progress().runs, explorer.progress().findings)
+        });
+        assert_eq!(runs, [(1_226, 1), (20_000, 0)]);
+    });
+}
+
+#[test]
 fn workers_and_breaks_change_no_result() {
     on_guest_stack(|| {
-        for text in [LOCK, WORDS] {
+        for text in [LOCK, TWO, WORDS] {
             let of = |workers, parts: &[u64]| known(&program(text), &seeded(1), workers, parts);
             let one = of(1, &[4_000]);
             assert!(one.features.iter().any(|(feature, _)| *feature >= SHOWN));
@@ -145,7 +175,7 @@ fn wild_pointers_are_not_followed() {
     body += "(drop (call $strstr (i32.const 131071) (i32.const -1)))";
     body += "(drop (call $strcmp (i64.const 1))) (call $strcoll)";
     let [rule, target] = both(&body, &rest);
-    assert_eq!((shown(&rule, 300), shown(&target, 3_000)), (0, 11));
+    assert_eq!((shown(&rule, 300), shown(&target, 3_000)), (0, 15));
 }
 
 /// A branch with as many cases as the compiler takes.

@@ -20,7 +20,7 @@ const ADDRESS_MIN: u32 = 16;
 #[derive(Default)]
 pub(crate) struct Reports {
     /// Of all, those that compare.
-    pub(crate) compares: Vec<(u32, Compare)>,
+    pub(crate) compares: Vec<(Site, Compare)>,
     /// Of all, those that store.
     pub(crate) stored: Vec<Stored>,
     /// The indexes into tables of branches, with their places.
@@ -29,10 +29,17 @@ pub(crate) struct Reports {
     pub(super) held: BTreeMap<u32, i64>,
 }
 
+/// A place in the code, and from where it was called, if it is in a small function. Otherwise that is 0.
+#[derive(Clone, Copy)]
+pub(crate) struct Site {
+    pub(crate) offset: u32,
+    pub(crate) caller: u32,
+}
+
 /// A number that was stored.
 #[derive(Clone, Copy)]
 pub(crate) struct Stored {
-    pub(crate) site: u32,
+    pub(crate) site: Site,
     /// That of a global is the complement of its index.
     pub(crate) address: u32,
     /// With its sign.
@@ -66,7 +73,7 @@ impl Reports {
             *count << 32 | u64::from(site)
         };
         let compares = self.compares.drain(..);
-        let places: Vec<Place> = compares.as_slice().iter().map(|(site, _)| *site).map(place).collect();
+        let places: Vec<Place> = compares.as_slice().iter().map(|(site, _)| site.offset).map(place).collect();
         places.into_iter().zip(compares.map(|(_, compare)| compare)).collect()
     }
 }
@@ -89,10 +96,11 @@ const FLOAT: u32 = 16;
 const INDEX: u32 = 32;
 const BRANCHES_MAX: u64 = 64;
 
-fn operands(mut caller: Caller<'_, Host>, site: u32, ty: u32, a: u64, b: u64) {
+fn operands(mut caller: Caller<'_, Host>, offset: u32, from: u32, ty: u32, a: u64, b: u64) {
+    let site = Site { offset, caller: from };
     if ty == INDEX {
         // A parser looks at each byte so, and what another of the same says is known.
-        if !caller.data_mut().step.reports.indexes.insert((site, a)) {
+        if !caller.data_mut().step.reports.indexes.insert((offset, a)) {
             return;
         }
         let step = b.div_ceil(BRANCHES_MAX).max(1);
@@ -109,7 +117,7 @@ fn operands(mut caller: Caller<'_, Host>, site: u32, ty: u32, a: u64, b: u64) {
     report(&mut caller, site, compare);
 }
 
-fn pointers(mut caller: Caller<'_, Host>, function: u32, kind: u32, p: u32, q: u32, n: u32) {
+fn pointers(mut caller: Caller<'_, Host>, function: u32, kind: u32, p: u32, q: u32, n: u32, from: u32) {
     let Some(memory) = caller.data().guest.memory else { return };
     let data = memory.data(&caller);
     let bytes = |at: u32, len: u32| {
@@ -130,20 +138,24 @@ fn pointers(mut caller: Caller<'_, Host>, function: u32, kind: u32, p: u32, q: u
         (Some(a), Some(b)) => Compare::Prefixes(a, b),
         _ => return,
     };
-    report(&mut caller, !function, compare);
+    report(&mut caller, Site { offset: !function, caller: from }, compare);
 }
 
-fn report(caller: &mut Caller<'_, Host>, site: u32, compare: Compare) {
+fn report(caller: &mut Caller<'_, Host>, site: Site, compare: Compare) {
     let compares = &mut caller.data_mut().step.reports.compares;
     if compares.len() < REPORTS_MAX {
         compares.push((site, compare));
     }
 }
 
-fn stored(mut caller: Caller<'_, Host>, site: u32, address: u32, value: u64, width: u32) {
+fn stored(mut caller: Caller<'_, Host>, offset: u32, from: u32, address: u32, value: u64, width: u32) {
     let unused = 64 - width.min(8) * 8;
     let stored = &mut caller.data_mut().step.reports.stored;
     if stored.len() < REPORTS_MAX {
-        stored.push(Stored { site, address, value: (value << unused) as i64 >> unused });
+        stored.push(Stored {
+            site: Site { offset, caller: from },
+            address,
+            value: (value << unused) as i64 >> unused,
+        });
     }
 }

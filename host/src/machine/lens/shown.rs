@@ -3,7 +3,7 @@
 //! Each is a feature. Sizes and indexes that states keep in memory are news here though no branch depends on
 //! them (IJON, Aschermann et al., 2020; SGFuzz, Ba et al., 2022); that operands come nearer is libFuzzer's value profile.
 
-use super::reports::{Reports, Stored};
+use super::reports::{Reports, Site, Stored};
 use crate::choice::{Choice, Value, mix};
 use crate::compare::Compare;
 use crate::coverage::FeatureKind;
@@ -47,9 +47,9 @@ impl Shown<'_> {
             if !self.counts(stored) || is_drawn(stored.value, choices) {
                 continue;
             }
-            self.show(FeatureKind::Stored, stored.site.into(), bucket(stored.value));
+            self.show_at(FeatureKind::Stored, stored.site, bucket(stored.value));
             if let Some(before) = before.filter(|before| is_small(before.value) && is_small(stored.value)) {
-                let sites = mix(before.site.into(), stored.site.into());
+                let sites = mix(before.site.offset.into(), stored.site.offset.into());
                 self.show(FeatureKind::StoredPair, sites, mix(before.value as u64, stored.value as u64));
             }
             let has_room = || reports.held.len() < PLACES_MAX || reports.held.contains_key(&stored.address);
@@ -75,14 +75,13 @@ impl Shown<'_> {
     /// Shows how near what is compared comes to be equal.
     fn compare(&mut self, reports: &Reports) {
         for (site, compare) in &reports.compares {
-            let site = u64::from(*site);
             match compare {
                 Compare::Integers(_, a, b) | Compare::Floats(_, a, b) => {
-                    self.show(FeatureKind::Differing, site, (a ^ b).count_ones().into());
+                    self.show_at(FeatureKind::Differing, *site, (a ^ b).count_ones().into());
                 }
                 Compare::Bytes(a, b) | Compare::Prefixes(a, b) => {
                     let equal = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-                    self.show(FeatureKind::Prefix, site, equal as u64);
+                    self.show_at(FeatureKind::Prefix, *site, equal as u64);
                 }
                 Compare::Part(_) => {}
             }
@@ -96,6 +95,15 @@ impl Shown<'_> {
             let is_frame = (stack.low..stack.top).contains(&stored.address);
             !is_pointer && (self.is_function || !is_frame)
         })
+    }
+
+    /// Shows what is so at a place in the code, and once more by where that was called from.
+    fn show_at(&mut self, kind: FeatureKind, site: Site, value: u64) {
+        self.show(kind, site.offset.into(), value);
+        if site.caller != 0 {
+            let place = mix(u64::from(site.caller) << 32 | u64::from(site.offset), kind as u64);
+            self.show(FeatureKind::Context, place, value);
+        }
     }
 
     fn show(&mut self, kind: FeatureKind, place: u64, value: u64) {
