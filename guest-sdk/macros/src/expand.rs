@@ -325,7 +325,8 @@ pub(crate) fn declaration(section: &str, line: &str, cfgs: &[Attribute]) -> Toke
     }
 }
 
-/// A section that says where in its crate a harness or a function is, for tests that are written of findings.
+/// A section that says where in its crate a harness or a function is, for tests that are written of findings. In a module with two of
+/// them the exports of one would take the place of the other's; so the compiler is given two macros of one name, which says that best.
 pub(crate) fn named(kind: &TokenStream, what: impl ToTokens) -> TokenStream {
     let (kind, name) = (kind.to_string(), quote!(#what).to_string().replace(' ', ""));
     quote! {
@@ -334,6 +335,11 @@ pub(crate) fn named(kind: &TokenStream, what: impl ToTokens) -> TokenStream {
             #[used]
             #[cfg_attr(target_family = "wasm", unsafe(link_section = "spelunk:harness"))]
             static DECLARATION: [u8; LINE.len()] = ::spelunk_guest::__private::declaration(LINE);
+            #[cfg(target_family = "wasm")]
+            #[allow(non_local_definitions)]
+            #[doc(hidden)]
+            #[macro_export]
+            macro_rules! __a_module_has_one_harness { () => {}; }
         };
     }
 }

@@ -61,3 +61,24 @@ fn each_mistake_is_one_error_at_its_place() {
     ];
     assert_eq!(errors, expected, "{text}");
 }
+
+/// The exports of both would have the same names.
+#[test]
+fn a_second_harness_is_one_error_at_its_place() {
+    let harness = |name: &str| {
+        format!(
+            "#[derive(Default, Hash)]\nstruct {name};\n#[harness]\nimpl {name} {{ #[rule] fn f(&mut self) {{}} }}\n"
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let source = format!("use spelunk_guest::prelude::*;\n{}{}", harness("A"), harness("B"));
+    write_package(folder.path(), "two-harnesses", &source);
+    let build = ["build", "--target", "wasm32-unknown-unknown", "--message-format", "short"];
+    let (succeeded, text) = cargo(folder.path(), &build);
+    assert!(!succeeded);
+    let errors: Vec<&str> = text.lines().filter(|line| line.contains(" error[")).collect();
+    let [error] = errors[..] else { panic!("{text}") };
+    let said =
+        "src/lib.rs:8:1: error[E0428]: the name `__a_module_has_one_harness` is defined multiple times";
+    assert!(error.starts_with(said), "{error}");
+}
