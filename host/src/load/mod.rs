@@ -8,21 +8,25 @@ mod guess;
 mod link;
 mod package;
 mod rename;
+mod shared;
 mod signatures;
 
 use std::borrow::Cow;
 use std::io::{ErrorKind, Read as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use serde::Deserialize;
 
 use crate::budget::Budget;
 use crate::disk;
 pub use folders::Folder;
+use package::Places;
 pub use package::library_of;
+use rustix::process::{Pid, Signal, kill_process_group};
+use shared::{Shared, artifacts};
 
 /// The targets that folders are built for: the first, unless the package or the user names another.
 const RUST_TARGETS: [&str; 3] = ["wasm32-unknown-unknown", "wasm32-wasip1", "wasm32-wasip2"];
@@ -89,10 +93,7 @@ fn alone(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> 
 fn module(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {
     let shown = path.display();
     if path.is_dir() {
-        let module = build.folder(path, status)?;
-        return build
-            .read(&module)
-            .with_context(|| format!("cannot read `{}`, which was just built", module.display()));
+        return build.folder(path, status);
     }
     ensure!(
         build.features.is_empty() && build.profile.is_none() && build.target.is_none(),
@@ -130,10 +131,10 @@ impl Build<'_> {
         })
     }
 
-    /// Builds the package in `folder`; the path of its module.
-    fn folder(&self, folder: &Path, status: &mut dyn FnMut(&str, &str)) -> Result<PathBuf> {
+    /// Builds the package in `folder`; its module.
+    fn folder(&self, folder: &Path, status: &mut dyn FnMut(&str, &str)) -> Result<Vec<u8>> {
         let shown = folder.display();
-        let (package, manifest, target_directory) = package::of_folder(folder)?;
+        let (package, places) = package::of_folder(folder)?;
         package.ensure_module(folder)?;
         let of_package = package.metadata.as_ref().and_then(|metadata| metadata.spelunk.target.as_deref());
         let target = self.target.or(of_package).unwrap_or(RUST_TARGETS[0]);
@@ -144,10 +145,39 @@ impl Build<'_> {
         );
         install_target(target, self.is_quiet, status)?;
         status("Building", &format!("{} ({shown}) for {target}{}", package.name, self.how()));
-        let output = self.run(self.command(&manifest, &target_directory, target))?;
+        let folders = self.folders(&places);
+        let mut waits = || status("Waiting", &format!("for another build in `{}`", folders[0].display()));
+        let shared = Shared::lock(folders.clone(), &places.workspace, &self.budget, &mut waits)?;
+        let command = || self.command(&places, &folders, target);
+        let mut output = self.run(command())?;
+        let taken = shared.taken(&output.messages);
+        if !taken.is_empty() {
+            shared.forget(&taken)?;
+            output = self.run(command())?;
+            if let Some(name) = shared.taken(&output.messages).intersection(&taken).next() {
+                bail!(
+                    "cargo takes what was built of another `{name}` in `{}` for that of `{shown}`: give it a target folder of its own",
+                    folders[0].display()
+                );
+            }
+        }
         ensure!(output.is_success, "cargo could not build `{shown}`; its messages are above");
-        let module = artifact(&output.messages, &manifest);
-        module.with_context(|| format!("cargo built no .wasm of `{shown}`"))
+        shared.built(&output.messages)?;
+        let module = artifact(&output.messages, &places.manifest);
+        let module = module.with_context(|| format!("cargo built no .wasm of `{shown}`"))?;
+        self.read(&module)
+            .with_context(|| format!("cannot read `{}`, which was just built", module.display()))
+    }
+
+    /// Where cargo keeps what it builds, and where it puts what is asked for: apart from the user's own builds, since the profile
+    /// differs. What is built with other features would end in the same file; what the package depends on is shared.
+    fn folders(&self, places: &Places) -> [PathBuf; 2] {
+        let folder = places.target.join("spelunk");
+        if self.features.is_empty() {
+            return [folder.clone(), folder];
+        }
+        let name = format!("features-{}", self.features.join("-").replace('/', "_"));
+        [folder.join("features"), folder.join(name)]
     }
 
     fn how(&self) -> String {
@@ -157,24 +187,20 @@ impl Build<'_> {
         }
     }
 
-    fn command(&self, manifest: &Path, target_dir: &Path, target: &str) -> Command {
-        // Apart from the user's own builds, since the profile differs.
-        let mut target_dir = target_dir.join("spelunk");
+    fn command(&self, places: &Places, [kept, given]: &[PathBuf; 2], target: &str) -> Command {
         let mut command = Command::new(cargo());
-        if !self.features.is_empty() {
-            // What is built with other features would end in the same file. What the package depends on is shared.
-            command.env("CARGO_BUILD_BUILD_DIR", target_dir.join("features"));
-            target_dir = target_dir.join(format!("features-{}", self.features.join("-").replace('/', "_")));
-        }
         command
+            .env("CARGO_BUILD_BUILD_DIR", kept)
             .arg("build")
             .args(self.is_quiet.then_some("--quiet"))
             .args(["--lib", "--target", target, "--message-format=json-render-diagnostics"])
             .args(["--profile", self.profile.unwrap_or("release")])
             .arg("--manifest-path")
-            .arg(manifest)
+            .arg(&places.manifest)
             .arg("--target-dir")
-            .arg(target_dir)
+            .arg(given)
+            // So that it ends with all that it started.
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit());
@@ -208,8 +234,7 @@ impl Build<'_> {
         });
         let status = loop {
             if let Err(stopped) = self.budget.check() {
-                let _ = child.kill();
-                let _ = child.wait();
+                end(&mut child);
                 return Err(stopped.into());
             }
             match child.try_wait().context("cannot wait for cargo")? {
@@ -217,7 +242,6 @@ impl Build<'_> {
                 None => std::thread::sleep(POLL),
             }
         };
-        // Ctrl-C ends both, cargo perhaps first.
         self.budget.check()?;
         let messages = reader.join().ok().context("the messages of cargo are lost")?;
         Ok(Built {
@@ -225,6 +249,16 @@ impl Build<'_> {
             messages: messages.context("cannot read the messages of cargo")?,
         })
     }
+}
+
+/// Ends a process with all of its group.
+fn end(child: &mut Child) {
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    // Where that fails, it has ended.
+    let kill = |signal| group.map(|group| kill_process_group(group, signal));
+    let _ = kill(Signal::TERM);
+    let _ = child.wait();
+    let _ = kill(Signal::KILL);
 }
 
 /// A build that came to its end.
@@ -264,17 +298,8 @@ fn install_target(target: &str, is_quiet: bool, status: &mut dyn FnMut(&str, &st
 
 /// The .wasm that cargo reports for the package with this manifest.
 fn artifact(messages: &[u8], manifest: &Path) -> Option<PathBuf> {
-    #[derive(Deserialize)]
-    struct Message {
-        reason: String,
-        manifest_path: Option<PathBuf>,
-        #[serde(default)]
-        filenames: Vec<PathBuf>,
-    }
-    let messages = messages.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    let of_package = messages.filter(|message: &Message| {
-        message.reason == "compiler-artifact" && message.manifest_path.as_deref() == Some(manifest)
-    });
-    let mut files = of_package.flat_map(|message| message.filenames);
+    let of_package =
+        artifacts(messages).filter(|artifact| artifact.manifest_path.as_deref() == Some(manifest));
+    let mut files = of_package.flat_map(|artifact| artifact.filenames);
     files.find(|file| file.extension().is_some_and(|extension| extension == "wasm"))
 }

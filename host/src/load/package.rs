@@ -11,7 +11,15 @@ use super::cargo;
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
+    workspace_root: PathBuf,
     target_directory: PathBuf,
+}
+
+/// Where a package is, and where it is built.
+pub(super) struct Places {
+    pub(super) manifest: PathBuf,
+    pub(super) workspace: PathBuf,
+    pub(super) target: PathBuf,
 }
 
 #[derive(Deserialize)]
@@ -93,8 +101,8 @@ fn ensure_sdk(folder: &Path, manifest: &toml::Table) -> Result<()> {
     Ok(())
 }
 
-/// The package in a folder, its manifest, and where it is built.
-pub(super) fn of_folder(folder: &Path) -> Result<(Package, PathBuf, PathBuf)> {
+/// The package in a folder, and its places.
+pub(super) fn of_folder(folder: &Path) -> Result<(Package, Places)> {
     let shown = folder.display();
     let manifest = folder.join("Cargo.toml");
     ensure!(folder.exists(), "there is no folder `{shown}`");
@@ -107,11 +115,11 @@ pub(super) fn of_folder(folder: &Path) -> Result<(Package, PathBuf, PathBuf)> {
     let text = std::fs::read_to_string(&manifest).unwrap_or_default();
     let table: toml::Table = toml::from_str(&text).unwrap_or_default();
     ensure_sdk(folder, &table)?;
-    let Metadata { packages, target_directory } = metadata(&manifest)?;
+    let Metadata { packages, workspace_root, target_directory } = metadata(&manifest)?;
     let package = packages.into_iter().find(|package| package.manifest_path == manifest);
     let package =
         package.with_context(|| format!("`{shown}` is a workspace; name the folder of one package in it"))?;
-    Ok((package, manifest, target_directory))
+    Ok((package, Places { manifest, workspace: workspace_root, target: target_directory }))
 }
 
 /// The name of the package in a folder, and that of its library in the source of what uses it.
