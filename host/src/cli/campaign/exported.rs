@@ -77,7 +77,7 @@ impl Export {
         if let Some(folder) = &self.inputs {
             write_inputs(&opened, folder, output)?;
         }
-        self.to.as_ref().map_or(Ok(PASSED), |to| write_all(&mut opened, to, output))
+        self.to.as_ref().map_or(Ok(PASSED), |to| write_all(&mut opened, to, output, budget))
     }
 }
 
@@ -130,12 +130,14 @@ fn write_folder(
 }
 
 /// Writes all that is to be known of a campaign; the exit code.
-fn write_all(opened: &mut Opened, to: &Path, output: &mut Output) -> Result<u8> {
-    let Opened { campaign, machine, known } = opened;
+fn write_all(opened: &mut Opened, to: &Path, output: &mut Output, budget: &Budget) -> Result<u8> {
     let cannot = || format!("cannot export to `{}`", to.display());
     std::fs::create_dir_all(to).with_context(cannot)?;
     let is_empty = std::fs::read_dir(to).with_context(cannot)?.next().is_none();
     ensure!(is_empty, "the folder `{}` is not empty", to.display());
+    // That takes long, and what was written by half could not be told from all.
+    let (traces, is_flaky) = replayed(opened, output, budget)?;
+    let Opened { campaign, machine, known } = opened;
     let header = Header {
         spelunk: VERSION,
         target: campaign.target().to_string(),
@@ -144,31 +146,15 @@ fn write_all(opened: &mut Opened, to: &Path, output: &mut Output) -> Result<u8> 
     disk::write(&to.join(HEADER), format!("{:#}\n", serde_json::to_value(header)?).as_bytes())
         .with_context(cannot)?;
     disk::write(&to.join(MODULE), &campaign.module()?).with_context(cannot)?;
-    let mut is_flaky = false;
-    for checkpoint in known.checkpoints.iter() {
-        let (replayed, trace) = replay(machine, &trace_of(&checkpoint.history), false);
-        if replayed != Replayed::Passed {
-            let why = describe(machine, &trace, &replayed);
-            output.console.warning(&format!(
-                "the steps to checkpoint {} do not go as they did, and are left out: {why}",
-                checkpoint.id
-            ));
-            is_flaky = true;
-            continue;
-        }
-        write_trace(
-            machine,
-            &trace,
-            (None, None),
-            &to.join(format!("checkpoint-{:06}.json", checkpoint.id)),
-        )?;
+    for (id, trace) in &traces {
+        write_trace(machine, trace, (None, None), &to.join(format!("checkpoint-{id:06}.json")))?;
     }
     for finding in &known.findings {
         let name = format!("{}.json", finding.failure.id());
         let from = campaign.folder().join("findings").join(&name);
         keep_trace(machine, (&finding.trace, &finding.failure), &from, &to.join(&name))?;
     }
-    let (checkpoints, findings) = (known.checkpoints.len(), known.findings.len());
+    let (checkpoints, findings) = (traces.len(), known.findings.len());
     output.report.event(
         "export",
         json!({ "to": to.display().to_string(), "checkpoints": checkpoints, "findings": findings }),
@@ -180,6 +166,27 @@ fn write_all(opened: &mut Opened, to: &Path, output: &mut Output) -> Result<u8> 
         to.display()
     ))?;
     Ok(if is_flaky { NONDETERMINISM } else { PASSED })
+}
+
+/// The steps to each checkpoint, by number, as they go now, and whether some go otherwise, which are left out.
+fn replayed(opened: &mut Opened, output: &mut Output, budget: &Budget) -> Result<(Vec<(u64, Trace)>, bool)> {
+    let Opened { machine, known, .. } = opened;
+    let (mut traces, mut is_flaky) = (Vec::new(), false);
+    for checkpoint in known.checkpoints.iter() {
+        let (replayed, trace) = replay(machine, &trace_of(&checkpoint.history), false);
+        ensure!(!budget.is_over(), "the export was stopped; nothing was written");
+        if replayed == Replayed::Passed {
+            traces.push((checkpoint.id, trace));
+            continue;
+        }
+        let why = describe(machine, &trace, &replayed);
+        output.console.warning(&format!(
+            "the steps to checkpoint {} do not go as they did, and are left out: {why}",
+            checkpoint.id
+        ));
+        is_flaky = true;
+    }
+    Ok((traces, is_flaky))
 }
 
 impl Import {
