@@ -53,6 +53,9 @@ const READ: [&str; 12] = [
     "stdin",
 ];
 
+/// Flags whose files the guest is given, or that say how it is called; those named by a file that was only found lie in its folder.
+const GIVEN: [&str; 8] = ["against", "compose", "dict", "dir", "link", "seeds", "signatures", "stdin"];
+
 /// Refuses to write to a file that is read; but a trace is shrunk where it is.
 ///
 /// # Errors
@@ -157,8 +160,10 @@ pub(crate) fn complete(args: Vec<OsString>, command: &Command) -> Result<Vec<OsS
     let Some(path) = named.or_else(|| Path::new(FILE).is_file().then(|| PathBuf::from(FILE))) else {
         return Ok(args);
     };
-    let added =
-        of_file(&path, is_named, verb, command).with_context(|| format!("in `{}`", path.display()))?;
+    // A file that was only found, in a checked-out repository say, may say nothing of what is outside of its folder.
+    let within = if is_named { None } else { Some(Path::new(".").canonicalize()?) };
+    let added = of_file(&path, within.as_deref(), verb, command)
+        .with_context(|| format!("in `{}`", path.display()))?;
     let mut all = args;
     all.splice(at + 1..at + 1, added);
     Ok(all)
@@ -178,7 +183,15 @@ fn config_path(args: &[OsString]) -> Option<PathBuf> {
     named
 }
 
-fn of_file(path: &Path, is_named: bool, verb: &Command, command: &Command) -> Result<Vec<OsString>> {
+/// Whether a value names something that there is outside of a folder: a path, or one with what it is called in the guest.
+fn leads_out(value: &toml::Value, folder: &Path) -> bool {
+    let paths = value.as_str().map(|value| [value, value.split_once("::").map_or(value, |(host, _)| host)]);
+    let mut paths = paths.into_iter().flatten().filter_map(|path| Path::new(path).canonicalize().ok());
+    paths.any(|path| !path.starts_with(folder))
+}
+
+/// What a file says of a verb. `within` is the folder of one that was only found.
+fn of_file(path: &Path, within: Option<&Path>, verb: &Command, command: &Command) -> Result<Vec<OsString>> {
     let text = disk::read_at_most(path, BYTES_MAX).context("it cannot be read")?;
     let tables: toml::Table = String::from_utf8(text).context("it is not text")?.parse()?;
     for table in tables.keys() {
@@ -190,19 +203,24 @@ fn of_file(path: &Path, is_named: bool, verb: &Command, command: &Command) -> Re
     let Some(table) = table.as_table() else { bail!("`{}` must be a table", verb.get_name()) };
     for (key, value) in table {
         let flag = long_flags(verb).find(|(flag, _)| flag == key);
-        let Some((_, takes_value)) = flag else {
+        let Some((_, takes_value)) = flag.filter(|(flag, _)| flag != "config") else {
             bail!("`{key}` is no flag of `spelunk {}`; its --help lists them", verb.get_name());
         };
         ensure!(
-            is_named || !PATHS.contains(&key.as_str()),
+            within.is_none() || !PATHS.contains(&key.as_str()),
             "`{key}` says where something is written or sent, which only a file that you name may do: pass --config {FILE}, or --{key}"
         );
         let values = value.as_array().map_or(std::slice::from_ref(value), |values| &values[..]);
         let is_built = key == BUILT
             && values.iter().any(|value| !value.as_str().is_some_and(|path| Path::new(path).is_file()));
         ensure!(
-            is_named || !is_built,
+            within.is_none() || !is_built,
             "`{key}` names no file, and a folder would be built and so run, which only a file that you name may say: pass --config {FILE}, or --{key}"
+        );
+        let is_outside = |folder| values.iter().any(|value| leads_out(value, folder));
+        ensure!(
+            !within.is_some_and(is_outside) || !GIVEN.contains(&key.as_str()),
+            "`{key}` names what lies outside of the folder, which only a file that you name may do: pass --config {FILE}, or --{key}"
         );
         // The environment wins over the file.
         if std::env::var_os(variable(key)).is_some() {
