@@ -2,7 +2,7 @@ use std::collections::BinaryHeap;
 
 use super::*;
 use crate::abi::play;
-use crate::{PerScalar, Scalar};
+use crate::{PerScalar, Scalar, ScalarSet};
 
 fn told(value: &impl State) -> Vec<u8> {
     let mut bytes = Bytes::default();
@@ -120,6 +120,22 @@ fn what_ids_share_is_told_whoever_is_who() {
         }
     }
     assert_eq!(told.map(|told| told.len()), [22, 10, 10, 10]);
+}
+
+/// In one state there may be no ids yet, and in an equal one there were some.
+#[test]
+fn what_has_no_ids_is_told_alike_whether_there_are_some_or_not() {
+    fn check(value: &impl State) {
+        let mut plain = Bytes::default();
+        StateOf(value).give(&mut plain);
+        assert_eq!(canonical::canonical(&StateOf(value)), plain.0);
+    }
+    check(&HashSet::from([3u8, 1, 2]));
+    check(&BinaryHeap::from([3u16, 1, 1]));
+    check(&(vec![Some("a")], ScalarSet::<3>::new(), [1.5f32]));
+    let [one, other] = [1u8, 1].map(Rc::new);
+    check(&HashMap::from([(1u8, one.clone()), (2, other), (3, one.clone())]));
+    check(&(HashMap::from([(1u8, HashSet::from([7u32, 9]))]), one));
 }
 
 #[test]
