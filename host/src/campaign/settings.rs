@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::Campaign;
-use crate::file::{Conditions, Dictionary, Environment, Limits, Names as _, Selection};
+use crate::file::{Conditions, Dictionary, Environment, Limits, Names as _, Selection, nearest};
 use crate::machine::Program;
 use crate::search::energy::{Energies, Strategy};
 use crate::search::{Options, Part, Tokens};
@@ -103,7 +103,10 @@ impl Settings {
     pub fn options(&self, program: &Program) -> Result<Options> {
         let index = |name: &String| {
             let index = program.rules().iter().position(|rule| rule.name == *name);
-            index.map(|index| index as u16).with_context(|| format!("the target has no rule `{name}`"))
+            index.map(|index| index as u16).with_context(|| {
+                let names = program.rules().iter().map(|rule| &*rule.name);
+                format!("the target has no rule `{name}`; {}", nearest(name, names))
+            })
         };
         let mut options = Options {
             seed: self.seed,
