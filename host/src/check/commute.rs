@@ -12,7 +12,9 @@ use crate::trace::Action;
 /// The first so many states are all tested; of those that follow one in [`EVERY`].
 const FIRST: u64 = 256;
 const EVERY: u64 = 16;
-/// Trials in one state, at most. Where there are more, other ones are made in the next.
+/// Trials in the first state, at most, in the second half of them, in the third a third, and in any state. Where there are more, other
+/// ones are made in the next. So of few states many answers are tried, and of many states few.
+const TRIALS_FIRST: usize = 1 << 11;
 const TRIALS_MAX: usize = 32;
 /// Trials of one pair in one of the other states: with the simplest answers, and with random ones.
 const TRIALS: usize = 2;
@@ -55,7 +57,8 @@ pub(super) fn is_sampled(state: u64) -> bool {
 fn trials(independence: &Independence, enabled: &[u16], state: u64) -> Vec<Trial> {
     let mut trials = Vec::new();
     let pairs = independence.pairs().count().max(1);
-    let each = if state < FIRST { (TRIALS_MAX / pairs).max(TRIALS) } else { TRIALS };
+    let max = TRIALS_MAX.max((TRIALS_FIRST as u64 / (state + 1)) as usize);
+    let each = if state < FIRST { (max / pairs).max(TRIALS) } else { TRIALS };
     for (a, b) in independence.pairs() {
         let (first, second, is_one_way) = match (enabled.contains(&a), enabled.contains(&b)) {
             (true, true) => (a, b, false),
@@ -68,10 +71,10 @@ fn trials(independence: &Independence, enabled: &[u16], state: u64) -> Vec<Trial
             trials.push(Trial { rules: [first, second], seeds: [seed(first), seed(second)], is_one_way });
         }
     }
-    if trials.len() > TRIALS_MAX {
-        let first = state as usize * TRIALS_MAX % trials.len();
+    if trials.len() > max {
+        let first = state as usize * max % trials.len();
         trials.rotate_left(first);
-        trials.truncate(TRIALS_MAX);
+        trials.truncate(max);
     }
     trials
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spelunk::check::{self, Census, Checked, Limit, Options, Order};
+use spelunk::check::{self, Census, Checked, Limit, Options, Order, TroubleKind};
 use spelunk::machine::{Edges, Limits, Machine, Program, Selection};
 use spelunk::replay::{Replayed, replay};
 use spelunk::target::Target;
@@ -195,6 +195,27 @@ fn of_independent_rules_one_order_is_explored() {
             assert_eq!((all.census.states, reduced.census.states), (27, 27));
             assert_eq!((all.census.steps, reduced.census.steps), (54, 26));
         }
+    }
+}
+
+/// One value of 201 makes the difference; of few states many are tried.
+#[test]
+fn rules_that_depend_on_each_other_for_one_value_are_told() {
+    let wat = r#"(module
+      (@custom "spelunk:reduction" "independent draw set\n")
+      (import "spelunk" "unsigned" (func $unsigned (param i64 i64 i64) (result i64)))
+      (memory 1)
+      (func (export "rule:draw")
+        (if (i64.eq (call $unsigned (i64.const 0) (i64.const 200) (i64.const 0)) (i64.const 137))
+          (then (i32.store8 (i32.const 1) (i32.load8_u (i32.const 0))))))
+      (func (export "rule:set") (i32.store8 (i32.const 0) (i32.const 1)))
+      (func (export "invariant:good") (result i32) (i32.eqz (i32.load8_u (i32.const 1)))))"#;
+    let program = program(wat);
+    for order in [Order::Breadth, Order::Depth] {
+        let options = Options { order, reduces: true, ..Options::default() };
+        let trouble = check::check(&mut machines(&program, 1), &options, &|_| None, &mut |_, _| ());
+        let kind = trouble.err().map(|trouble| trouble.kind);
+        assert!(matches!(kind, Some(TroubleKind::Dependent { rules: [0, 1], .. })), "{kind:?}");
     }
 }
 
