@@ -59,6 +59,9 @@ enum What {
 /// Numbers of what is behind pointers, in the order in which they are written: what is written anew stands where it comes first.
 type Met = Vec<(u8, u16)>;
 
+/// The name of what has none. Those of ids are their places, and a mark.
+const NO_NAME: u8 = u8::MAX - 1;
+
 /// What may be behind pointers, at most.
 const BEHIND_MAX: usize = 1 << 24;
 
@@ -294,7 +297,7 @@ impl Writer<'_> {
                 What::Id(set, index) => to.push(names[usize::from(set)][usize::from(index)]),
                 What::Ids(set, bits) => write_ids(&names[usize::from(set)], bits, to),
                 What::Per(set) => self.write_parts(number, &names[usize::from(set)], to),
-                What::AnyOrder => self.write_sorted(record.parts(number).map(|part| (None, part)), to),
+                What::AnyOrder => self.write_sorted(record.parts(number).map(|part| (NO_NAME, part)), to),
                 What::Behind(high, low) => self.write_behind((high, low), to),
                 What::Part => unreachable!("parts are within what they are parts of"),
             }
@@ -336,7 +339,7 @@ impl Writer<'_> {
         let parts = &mut parts[..count];
         parts.sort_unstable();
         if parts.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            self.write_sorted(parts.iter().map(|(name, part)| (Some(*name), *part)), to);
+            self.write_sorted(parts.iter().copied(), to);
             return;
         }
         for (name, part) in parts.iter() {
@@ -348,7 +351,7 @@ impl Writer<'_> {
     /// Writes parts, each with its length, in the order of their names, or else of what they are. Where ids share names, what parts share with
     /// one another is not told: which of them comes first would depend on who is who. What has no names is written as it is where there are no
     /// ids, since in some states there may be none yet.
-    fn write_sorted(&mut self, parts: impl Iterator<Item = (Option<u8>, usize)>, to: &mut Vec<u8>) {
+    fn write_sorted(&mut self, parts: impl Iterator<Item = (u8, usize)>, to: &mut Vec<u8>) {
         let (begin, shares) = (to.len(), !self.record.behind.is_empty());
         let written = parts.map(|(name, part)| {
             let first = to.len();
@@ -358,16 +361,18 @@ impl Writer<'_> {
             }
             (name, first - begin, to.len() - begin, part)
         });
-        let mut written: Vec<(Option<u8>, usize, usize, usize)> = written.collect();
+        let mut written: Vec<(u8, usize, usize, usize)> = written.collect();
         let bytes = to.split_off(begin);
-        let key = |part: &(Option<u8>, usize, usize, usize)| (part.0, &bytes[part.1..part.2]);
+        let key = |part: &(u8, usize, usize, usize)| (part.0, &bytes[part.1..part.2]);
         let is_whole = !shares || !self.are_apart;
         match is_whole {
             true => written.sort_unstable_by(|one, other| key(one).cmp(&key(other))),
             false => written.sort_by(|one, other| key(one).cmp(&key(other))),
         }
         for (name, first, end, part) in written {
-            to.extend(name);
+            if name != NO_NAME {
+                to.push(name);
+            }
             if is_whole {
                 to.extend_from_slice(&(end - first).to_ne_bytes());
                 to.extend_from_slice(&bytes[first..end]);

@@ -31,14 +31,14 @@ pub(super) fn trouble(path: &Path, error: impl Into<redb::Error>) -> Error {
     let path = path.display();
     match error.into() {
         DatabaseAlreadyOpen => anyhow!(
-            "another process has the campaign `{path}` open: wait until it ends, or explore with `--in-memory`"
+            "another process has the campaign `{path}` open: wait until it ends; `--in-memory` explores without a campaign"
         ),
         Io(error) => match error.kind() {
             ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::InvalidInput => {
                 anyhow!("the campaign `{path}` is damaged ({error}): {KEEP}")
             }
             ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => anyhow!(
-                "there is no space left for the campaign `{path}` ({error}): make some, or explore with `--in-memory`"
+                "there is no space left for the campaign `{path}` ({error}): make some; `--in-memory` explores without a campaign"
             ),
             _ => cannot_write(&path.to_string(), &error),
         },
@@ -78,5 +78,7 @@ fn damaged_shown(path: &str, why: &str) -> Error {
 }
 
 fn cannot_write(path: &str, error: &std::io::Error) -> Error {
-    anyhow!("cannot write the campaign `{path}` ({error}): explore with `--in-memory`, which saves nothing")
+    anyhow!(
+        "cannot write the campaign `{path}` ({error}), which reading it needs too: copy it to a folder of yours; `--in-memory` explores without one"
+    )
 }
