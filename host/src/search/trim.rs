@@ -11,7 +11,7 @@ use crate::target::{Target, attempt, perform};
 use crate::trace::Trace;
 
 /// So often an input is executed to shorten it, at most.
-const TRIALS_MAX: u32 = 64;
+const TRIALS_MAX: u32 = 8;
 
 impl<T: Target> Runner<'_, T> {
     /// Shortens the byte strings that the last step was given, and measures what is left, unless the host stops the guest.
