@@ -1,6 +1,8 @@
 //! Whether rules that are declared independent commute. A check that leaves out one of two orders believes the
 //! declaration, so it tests it: in some of the states that it meets both orders are tried, with the same answers.
 
+use std::collections::BTreeSet;
+
 use super::TroubleKind;
 use super::sleep::Independence;
 use super::visit::Visitor;
@@ -12,10 +14,12 @@ use crate::trace::Action;
 /// The first so many states are all tested; of those that follow one in [`EVERY`].
 const FIRST: u64 = 256;
 const EVERY: u64 = 16;
-/// Trials in the first state, at most, in the second half of them, in the third a third, and in any state. Where there are more, other
-/// ones are made in the next. So of few states many answers are tried, and of many states few.
-const TRIALS_FIRST: usize = 1 << 11;
+/// Trials in one state, at most. Where there are more, other ones are made in the next.
 const TRIALS_MAX: usize = 32;
+/// As many in the first state, half of them in the second, a third in the third, as long as the guest takes no more steps for them. So of few
+/// states many answers are tried.
+const TRIALS_FIRST: u64 = 1 << 11;
+const WORK_MAX: u64 = 1 << 22;
 /// Trials of one pair in one of the other states: with the simplest answers, and with random ones.
 const TRIALS: usize = 2;
 
@@ -45,6 +49,8 @@ pub(super) struct Ran {
     went: Vec<Went>,
     choices: Vec<Vec<Choice>>,
     state: Option<u128>,
+    /// Steps that the guest took.
+    work: u64,
     /// The rules that may be called afterwards.
     enabled: Vec<u16>,
 }
@@ -57,16 +63,17 @@ pub(super) fn is_sampled(state: u64) -> bool {
 fn trials(independence: &Independence, enabled: &[u16], state: u64) -> Vec<Trial> {
     let mut trials = Vec::new();
     let pairs = independence.pairs().count().max(1);
-    let max = TRIALS_MAX.max((TRIALS_FIRST as u64 / (state + 1)) as usize);
+    let max = TRIALS_MAX.max((TRIALS_FIRST / state.saturating_add(1)) as usize);
     let each = if state < FIRST { (max / pairs).max(TRIALS) } else { TRIALS };
-    for (a, b) in independence.pairs() {
-        let (first, second, is_one_way) = match (enabled.contains(&a), enabled.contains(&b)) {
-            (true, true) => (a, b, false),
-            (true, false) => (a, b, true),
-            (false, true) => (b, a, true),
-            (false, false) => continue,
-        };
-        for nth in 0..each as u64 {
+    // All pairs in turn, so that each is tried wherever that ends.
+    for nth in 0..each as u64 {
+        for (a, b) in independence.pairs() {
+            let (first, second, is_one_way) = match (enabled.contains(&a), enabled.contains(&b)) {
+                (true, true) => (a, b, false),
+                (true, false) => (a, b, true),
+                (false, true) => (b, a, true),
+                (false, false) => continue,
+            };
             let seed = |rule: u16| (nth > 0).then(|| mix(mix(state, nth), rule.into()));
             trials.push(Trial { rules: [first, second], seeds: [seed(first), seed(second)], is_one_way });
         }
@@ -90,23 +97,30 @@ impl Ran {
 /// The trials in one state, without those that would repeat another.
 pub(super) struct Trials {
     left: std::vec::IntoIter<Trial>,
-    settled: Option<[u16; 2]>,
+    settled: BTreeSet<[u16; 2]>,
+    made: usize,
+    /// Steps that the guest took for them.
+    work: u64,
 }
 
 impl Trials {
     /// What to try in the state with this number, where these rules may be called.
     pub(super) fn new(independence: &Independence, enabled: &[u16], state: u64) -> Trials {
-        Trials { left: trials(independence, enabled, state).into_iter(), settled: None }
+        let left = trials(independence, enabled, state).into_iter();
+        Trials { left, settled: BTreeSet::new(), made: 0, work: 0 }
     }
 
     pub(super) fn next(&mut self) -> Option<Trial> {
-        self.left.find(|trial| self.settled != Some(trial.rules))
+        let is_over = self.made >= TRIALS_MAX && self.work > WORK_MAX;
+        self.made += 1;
+        self.left.find(|trial| !is_over && !self.settled.contains(&trial.rules))
     }
 
     /// How what a trial led to, and the swapped one, show that the rules are not independent.
     pub(super) fn differs(&mut self, trial: &Trial, one: &Ran, other: Option<&Ran>) -> Option<&'static str> {
+        self.work += one.work + other.map_or(0, |other| other.work);
         if one.asks_nothing() && other.is_none_or(Ran::asks_nothing) {
-            self.settled = Some(trial.rules);
+            self.settled.insert(trial.rules);
         }
         trial.differs(one, other)
     }
@@ -177,6 +191,7 @@ impl<T: Target> Visitor<'_, T> {
             let outcome = self.target.step(Action::Rule(rule), &mut self.chooser);
             self.chooser.end();
             self.chooser.draws_nothing = false;
+            ran.work += self.target.work();
             let went = match outcome {
                 Outcome::Pass => Went::Passed,
                 // Either way nothing follows.
