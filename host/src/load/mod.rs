@@ -12,6 +12,7 @@ mod shared;
 mod signatures;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -148,21 +149,24 @@ impl Build<'_> {
         let folders = self.folders(&places);
         let mut waits = || status("Waiting", &format!("for another build in `{}`", folders[0].display()));
         let shared = Shared::lock(folders.clone(), &places.workspace, &self.budget, &mut waits)?;
-        let command = || self.command(&places, &folders, target);
-        let mut output = self.run(command())?;
-        let taken = shared.taken(&output.messages);
-        if !taken.is_empty() {
-            shared.forget(&taken)?;
-            output = self.run(command())?;
-            if let Some(name) = shared.taken(&output.messages).intersection(&taken).next() {
+        let mut forgotten = BTreeSet::new();
+        let output = loop {
+            let output = self.run(self.command(&places, &folders, target))?;
+            let taken = shared.taken(&output.messages);
+            if taken.is_empty() {
+                break output;
+            }
+            if let Some(name) = taken.intersection(&forgotten).next() {
                 bail!(
                     "cargo takes what was built of another `{name}` in `{}` for that of `{shown}`: give it a target folder of its own",
                     folders[0].display()
                 );
             }
-        }
+            shared.forget(&taken)?;
+            forgotten.extend(taken);
+        };
+        shared.built(&output.messages, output.is_success)?;
         ensure!(output.is_success, "cargo could not build `{shown}`; its messages are above");
-        shared.built(&output.messages)?;
         let module = artifact(&output.messages, &places.manifest);
         let module = module.with_context(|| format!("cargo built no .wasm of `{shown}`"))?;
         self.read(&module)

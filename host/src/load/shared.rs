@@ -142,14 +142,17 @@ impl<'r> Shared<'r> {
         Ok(())
     }
 
-    /// The build has come to its end: what cargo built, and took for built, is of this workspace.
-    pub(super) fn built(&self, messages: &[u8]) -> Result<()> {
+    /// Cargo has come to its end: what it built, and took for built, is of this workspace. Where it failed there may be more that it built.
+    pub(super) fn built(&self, messages: &[u8], is_success: bool) -> Result<()> {
         let all: Vec<Artifact> = artifacts(messages).collect();
         let names: BTreeSet<&str> = all.iter().filter_map(|artifact| artifact.name_in(self.root)).collect();
         for name in names {
             let path = self.said(name);
             std::fs::write(&path, self.root_bytes())
                 .with_context(|| format!("cannot write `{}`", path.display()))?;
+        }
+        if !is_success {
+            return Ok(());
         }
         let lock = self.said(LOCK);
         std::fs::write(&lock, []).with_context(|| format!("cannot write `{}`", lock.display()))
