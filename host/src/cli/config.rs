@@ -53,9 +53,6 @@ const READ: [&str; 12] = [
     "stdin",
 ];
 
-/// Flags whose files the guest is given, or that say how it is called; those named by a file that was only found lie in its folder.
-const GIVEN: [&str; 8] = ["against", "compose", "dict", "dir", "link", "seeds", "signatures", "stdin"];
-
 /// Refuses to write to a file that is read; but a trace is shrunk where it is.
 ///
 /// # Errors
@@ -183,6 +180,11 @@ fn config_path(args: &[OsString]) -> Option<PathBuf> {
     named
 }
 
+/// Whether the values of a flag name files or folders that are read, and given to a guest or shown.
+fn is_read(flag: &str) -> bool {
+    ["dir", "source"].contains(&flag) || READ.contains(&flag)
+}
+
 /// Whether a value names something that there is outside of a folder: a path, or one with what it is called in the guest.
 fn leads_out(value: &toml::Value, folder: &Path) -> bool {
     let paths = value.as_str().map(|value| [value, value.split_once("::").map_or(value, |(host, _)| host)]);
@@ -219,7 +221,7 @@ fn of_file(path: &Path, within: Option<&Path>, verb: &Command, command: &Command
         );
         let is_outside = |folder| values.iter().any(|value| leads_out(value, folder));
         ensure!(
-            !within.is_some_and(is_outside) || !GIVEN.contains(&key.as_str()),
+            !within.is_some_and(is_outside) || !is_read(key),
             "`{key}` names what lies outside of the folder, which only a file that you name may do: pass --config {FILE}, or --{key}"
         );
         // The environment wins over the file.

@@ -135,9 +135,13 @@ fn write_all(opened: &mut Opened, to: &Path, output: &mut Output, budget: &Budge
     std::fs::create_dir_all(to).with_context(cannot)?;
     let is_empty = std::fs::read_dir(to).with_context(cannot)?.next().is_none();
     ensure!(is_empty, "the folder `{}` is not empty", to.display());
-    // That takes long, and what was written by half could not be told from all.
-    let (traces, is_flaky) = replayed(opened, output, budget)?;
+    let (checkpoints, is_flaky) = write_checkpoints(opened, to, output, budget)?;
     let Opened { campaign, machine, known } = opened;
+    for finding in &known.findings {
+        let name = format!("{}.json", finding.failure.id());
+        let from = campaign.folder().join("findings").join(&name);
+        keep_trace(machine, (&finding.trace, &finding.failure), &from, &to.join(&name))?;
+    }
     let header = Header {
         spelunk: VERSION,
         target: campaign.target().to_string(),
@@ -146,15 +150,7 @@ fn write_all(opened: &mut Opened, to: &Path, output: &mut Output, budget: &Budge
     disk::write(&to.join(HEADER), format!("{:#}\n", serde_json::to_value(header)?).as_bytes())
         .with_context(cannot)?;
     disk::write(&to.join(MODULE), &campaign.module()?).with_context(cannot)?;
-    for (id, trace) in &traces {
-        write_trace(machine, trace, (None, None), &to.join(format!("checkpoint-{id:06}.json")))?;
-    }
-    for finding in &known.findings {
-        let name = format!("{}.json", finding.failure.id());
-        let from = campaign.folder().join("findings").join(&name);
-        keep_trace(machine, (&finding.trace, &finding.failure), &from, &to.join(&name))?;
-    }
-    let (checkpoints, findings) = (traces.len(), known.findings.len());
+    let findings = known.findings.len();
     output.report.event(
         "export",
         json!({ "to": to.display().to_string(), "checkpoints": checkpoints, "findings": findings }),
@@ -168,15 +164,26 @@ fn write_all(opened: &mut Opened, to: &Path, output: &mut Output, budget: &Budge
     Ok(if is_flaky { NONDETERMINISM } else { PASSED })
 }
 
-/// The steps to each checkpoint, by number, as they go now, and whether some go otherwise, which are left out.
-fn replayed(opened: &mut Opened, output: &mut Output, budget: &Budget) -> Result<(Vec<(u64, Trace)>, bool)> {
+/// Writes the steps to each checkpoint, as they go now; how many, and whether some go otherwise, which are left out. Where that is stopped,
+/// nothing is left of them: they could not be told from all.
+fn write_checkpoints(
+    opened: &mut Opened,
+    to: &Path,
+    output: &mut Output,
+    budget: &Budget,
+) -> Result<(usize, bool)> {
     let Opened { machine, known, .. } = opened;
-    let (mut traces, mut is_flaky) = (Vec::new(), false);
+    let (mut written, mut is_flaky) = (Vec::new(), false);
     for checkpoint in known.checkpoints.iter() {
         let (replayed, trace) = replay(machine, &trace_of(&checkpoint.history), false);
-        ensure!(!budget.is_over(), "the export was stopped; nothing was written");
+        if budget.is_over() {
+            written.iter().try_for_each(std::fs::remove_file)?;
+            bail!("the export was stopped; nothing is left of it");
+        }
         if replayed == Replayed::Passed {
-            traces.push((checkpoint.id, trace));
+            let path = to.join(format!("checkpoint-{:06}.json", checkpoint.id));
+            write_trace(machine, &trace, (None, None), &path)?;
+            written.push(path);
             continue;
         }
         let why = describe(machine, &trace, &replayed);
@@ -186,7 +193,7 @@ fn replayed(opened: &mut Opened, output: &mut Output, budget: &Budget) -> Result
         ));
         is_flaky = true;
     }
-    Ok((traces, is_flaky))
+    Ok((written.len(), is_flaky))
 }
 
 impl Import {
