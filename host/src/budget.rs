@@ -133,8 +133,8 @@ impl Budget {
     pub fn check(&self) -> Result<(), Stopped> {
         let Some(over) = self.over() else { return Ok(()) };
         let why = match over {
-            Over::Time => "the time was up (--time) before the search began".to_string(),
-            Over::Interrupt => "interrupted before the search began".to_string(),
+            Over::Time => "the time was up (--time) before there was a result".to_string(),
+            Over::Interrupt => "interrupted before there was a result".to_string(),
             Over::Exhausted => self.exhaustion().unwrap_or_default(),
         };
         Err(Stopped { over, why })

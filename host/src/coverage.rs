@@ -72,7 +72,7 @@ impl FeatureKind {
             FeatureKind::Held => "held pair",
             FeatureKind::Differing => "compared number",
             FeatureKind::Prefix => "compared text",
-            FeatureKind::Context => "number in a call",
+            FeatureKind::Context => "in-call number",
             FeatureKind::Observed => "observed number",
         }
     }

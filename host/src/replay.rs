@@ -2,6 +2,7 @@
 
 use crate::choice::Chooser;
 use crate::outcome::{Failure, Outcome, Reject};
+use crate::report::counted;
 use crate::target::{Target, attempt};
 use crate::trace::{Action, Trace};
 
@@ -123,8 +124,9 @@ pub(crate) fn misfit(chooser: &Chooser, trace: &Trace, again: &Trace, index: usi
         let (answer, question) = (&recorded[at].value, &asked[at].kind);
         return Some(format!("choice {} was answered {answer}, and now asks for {question}", at + 1));
     }
-    (recorded.len() != asked.len())
-        .then(|| format!("it makes {} choices, recorded were {}", asked.len(), recorded.len()))
+    (recorded.len() != asked.len()).then(|| {
+        format!("it makes {}, recorded were {}", counted(asked.len() as u64, "choice"), recorded.len())
+    })
 }
 
 #[cfg(test)]
@@ -187,7 +189,7 @@ mod tests {
         let mut guarded = recorded([3, 3, 5]);
         guarded
             .chose(&mut vec![Choice { kind: Kind::Index { n: 9 }, value: Value::Index(0) }], &mut Vec::new());
-        check(&mut adder(9), &guarded, true, "2: it makes 1 choices, recorded were 2");
+        check(&mut adder(9), &guarded, true, "2: it makes 1 choice, recorded were 2");
         let mut longer = failing.clone();
         longer.push(Action::Rule(0), 1);
         check(&mut adder(9), &longer, true, "2: it already fails: panic: ten");

@@ -83,7 +83,11 @@ fn escaped(text: &str, is_unfit: impl Fn(char) -> bool) -> Cow<'_, str> {
 /// Control characters, separators of lines and paragraphs, marks that turn text around or are invisible, and what is no character.
 fn is_unfit(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// JSON as a terminal may be given it: the control characters that JSON lets stand are escaped too.
@@ -98,7 +102,10 @@ pub fn json(text: &str) -> Cow<'_, str> {
     let mut escaped = String::new();
     for c in text.chars() {
         match is_unfit(c) {
-            true => write!(escaped, "\\u{:04x}", u32::from(c)).expect("writing to a string works"),
+            true => c
+                .encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| write!(escaped, "\\u{unit:04x}").expect("writing to a string works")),
             false => escaped.push(c),
         }
     }

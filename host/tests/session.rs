@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use spelunk::file::TraceFile;
 use spelunk::session::{Caching, JobResult, Keep};
 use spelunk::{Budget, Config, Event, Observer, Session, Verdict};
 
@@ -114,7 +115,7 @@ fn without_counts(story: &str) -> String {
     format!("{}\n{rest}", first.split("   (shrunk").next().unwrap())
 }
 
-/// Whatever ends a session while it shrinks, the next one goes on with that, to the same file.
+/// Whatever ends a session while it shrinks, the next one goes on with that.
 #[test]
 fn shrinking_that_was_cut_off_is_resumed() {
     for keep in [Keep::Campaign, Keep::Findings] {
@@ -130,6 +131,9 @@ fn shrinking_that_was_cut_off_is_resumed() {
         let first = explore(&cut, budget.clone(), &mut Interrupts { budget, after: 1 });
         assert_eq!(first.verdict, Verdict::Interrupted);
         assert!(!first.findings[0].is_minimal);
+        // What is told is what is there.
+        let saved = TraceFile::read(&first.findings[0].trace).unwrap();
+        assert_eq!(saved.steps.len(), first.findings[0].story.len());
         let second = explore(&cut, Budget::unlimited(), &mut ());
         assert!(second.findings[0].is_minimal);
         let [expected, resumed] = [&undisturbed, &second]

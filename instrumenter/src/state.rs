@@ -10,8 +10,8 @@ use anyhow::{Result, ensure};
 use std::collections::{BTreeMap, BTreeSet};
 use walrus::ir::*;
 use walrus::{
-    AbstractHeapType, DataId, ElementId, ElementItems, ElementKind, FunctionId, GlobalKind, HeapType,
-    MemoryId, Module, ModuleTypes, RefType, TableId, ValType,
+    AbstractHeapType, ConstExpr, DataId, ElementId, ElementItems, ElementKind, FunctionId, GlobalKind,
+    HeapType, MemoryId, Module, ModuleTypes, RefType, TableId, ValType,
 };
 
 /// What the code of a module does to its state beyond stores.
@@ -120,9 +120,14 @@ impl Survey {
         };
         for (index, global) in module.globals.iter().enumerate() {
             let ValType::Ref(ty) = global.ty else { continue };
-            let is_ours = matches!(global.kind, GlobalKind::Local(_));
+            // One from outside has nothing that a guest could change, unless it was made of an object here.
+            let is_given = |init: &ConstExpr| matches!(init, ConstExpr::RefNull(_) | ConstExpr::Global(_));
+            let is_made = match &global.kind {
+                GlobalKind::Import(_) => false,
+                GlobalKind::Local(init) => ty.heap_type != EXTERN || !is_given(init),
+            };
             if match holds(&module.types, ty) {
-                Holds::Objects => global.mutable || is_ours && ty.heap_type != EXTERN,
+                Holds::Objects => global.mutable || is_made,
                 Holds::Numbers => global.mutable,
                 Holds::Functions | Holds::Nothing => false,
             } {

@@ -199,6 +199,15 @@ fn state_that_cannot_be_saved_is_named() {
         &[("externref global", None, 0xb)],
     );
     check_obstacles("(module (global (mut nullref) (ref.null none)))", &[]);
+    // Nothing is known of what is from outside, but what is made here is an object as any other.
+    check_obstacles(
+        r#"(module (global $g (import "" "") externref) (global externref (ref.null extern)) (global externref (global.get $g)))"#,
+        &[],
+    );
+    check_obstacles(
+        "(module (type $s (struct (field (mut i32)))) (global (ref extern) (extern.convert_any (struct.new_default $s))))",
+        &[("(ref extern) global", None, 0x12)],
+    );
     check_obstacles("(module (table 1 externref))", &[("externref table", None, 0xb)]);
     check_obstacles(
         "(module (type $s (struct (field (mut i32)))) (global (ref $s) (struct.new_default $s)))",

@@ -189,7 +189,20 @@ fn is_read(flag: &str) -> bool {
 fn leads_out(value: &toml::Value, folder: &Path) -> bool {
     let paths = value.as_str().map(|value| [value, value.split_once("::").map_or(value, |(host, _)| host)]);
     let mut paths = paths.into_iter().flatten().filter_map(|path| Path::new(path).canonicalize().ok());
-    paths.any(|path| !path.starts_with(folder))
+    paths.any(|path| !path.starts_with(folder) || has_link_out(&path, folder))
+}
+
+/// Whether a link somewhere below leads out of a folder, or what is there cannot be read.
+fn has_link_out(path: &Path, folder: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(path) else { return path.is_dir() };
+    entries.into_iter().any(|entry| {
+        let Ok((path, kind)) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?))) else {
+            return true;
+        };
+        // A link that leads nowhere is not read.
+        let leads_out = || path.canonicalize().is_ok_and(|path| !path.starts_with(folder));
+        kind.is_symlink() && leads_out() || kind.is_dir() && has_link_out(&path, folder)
+    })
 }
 
 /// What a file says of a verb. `within` is the folder of one that was only found.

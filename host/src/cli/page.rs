@@ -1,6 +1,6 @@
 //! `spelunk report`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -49,6 +49,18 @@ pub(super) fn of_campaign(target: Arg) -> Arg {
     )
 }
 
+/// What other verbs are given to have this campaign: its target, where it is named by its folder and lies where it would be put.
+fn target_of(campaign: &Campaign, named: &Path) -> PathBuf {
+    let beside =
+        campaign.folder().parent().and_then(Path::parent).map(|folder| folder.join(campaign.target()));
+    let is_its = |target: &PathBuf| {
+        let place = Place::of(target, &target.with_file_name(disk::FOLDER));
+        let ways = [place.folder(), named].map(|folder| folder.canonicalize().ok());
+        ways[0].is_some() && ways[0] == ways[1]
+    };
+    beside.filter(is_its).unwrap_or_else(|| named.to_path_buf())
+}
+
 impl Page {
     pub(super) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
         let Opened { campaign, mut machine, known } = Opened::open(&self.guest.target, budget)?;
@@ -57,7 +69,8 @@ impl Page {
         }
         let config = self.guest.config(Config::explore());
         let place = Place::at(campaign.folder());
-        let guest = session::Guest { target: &self.guest.target, config: &config, place };
+        let target = target_of(&campaign, &self.guest.target);
+        let guest = session::Guest { target: &target, config: &config, place };
         let folders = [source_folders(&self.guest.target), self.source.clone()].concat();
         let reached = self.reached(output, &campaign, machine.program(), (&folders, budget));
         let source = match &reached {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::json;
 use spelunk::budget::Budget;
-use spelunk::file::{Hex, TraceFile};
+use spelunk::file::{Hex, Shrinking, TraceFile};
 use spelunk::replay::{Replayed, replay};
 use spelunk::session::{Caching, Finding, cause, describe, steps_of};
 use spelunk::story;
@@ -66,7 +66,8 @@ impl Replay {
                 let cache = Caching::from(&self.compiled).open().and_then(Result::ok);
                 let cause = cause(&wasm, &machine, &again, cache.as_ref(), budget);
                 let finding = self.guest.finding(*failure, story, steps_of(&again), &self.trace);
-                output.report.finding(&Finding { cause, ..finding })?;
+                let is_minimal = matches!(file.shrinking, None | Some(Shrinking::Minimal));
+                output.report.finding(&Finding { cause, is_minimal, ..finding })?;
                 Ok(FOUND)
             }
             Replayed::Passed => {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use serde_json::json;
-use spelunk::budget::Budget;
+use spelunk::budget::{Budget, Over};
 use spelunk::file::{Shrinking, TraceFile};
 use spelunk::machine::Machine;
 use spelunk::outcome::Failure;
@@ -16,7 +16,7 @@ use spelunk::shrink::{NotReproduced, Shrunk, shrink};
 use spelunk::story;
 use spelunk::trace::Trace;
 
-use super::{Compiled, FOUND, Guest, NONDETERMINISM, Output, PASSED};
+use super::{Compiled, FOUND, Guest, INTERRUPTED, NONDETERMINISM, Output, PASSED};
 
 #[derive(Args)]
 pub(super) struct Shrink {
@@ -99,12 +99,16 @@ impl Shrink {
                 output.console.status("Met", &text);
             }
         }
-        let shrinking = if shrunk.is_minimal { Shrinking::Minimal } else { Shrinking::Limited };
+        let shrinking = match shrunk.is_minimal {
+            true => Shrinking::Minimal,
+            false if budget.is_over() => Shrinking::Pending,
+            false => Shrinking::Limited,
+        };
         write_trace(machine, &shrunk.trace, (Some(&shrunk.failure), Some(shrinking)), path)?;
         output.console.clear();
         let story = story::explain(machine, &shrunk.trace, &shrunk.failure, &|| budget.is_over());
         let finding = self.guest.finding(shrunk.failure, story, steps_of(trace), path);
         output.report.finding(&Finding { is_minimal: shrunk.is_minimal, ..finding })?;
-        Ok(FOUND)
+        Ok(if budget.over() == Some(Over::Interrupt) { INTERRUPTED } else { FOUND })
     }
 }

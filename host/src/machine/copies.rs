@@ -5,7 +5,6 @@
 //! it holds, would make this wrong. So a check goes to some of these states as usual too, by the steps to them from the start, and nothing
 //! that fails here counts unless it fails so.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use wasmtime::{Func, Instance, Store, TypedFunc};
@@ -119,9 +118,8 @@ impl Numbers {
 /// A copy in the memory of an instance, which takes its place again once nobody has it.
 pub(super) struct Copied {
     number: u32,
-    /// What the guest said of the state, and whether a copy of that is known to say the same.
+    /// What the guest said of the state.
     said: Option<u128>,
-    is_known: AtomicBool,
     of: Arc<Numbers>,
     /// Its share of the memory that all copies take, which counts as saved.
     _held: Held,
@@ -247,16 +245,13 @@ impl Copies {
     }
 
     pub(super) fn restore(&mut self, copied: &Copied) {
-        let is_like = self.has(copied)
-            && self.load(copied.number)
-            && (copied.is_known.load(Ordering::Relaxed) || self.says(copied.said));
-        match is_like {
-            true => copied.is_known.store(true, Ordering::Relaxed),
-            false => self.left = Left::Torn,
+        if !(self.has(copied) && self.load(copied.number) && self.says(copied.said)) {
+            self.left = Left::Torn;
         }
     }
 
-    /// Whether the guest says this of its state, if that is known: a copy need not hold all.
+    /// Whether the guest says this of its state, if that is known: a copy need not hold all, and what it shares may have been changed
+    /// since.
     fn says(&mut self, said: Option<u128>) -> bool {
         said.is_none() || self.compared_state().is_ok_and(|state| state == said)
     }
@@ -287,8 +282,7 @@ impl Copies {
 
     /// The copy that has this number, as others have it, and takes so many bytes.
     fn copied(&self, (number, said): (u32, Option<u128>), share: usize) -> Snapshot {
-        let (is_known, of) = (AtomicBool::new(false), self.numbers.clone());
-        let copied = Copied { number, said, is_known, of, _held: Held::new(share) };
+        let copied = Copied { number, said, of: self.numbers.clone(), _held: Held::new(share) };
         Snapshot(self.nothing.clone(), Some(Arc::new(copied)))
     }
 
@@ -394,10 +388,8 @@ impl Copies {
 
     pub(super) fn load_bookmark(&mut self) -> bool {
         let is_like = self.has_bookmark && self.load(BOOKMARK) && self.says(self.of_bookmark);
-        match is_like {
-            // It is a copy each time, so once is enough.
-            true => self.of_bookmark = None,
-            false => self.left = Left::Torn,
+        if !is_like {
+            self.left = Left::Torn;
         }
         is_like
     }

@@ -170,10 +170,9 @@ impl Functions {
                 (local.set $is_whole (i32.const 1))";
         let (refills, left) = self.budgets();
         let says = if self.all[2].1 { "(call $2)" } else { "(call $2) (i32.const 1)" };
-        _ = write!(
-            text,
-            "(call $stating (i64.const 0)) (if (i32.eqz (call $is_like {says})) (then return)) {refills}"
-        );
+        let is_like =
+            format!("(call $stating (i64.const 0)) (if (i32.eqz (call $is_like {says})) (then return))");
+        _ = write!(text, "{is_like} {refills}");
         let (guards, rules) = (3, 3 + self.preconditions);
         for number in 0..self.preconditions {
             let bit = 1u64 << number;
@@ -191,12 +190,14 @@ impl Functions {
             loop $steps
             (local.set $next (call $next (local.get $said)))
             (if (i64.lt_s (local.get $next) (i64.const 0)) (then return))";
-        text += &refills;
         text += "(global.set $loads (i32.const 1))
             (call $0 (local.get $from) (local.get $is_whole))
             (global.set $loads (i32.const 0))
-            (local.set $is_whole (i32.const 1))
-            block $done ";
+            (local.set $is_whole (i32.const 1))";
+        // What a copy shares with others, the step before may have changed.
+        text += &is_like;
+        text += &refills;
+        text += " block $done ";
         self.write_rules(rules, &mut text);
         let invariants = rules + self.rules;
         for number in invariants..invariants + self.invariants {
@@ -357,7 +358,11 @@ impl Host {
 
 /// The guest's preconditions of these bits do not hold.
 fn guards(mut caller: Caller<'_, Host>, off: u64) {
-    let Driven { guards, found, .. } = &mut caller.data_mut().driven;
+    let Driven { guards, found, from, .. } = &mut caller.data_mut().driven;
+    if !guards.is_empty() {
+        // They may have changed it.
+        *from = None;
+    }
     for (bit, rule) in guards.iter().enumerate() {
         if off >> bit & 1 == 1 {
             found.rules.retain(|enabled| enabled != rule);
@@ -382,12 +387,14 @@ fn stating(mut caller: Caller<'_, Host>, left: i64) {
     (step.may_choose, step.state) = (false, Some(Hasher::new()));
 }
 
-/// The guest loaded the state from which all steps start, and said so of it. Whether it said the same when it was in that state: a copy need not
-/// hold all.
+/// The guest loaded the state from which all steps start, and said so of it. Whether it said the same when it was in that state, or loaded it
+/// before: a copy need not hold all, nor by itself.
 fn is_like(mut caller: Caller<'_, Host>, said: i32) -> i32 {
     let host = caller.data_mut();
     let state = host.said_state(false);
     let is_like = said != 0 && (host.driven.from.is_none() || host.driven.from == state);
+    host.driven.from = host.driven.from.or(state);
+    host.step.may_choose = host.driven.is_in_step;
     host.driven.is_cut |= !is_like;
     is_like.into()
 }

@@ -51,6 +51,8 @@ pub(crate) struct Exports {
     pub(crate) main: Option<String>,
     /// Exports that are not called, since signatures leave them out.
     pub(crate) left_out: Vec<String>,
+    /// Those that would be rules if they took numbers alone, with their types.
+    pub(crate) uncalled: Vec<String>,
     /// How exports are called that have a signature.
     pub(crate) plans: Arc<Plans>,
     /// The component that the guest is, where it is one.
@@ -115,24 +117,19 @@ fn imports(module: &Module, state: &StateSays) -> Imports {
 }
 
 /// What to say where there is nothing to call, with exports that would need more than numbers.
-fn no_rule(plain: &[(&String, &FuncType)]) -> String {
+fn no_rule(uncalled: &[String]) -> String {
+    let others = shown_few(uncalled).map(|others| format!("; these take other values: {others}"));
+    "the module exports no rule: export a function `rule:NAME`, or any function whose parameters are numbers"
+        .to_string()
+        + &others.unwrap_or_default()
+}
+
+/// The first of several; `None` of nothing.
+pub(super) fn shown_few(all: &[String]) -> Option<String> {
     const SHOWN_MAX: usize = 5;
-    let mut text =
-        "the module exports no rule: export a function `rule:NAME`, or any function whose parameters \
-                    are numbers"
-            .to_string();
-    let mut others: Vec<String> = plain
-        .iter()
-        .filter(|(_, ty)| !is_numeric(ty))
-        .map(|(name, ty)| format!("`{name}`: {}", shown(ty)))
-        .collect();
-    let len = others.len();
-    others.truncate(SHOWN_MAX);
-    if !others.is_empty() {
-        let more = if len > SHOWN_MAX { format!(" and {} more", len - SHOWN_MAX) } else { String::new() };
-        text += &format!("; these take or return other values: {}{more}", others.join(", "));
-    }
-    text
+    let more = all.len().saturating_sub(SHOWN_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!all.is_empty()).then(|| all[..all.len().min(SHOWN_MAX)].join(", ") + &more)
 }
 
 impl Exports {
@@ -193,7 +190,7 @@ impl Exports {
         match entry {
             _ if !exports.rules.is_empty() => {}
             Some(entry) => bail!("the module exports no function `{entry}`, which --entry names"),
-            None => bail!("{}", no_rule(&sorting.plain)),
+            None => bail!("{}", no_rule(&exports.uncalled)),
         }
         exports.are_few()?;
         exports.add_preconditions(sorting.guards)?;
@@ -293,6 +290,10 @@ impl Exports {
     /// Functions whose names say nothing are rules where there are no others, but for those that are the toolchain's own. To
     /// reserve memory and give it back is one only where there is nothing else.
     fn add_plain(&mut self, sorting: &Sorting<'_>, are_all_rules: bool) {
+        if are_all_rules || self.rules.is_empty() {
+            let others = sorting.plain.iter().filter(|(_, ty)| !is_numeric(ty));
+            self.uncalled = others.map(|(name, ty)| format!("`{name}`: {}", shown(ty))).collect();
+        }
         let (allocators, plain): (Vec<_>, Vec<_>) =
             sorting.candidates().partition(|(name, _)| names::is_allocator(name));
         for (functions, are_rules) in [(plain, are_all_rules), (allocators, false)] {

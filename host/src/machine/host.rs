@@ -1,6 +1,6 @@
 //! The host's side of a store: what the functions that a guest imports read and write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -22,6 +22,7 @@ use crate::choice::{Chooser, Value};
 use crate::file::{Environment, HostFault};
 use crate::observed::Observed;
 use crate::outcome::Failure;
+use crate::report::counted;
 use crate::symbols::Frame;
 use crate::target::{Holds, Scores};
 
@@ -138,7 +139,13 @@ pub(crate) struct Step {
     pub(crate) effects: Option<Box<Effects>>,
     /// The last line of what is reported is one of standard error, or else of standard output, that has not ended.
     unended: Option<bool>,
+    /// How many lines there are beyond those that are reported, and the last of them.
+    beyond: (u64, VecDeque<String>),
 }
+
+/// Lines that are reported beyond [`TOLD_MAX`], and bytes of each: the last ones, which may say why it failed.
+const LAST_MAX: usize = 20;
+const LAST_BYTES_MAX: usize = 1000;
 
 /// Bytes of standard error that are kept of a step.
 const STDERR_MAX: usize = 16 << 10;
@@ -199,25 +206,50 @@ impl Step {
             return;
         }
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.told_bytes >= TOLD_BYTES_MAX || self.told.notes.len() >= TOLD_MAX {
-                return;
-            }
             let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line));
-            self.told_bytes += text.len();
-            match self.told.notes.last_mut().filter(|_| self.unended == Some(is_error)) {
+            let whole = || format!("{}{text}", if is_error { "stderr: " } else { "stdout: " });
+            let goes_on = self.unended == Some(is_error);
+            let (is_full, is_beyond) = (self.is_full(), self.beyond.0 > 0);
+            let last = if is_beyond { self.beyond.1.back_mut() } else { self.told.notes.last_mut() };
+            match last.filter(|_| goes_on) {
+                Some(last) if is_beyond || is_full => push_some(last, &text),
                 Some(last) => last.push_str(&text),
-                None => {
-                    self.told.notes.push(format!("{}{text}", if is_error { "stderr: " } else { "stdout: " }))
-                }
+                None if is_full => self.leave_out(whole()),
+                None => self.told.notes.push(whole()),
             }
+            self.told_bytes += text.len();
             self.unended = (!line.ends_with(b"\n")).then_some(is_error);
         }
+    }
+
+    /// Whether no more is reported but the end.
+    pub(crate) fn is_full(&self) -> bool {
+        self.told_bytes >= TOLD_BYTES_MAX || self.told.notes.len() >= TOLD_MAX
+    }
+
+    /// Keeps a line beyond those that are reported, as one of the last.
+    pub(crate) fn leave_out(&mut self, line: String) {
+        let (count, last) = &mut self.beyond;
+        *count += 1;
+        if last.len() == LAST_MAX {
+            last.pop_front();
+        }
+        let mut short = String::new();
+        push_some(&mut short, &line);
+        last.push_back(short);
     }
 
     /// What it reported, which is forgotten.
     pub(crate) fn take_told(&mut self) -> Told {
         (self.told_bytes, self.unended) = (0, None);
-        std::mem::take(&mut self.told)
+        let mut told = std::mem::take(&mut self.told);
+        let (count, last) = std::mem::take(&mut self.beyond);
+        let left_out = count - last.len() as u64;
+        if left_out > 0 {
+            told.notes.push(format!("{} left out here", counted(left_out, "line")));
+        }
+        told.notes.extend(last);
+        told
     }
 
     /// The host drew something for it.
@@ -249,6 +281,12 @@ impl Step {
         let places = frames.map(|frame| (frame.func_index(), frame.module_offset().unwrap_or(0) as u32));
         self.told.noted_at.insert(last, places.collect());
     }
+}
+
+/// Adds as much of a text to a line as that may have.
+fn push_some(line: &mut String, text: &str) {
+    let room = LAST_BYTES_MAX.saturating_sub(line.len());
+    line.push_str(&text[..text.floor_char_boundary(room)]);
 }
 
 /// What a step said of itself while it was reported.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use wasmtime::{Linker, Store};
 
 use super::Machine;
+use super::exports::shown_few;
 use super::host::Host;
 use super::link::link;
 use super::program::Program;
@@ -17,6 +18,8 @@ use crate::file::StubImports;
 pub enum WarningKind {
     /// Imports that nobody provides.
     Imports,
+    /// Functions that are not called, whatever they are for.
+    Exports,
     /// It cannot be started: its memory is too large, or its start function fails.
     Start,
     /// Runs are executed from their start, since no snapshot holds all of its state.
@@ -41,6 +44,7 @@ impl Program {
     pub fn warnings(self: &Arc<Program>) -> Vec<Warning> {
         let found = [
             (WarningKind::Imports, self.unprovided()),
+            (WarningKind::Exports, self.uncalled()),
             (WarningKind::Start, Machine::new(self.clone()).err().map(|error| format!("{error:#}"))),
             (WarningKind::Snapshots, self.without_snapshots()),
             (WarningKind::Lines, self.without_lines()),
@@ -55,6 +59,14 @@ impl Program {
         let given = (stubs, self.interface());
         let linked = link(&mut linker, &mut store, &self.module, given, self.dynamic.as_ref());
         linked.err().map(|error| format!("{error:#}"))
+    }
+
+    fn uncalled(&self) -> Option<String> {
+        let uncalled = shown_few(&self.exports.uncalled)?;
+        Some(format!(
+            "these functions are not called, since they take other values than numbers: {uncalled}\n\
+             export a function that takes numbers and calls them"
+        ))
     }
 
     fn without_snapshots(&self) -> Option<String> {

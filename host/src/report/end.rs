@@ -140,10 +140,10 @@ pub(super) fn explored_text(summary: &Summary, explored: &Explored) -> String {
         out += &format!("\nstalled: no new edge since run {run}");
     }
     if *end == End::Interrupt {
-        out += match is_kept {
-            true => "\ninterrupted: the same command resumes it",
-            false => "\ninterrupted",
-        };
+        out += "\ninterrupted";
+        if let Some(is_fresh) = *is_kept {
+            out += &format!(": the same command{} resumes it", without_fresh(is_fresh));
+        }
     }
     out
 }
@@ -176,7 +176,7 @@ pub(super) fn checked_json(summary: &Summary, checked: &CheckedTarget) -> Json {
         "exit": summary.verdict.exit_code(), "findings": findings, "unmet": unmet_json(unmet),
         "left_out": checked.left_out, "saved": saved_json(&summary.saved), "runs": census.runs, "rejected": census.rejected,
         "states": census.states, "pruned": census.pruned, "steps": census.steps, "depth": census.depth,
-        "choices": census.choices, "compared": compared, "seconds": seconds, "warning": warning, "kept": is_kept,
+        "choices": census.choices, "compared": compared, "seconds": seconds, "warning": warning, "kept": is_kept.is_some(),
         "leftover": checked.leftover.as_ref().map(|Leftover { factor, states, variables, unnamed }| json!({
             "factor": factor, "states": states, "variables": variables, "unnamed_bytes": unnamed,
         })),
@@ -240,11 +240,17 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
     }
     out += &checked.leftover.as_ref().map(leftover_text).unwrap_or_default();
     out += &checked.hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-    if *is_kept {
+    if let Some(is_fresh) = *is_kept {
+        let without = without_fresh(is_fresh);
         let more = if matches!(limit, Some((Limit::Memory, _))) { " with a larger --memory" } else { "" };
-        out += &format!("\nthe same command{more} goes on from here");
+        out += &format!("\nthe same command{without}{more} goes on from here");
     }
     out
+}
+
+/// What the command is to leave out that goes on with a campaign.
+fn without_fresh(is_fresh: bool) -> &'static str {
+    if is_fresh { " without --fresh" } else { "" }
 }
 
 /// Variables that are named in a hint.
@@ -368,7 +374,7 @@ mod tests {
             unmet: Vec::new(),
             compared: Some("128-bit hash".to_string()),
             seconds: 0.0,
-            is_kept: false,
+            is_kept: None,
             rules: Vec::new(),
             left_out: Vec::new(),
             first: First::new(),

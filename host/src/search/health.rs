@@ -56,6 +56,8 @@ pub struct Vitals<'v> {
     pub is_uncounted: bool,
     /// Whether the target is one function, which may reject what it is given.
     pub is_function: bool,
+    /// Whether that takes inputs, of which some may be given.
+    pub takes_input: bool,
     /// Whether every run is the same.
     pub is_constant: bool,
     /// Whether a failure did not happen again.
@@ -143,9 +145,10 @@ impl Vitals<'_> {
         if self.is_constant || !is_partial || barren < STALLED_MIN || barren <= self.last_new {
             return None;
         }
-        let what = match self.is_function {
-            true => "--seeds with real inputs, or a --dict",
-            false => "longer runs (--steps-per-run), another --seed, or rules that lead further",
+        let what = match (self.takes_input, self.is_function) {
+            (true, _) => "other --seeds with real inputs, or a --dict",
+            (false, true) => "another --seed, or a --dict",
+            (false, false) => "longer runs (--steps-per-run), another --seed, or rules that lead further",
         };
         let text = format!("nothing new since run {} of {runs}: try {what}", self.last_new);
         Some((SymptomKind::Stalled, text))
@@ -209,8 +212,11 @@ mod tests {
         check(&at(10_000, 20_000), &[]);
         check(&at(0, 9_999), &[]);
         check(&Vitals { edges: 3, ..at(0, 20_000) }, &[]);
-        let text = "nothing new since run 0 of 10000: try --seeds with real inputs, or a --dict";
+        let text = "nothing new since run 0 of 10000: try another --seed, or a --dict";
         check(&Vitals { is_function: true, ..at(0, 10_000) }, &[(SymptomKind::Stalled, text)]);
+        let text = "nothing new since run 0 of 10000: try other --seeds with real inputs, or a --dict";
+        let of_inputs = Vitals { is_function: true, takes_input: true, ..at(0, 10_000) };
+        check(&of_inputs, &[(SymptomKind::Stalled, text)]);
     }
 
     #[test]

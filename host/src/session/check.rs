@@ -15,7 +15,7 @@ use super::no_verdict::begins_anew;
 use super::pace::Pace;
 use super::rounds::leaves_out_orders;
 use super::together::Walked;
-use super::{Begin, Event, JobResult, Saved, Summary, Told, Verdict, Work};
+use super::{Begin, Event, JobResult, Keep, Saved, Summary, Told, Verdict, Work};
 use crate::budget::Over;
 use crate::check::{
     self, Census, Checked, End, First, Keeping, Limit, Options, Order, Picture, RuleCover, Trouble,
@@ -48,8 +48,8 @@ pub struct CheckedTarget {
     pub compared: Option<String>,
     /// Seconds of checking.
     pub seconds: f64,
-    /// Whether the same command goes on where it ended.
-    pub is_kept: bool,
+    /// Whether the same command goes on where it ended, and if so whether that would have to be without `--fresh`.
+    pub is_kept: Option<bool>,
     /// Each rule by name, breadth-first.
     pub rules: Vec<(String, RuleCover)>,
     /// Exports that are not called, since signatures leave them out.
@@ -310,7 +310,7 @@ impl Work<'_> {
             unmet,
             compared: options.prunes.then(|| compared_by(machine, options, checked)),
             seconds,
-            is_kept,
+            is_kept: is_kept.then_some(self.guest.config.keep == Keep::Fresh),
             rules: names.zip(checked.rules.iter().copied()).collect(),
             left_out: machine.program().left_out().to_vec(),
             first: checked.first.clone(),

@@ -14,14 +14,14 @@ use super::saved::Saved;
 use super::start::Started;
 use super::status::{CalledRule, Status, called_rules, health};
 use super::view::View;
-use super::{Begin, Event, Finding, JobResult, Left, Summary, Verdict, Work};
+use super::{Begin, Event, Finding, JobResult, Keep, Left, Summary, Verdict, Work};
 use crate::budget::Over;
 use crate::campaign::{Campaign, Settings};
 use crate::coverage::FeatureKind;
 use crate::disk;
 use crate::file::Conditions;
 use crate::machine::{Edges, Machine};
-use crate::outcome;
+use crate::outcome::Found;
 use crate::property::Property;
 use crate::report;
 use crate::search::energy::Strategy;
@@ -58,8 +58,8 @@ pub struct Explored {
     pub health: Vec<Symptom>,
     /// How likely it is that the next run goes through a new edge, where enough runs ended.
     pub discovery: Option<Discovery>,
-    /// Whether the same command resumes it.
-    pub is_kept: bool,
+    /// Whether the same command resumes it, and if so whether that would have to be without `--fresh`.
+    pub is_kept: Option<bool>,
     /// What was seen, by its kind.
     pub features: BTreeMap<FeatureKind, u64>,
     /// What runs came to, by the way in which they began.
@@ -90,7 +90,7 @@ const HISTORY_BYTES_MIN: u64 = 32 << 20;
 /// Bytes of findings after which an exploration stops.
 const FOUND_BYTES_MAX: u64 = 64 << 20;
 
-fn found_bytes(found: &outcome::Found) -> u64 {
+fn found_bytes(found: &Found) -> u64 {
     found.trace.bytes() + found.failure.message.len() as u64
 }
 
@@ -205,8 +205,11 @@ impl Search<'_, '_, '_> {
             let is_it = |saved: &&Saved| saved.path == path || saved.fails_with(&found.failure);
             let saved = self.saved.iter().find(is_it);
             if saved.is_none_or(|saved| saved.is_pending() || saved.is_damaged()) && !self.is_flaky {
-                self.tell_or_wait(found, |search| {
-                    search.told(|work, machine| work.tell(machine, found, None, false))
+                // As far as it was shrunk.
+                let trace = saved.filter(|saved| saved.is_pending()).map(|saved| saved.trace.clone());
+                let found = Found { trace: trace.unwrap_or(found.trace.clone()), ..found.clone() };
+                self.tell_or_wait(&found, |search| {
+                    search.told(|work, machine| work.tell(machine, &found, None, false))
                 })?;
             } else {
                 self.hand_over(&found.failure);
@@ -354,7 +357,7 @@ impl Search<'_, '_, '_> {
     }
 
     /// Reports a finding of this session, unless an earlier one reported it.
-    fn found(&mut self, found: &outcome::Found, started: Instant) -> Result<()> {
+    fn found(&mut self, found: &Found, started: Instant) -> Result<()> {
         if let Some(told) = self.told.iter_mut().find(|told| told.failure.is_same(&found.failure)) {
             told.run = found.run;
             let text = format!("{} in run {}; it is reported above", found.failure, found.run);
@@ -459,7 +462,7 @@ impl Search<'_, '_, '_> {
             rules: called_rules(self.explorer.knowledge(), &program),
             health: health(self.explorer.knowledge(), &program, &self.settings, self.is_flaky),
             discovery: self.explorer.knowledge().discovery(),
-            is_kept: self.campaign.is_some(),
+            is_kept: self.campaign.is_some().then_some(self.work.guest.config.keep == Keep::Fresh),
             features: self.explorer.knowledge().features_by_kind(),
             ways: self.explorer.knowledge().tally.ways,
         };

@@ -279,14 +279,14 @@ impl Work<'_> {
         let saved = saved.and_then(|()| {
             shrunk.others.iter().try_for_each(|(failure, trace)| self.keep(machine, trace, failure))
         });
-        // Where the time was up it is shrunk further the next time, from where it was found.
         let shrinking = match shrunk.is_minimal || is_simplest {
-            true => Some(Shrinking::Minimal),
-            false => (!self.budget.is_over()).then_some(Shrinking::Limited),
+            true => Shrinking::Minimal,
+            // It is shrunk further the next time.
+            false if self.budget.is_over() => Shrinking::Pending,
+            false => Shrinking::Limited,
         };
-        let saved = saved.and_then(|()| match shrinking {
-            None => Ok(()),
-            Some(_) => write_trace(machine, &shrunk.trace, (Some(&shrunk.failure), shrinking), &path),
+        let saved = saved.and_then(|()| {
+            write_trace(machine, &shrunk.trace, (Some(&shrunk.failure), Some(shrinking)), &path)
         });
         let story = self.explain(machine, &shrunk.trace, &shrunk.failure);
         let finding = Finding {

@@ -63,6 +63,19 @@ fn a_copy_that_leaves_something_out_in_one_state_is_noticed() {
     });
 }
 
+/// What copies share is changed late, and put back before other states are left.
+#[test]
+fn what_copies_share_is_noticed_whenever_a_step_changes_it() {
+    on_guest_stack(|| {
+        let program = program(PATH, &["late"]);
+        let expected = without(&program);
+        assert_eq!((expected.findings.len(), expected.census.depth), (1, 102), "{:?}", expected.census);
+        for workers in [1, 2] {
+            assert_eq!(copying(&program, workers, &default_options(&program)), None);
+        }
+    });
+}
+
 /// Two machines of a guest, one of which copies states, after setup where there is one.
 fn pair(program: &Arc<Program>) -> [Machine; 2] {
     let [mut copying, mut alone] = <[Machine; 2]>::try_from(machines(program, 2)).ok().unwrap();

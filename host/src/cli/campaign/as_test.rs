@@ -49,7 +49,7 @@ pub(super) fn write(
         .map_err(|e| anyhow!("cannot write `{}`: {e}", to.display()))?;
     let stem = to.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     output.report.text(&format!(
-        "`{}` in `{}`. In the source of `{}`, beside it: `#[cfg(test)] mod {};`, and `cargo test {}` runs it",
+        "`{}` in `{}`. In the source of `{}`, beside it: `#[cfg(test)] mod {};`, and `cargo test {}` runs it, with the `--features` of the guest if there are any",
         test.name,
         shown(to),
         test.package,

@@ -8,6 +8,7 @@ use serde_json::json;
 use spelunk::budget::Budget;
 use spelunk::campaign::Campaign;
 use spelunk::disk;
+use spelunk::file::TraceFile;
 use spelunk::report::counted;
 use spelunk::session::{self, Event, Fate, Observer, Place, Saved};
 
@@ -66,7 +67,7 @@ impl Gc {
             text += &format!("; {} removed", counted(backups.len() as u64, "backup"));
         }
         if self.fixed {
-            text += &format!("; {} removed that no longer fail", counted(fixed, "finding"));
+            text += &format!("; {} removed, fixed or stale", counted(fixed, "finding"));
         }
         output.report.text(&text)?;
         Ok(PASSED)
@@ -83,7 +84,16 @@ fn remove_fixed(campaign: &Campaign, output: &mut Output, budget: &Budget) -> Re
     let findings = Place::at(campaign.folder()).findings();
     disk::refuse_links_below(&findings)?;
     let saved = Saved::replay_all(&mut machine, &findings, |_| Ok(()))?;
-    for saved in saved.iter().filter(|saved| matches!(saved.fate, Fate::Fixed | Fate::Stale(_))) {
+    for saved in &saved {
+        let is_over = match saved.fate {
+            Fate::Fixed => true,
+            // What cannot be read may be of a newer version.
+            Fate::Stale(_) => TraceFile::read(&saved.path).is_ok(),
+            _ => false,
+        };
+        if !is_over {
+            continue;
+        }
         output.on(Event::Saved(saved))?;
         remove(&saved.path)?;
         drop(std::fs::remove_file(saved.path.with_extension("input")));

@@ -2,7 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(not(feature = "rarely"))]
+#[cfg(not(any(feature = "rarely", feature = "late")))]
 mod desk;
+#[cfg(feature = "late")]
+mod door;
 #[cfg(feature = "rarely")]
 mod ring;

@@ -10,7 +10,6 @@ mod kept;
 mod merge;
 mod order;
 
-use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::{Result, anyhow, bail, ensure};
@@ -83,7 +82,7 @@ fn translated_with(bytes: &[u8], more: WasmFeatures) -> Result<Linked> {
     let (types, _) = builder.finish(&translation.component);
     let source = Source { translation: &translation, modules: &modules, types: &types, handles };
     source.refuse()?;
-    source.validate_unused(features)?;
+    source.validate_functions(features)?;
     let merged = merge::merged(&source)?;
     let interface = describe::interface(&source, &merged)?;
     let parts = merged.parts.iter().map(|module| modules[*module].wasm.to_vec()).collect();
@@ -149,12 +148,12 @@ impl Source<'_, '_> {
         !self.translation.trampolines.is_empty() || instances.any(|args| args.iter().any(is_flag))
     }
 
-    /// Validates the functions of modules that no instance is made of. Those of the others are when they are compiled.
-    fn validate_unused(&self, features: WasmFeatures) -> Result<()> {
-        let used: BTreeSet<StaticModuleIndex> = self.instances().collect();
-        for (_, module) in self.modules.iter().filter(|(index, _)| !used.contains(index)) {
+    /// Validates the functions of its modules, which so far nobody looked at. Once they are merged it is too late: what is of one would be
+    /// there for all.
+    fn validate_functions(&self, features: WasmFeatures) -> Result<()> {
+        for (_, module) in self.modules.iter() {
             let valid = Validator::new_with_features(features).validate_all(module.wasm);
-            valid.map_err(|error| anyhow!("a module that it has and does not use is not valid: {error}"))?;
+            valid.map_err(|error| anyhow!("a module that it has is not valid: {error}"))?;
         }
         Ok(())
     }
