@@ -22,7 +22,6 @@ use crate::choice::{Chooser, Value};
 use crate::file::{Environment, HostFault};
 use crate::observed::Observed;
 use crate::outcome::Failure;
-use crate::report::counted;
 use crate::symbols::Frame;
 use crate::target::{Holds, Scores};
 
@@ -246,7 +245,7 @@ impl Step {
         let (count, last) = std::mem::take(&mut self.beyond);
         let left_out = count - last.len() as u64;
         if left_out > 0 {
-            told.notes.push(format!("{} left out here", counted(left_out, "line")));
+            told.notes.push(format!("lines left out here: {left_out}"));
         }
         told.notes.extend(last);
         told

@@ -206,8 +206,10 @@ impl Search<'_, '_, '_> {
             let saved = self.saved.iter().find(is_it);
             if saved.is_none_or(|saved| saved.is_pending() || saved.is_damaged()) && !self.is_flaky {
                 // As far as it was shrunk.
-                let trace = saved.filter(|saved| saved.is_pending()).map(|saved| saved.trace.clone());
-                let found = Found { trace: trace.unwrap_or(found.trace.clone()), ..found.clone() };
+                let shrunk = saved.filter(|saved| saved.is_pending() && saved.fails_with(&found.failure));
+                let shrunk = shrunk.and_then(|saved| Some((saved.still_fails()?, &saved.trace)));
+                let (failure, trace) = shrunk.unwrap_or((&found.failure, &found.trace));
+                let found = Found { failure: failure.clone(), trace: trace.clone(), run: found.run };
                 self.tell_or_wait(&found, |search| {
                     search.told(|work, machine| work.tell(machine, &found, None, false))
                 })?;

@@ -105,11 +105,7 @@ impl Embedded {
 
     /// Whether another process has the file of the campaign in `folder` open.
     pub fn is_open_elsewhere(folder: &Path) -> bool {
-        let path = folder.join(FILE);
-        let is_file = std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
-        let file = is_file.then(|| File::open(&path).ok()).flatten();
-        // What is locked here is let go of at once.
-        file.is_some_and(|file| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
+        is_locked(&folder.join(FILE))
     }
 
     /// Moves the file of the campaign in `folder` aside, and says where to; `None` where there is none.
@@ -459,13 +455,27 @@ fn remove_unfinished(folder: &Path) {
         let is_folder = entry.file_type().is_ok_and(|entry| entry.is_dir());
         if name.starts_with(&prefix) {
             let _ = std::fs::remove_file(path);
-        } else if name.starts_with(BESIDE) && is_folder && !Embedded::is_open_elsewhere(&path) {
+        } else if name.starts_with(BESIDE) && is_folder && !is_in_use(&path) {
+            remove_unfinished(&path);
             for left in [FILE.to_string(), format!("{FILE}.before")] {
                 let _ = std::fs::remove_file(path.join(left));
             }
             let _ = std::fs::remove_dir(path);
         }
     }
+}
+
+/// Whether a process has one of the files open.
+fn is_in_use(folder: &Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    entries.filter_map(Result::ok).any(|entry| is_locked(&entry.path()))
+}
+
+fn is_locked(path: &Path) -> bool {
+    let is_file = std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let file = is_file.then(|| File::open(path).ok()).flatten();
+    // What is locked here is let go of at once.
+    file.is_some_and(|file| matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)))
 }
 
 fn write(database: &Database, change: impl FnOnce(&WriteTransaction) -> Result<()>) -> Result<()> {

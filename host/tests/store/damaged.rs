@@ -140,6 +140,7 @@ fn a_campaign_takes_the_place_of_another_at_once() {
     let beside = folder.join("campaign.beside1");
     std::fs::create_dir(&beside).unwrap();
     std::fs::copy(&file, beside.join(FILE)).unwrap();
+    std::fs::write(beside.join(format!("{FILE}.new1")), "half").unwrap();
     drop(Embedded::open(&folder).unwrap());
     assert!(!beside.exists() && file.exists());
     // A link of such a name is left alone, and what it leads to.

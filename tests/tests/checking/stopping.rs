@@ -93,7 +93,7 @@ fn preconditions_and_states_are_stopped() {
 fn start_functions_are_stopped() {
     let program = program(&format!("(func $s {LOOP}) (start $s) (func (export \"rule:a\"))"));
     let Err(error) = until_stopped(&program, || Machine::new(program.clone())) else { panic!("it started") };
-    let expected = "the time was up (--time) before the search began";
+    let expected = "the time was up (--time) before there was a result";
     assert_eq!(error.to_string(), expected);
 }
 
@@ -108,7 +108,7 @@ fn compiling_is_stopped() {
     let loaded = Program::load_with(&wasm, limits(), Selection::default(), None, &budget);
     let took = began.elapsed();
     let expected =
-        "compiling the module did not come to its end: the time was up (--time) before the search began";
+        "compiling the module did not come to its end: the time was up (--time) before there was a result";
     assert_eq!(format!("{:#}", loaded.err().unwrap()), expected);
     assert!(took < TIME + LATE, "it took {took:?}");
 }
