@@ -139,6 +139,9 @@ pub(super) fn explored_text(summary: &Summary, explored: &Explored) -> String {
     if let Some(run) = stalled_since {
         out += &format!("\nstalled: no new edge since run {run}");
     }
+    if *end == End::Before {
+        out += "\nall of that was before: no run was left to be executed now";
+    }
     if *end == End::Interrupt {
         out += "\ninterrupted";
         if let Some(is_fresh) = *is_kept {
