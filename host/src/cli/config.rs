@@ -185,11 +185,12 @@ fn is_read(flag: &str) -> bool {
     ["dir", "source"].contains(&flag) || READ.contains(&flag)
 }
 
-/// Whether a value names something that there is outside of a folder: a path, or one with what it is called in the guest.
-fn leads_out(value: &toml::Value, folder: &Path) -> bool {
+/// Whether a value names something that there is outside of a folder: a path, or one with what it is called in the guest. `has_links`, what
+/// links below it lead to is read too.
+fn leads_out(value: &toml::Value, folder: &Path, has_links: bool) -> bool {
     let paths = value.as_str().map(|value| [value, value.split_once("::").map_or(value, |(host, _)| host)]);
     let mut paths = paths.into_iter().flatten().filter_map(|path| Path::new(path).canonicalize().ok());
-    paths.any(|path| !path.starts_with(folder) || has_link_out(&path, folder))
+    paths.any(|path| !path.starts_with(folder) || has_links && has_link_out(&path, folder))
 }
 
 /// Whether a link somewhere below leads out of a folder, or what is there cannot be read.
@@ -232,9 +233,11 @@ fn of_file(path: &Path, within: Option<&Path>, verb: &Command, command: &Command
             within.is_none() || !is_built,
             "`{key}` names no file, and a folder would be built and so run, which only a file that you name may say: pass --config {FILE}, or --{key}"
         );
-        let is_outside = |folder| values.iter().any(|value| leads_out(value, folder));
+        // A guest is given all of these; of sources each is looked at when it is read.
+        let has_links = ["dir", "seeds"].contains(&key.as_str());
+        let is_outside = |folder| values.iter().any(|value| leads_out(value, folder, has_links));
         ensure!(
-            !within.is_some_and(is_outside) || !is_read(key),
+            !is_read(key) || !within.is_some_and(is_outside),
             "`{key}` names what lies outside of the folder, which only a file that you name may do: pass --config {FILE}, or --{key}"
         );
         // The environment wins over the file.

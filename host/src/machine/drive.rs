@@ -190,14 +190,13 @@ impl Functions {
             loop $steps
             (local.set $next (call $next (local.get $said)))
             (if (i64.lt_s (local.get $next) (i64.const 0)) (then return))";
+        text += &refills;
         text += "(global.set $loads (i32.const 1))
             (call $0 (local.get $from) (local.get $is_whole))
             (global.set $loads (i32.const 0))
             (local.set $is_whole (i32.const 1))";
         // What a copy shares with others, the step before may have changed.
-        text += &is_like;
-        text += &refills;
-        text += " block $done ";
+        _ = write!(text, "{is_like} {refills} block $done ");
         self.write_rules(rules, &mut text);
         let invariants = rules + self.rules;
         for number in invariants..invariants + self.invariants {

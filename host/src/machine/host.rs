@@ -213,7 +213,7 @@ impl Step {
             match last.filter(|_| goes_on) {
                 Some(last) if is_beyond || is_full => push_some(last, &text),
                 Some(last) => last.push_str(&text),
-                None if is_full => self.leave_out(whole()),
+                None if is_full => self.leave_out(Some(whole())),
                 None => self.told.notes.push(whole()),
             }
             self.told_bytes += text.len();
@@ -226,10 +226,11 @@ impl Step {
         self.told_bytes >= TOLD_BYTES_MAX || self.told.notes.len() >= TOLD_MAX
     }
 
-    /// Keeps a line beyond those that are reported, as one of the last.
-    pub(crate) fn leave_out(&mut self, line: String) {
+    /// Counts a line beyond those that are reported, and keeps it as one of the last, where it was read.
+    pub(crate) fn leave_out(&mut self, line: Option<String>) {
         let (count, last) = &mut self.beyond;
         *count += 1;
+        let Some(line) = line else { return };
         if last.len() == LAST_MAX {
             last.pop_front();
         }

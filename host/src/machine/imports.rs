@@ -66,11 +66,10 @@ fn define_story(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     )?;
     linker.func_wrap(MODULE, "note", |mut caller: Caller<'_, Host>, t: u32, t_len: u32| {
         let note = told(&mut caller, t, t_len)?;
-        if let Some(note) = note {
-            if caller.data().step.is_full() {
-                caller.data_mut().step.leave_out(note);
-                return Answer::Ok(());
-            }
+        let step = &mut caller.data_mut().step;
+        if step.is_verbose && step.is_full() {
+            step.leave_out(note);
+        } else if let Some(note) = note {
             let stack = WasmBacktrace::force_capture(&caller);
             caller.data_mut().step.note(note);
             caller.data_mut().step.noted_at(stack.frames());

@@ -113,7 +113,8 @@ fn end_name(end: End) -> &'static str {
 
 /// `1 finding in 323 runs and 2604 steps; 4 of 4 edges, 1 checkpoint`, and below what the user should know.
 pub(super) fn explored_text(summary: &Summary, explored: &Explored) -> String {
-    let Explored { progress, edges, unmet, end, stalled_since, is_kept, features, ways, .. } = explored;
+    let Explored { progress, edges, unmet, end, stalled_since, is_kept, is_fresh, features, ways, .. } =
+        explored;
     let rejected = match progress.rejected {
         0 => String::new(),
         rejected => format!(" ({rejected} rejected)"),
@@ -144,8 +145,8 @@ pub(super) fn explored_text(summary: &Summary, explored: &Explored) -> String {
     }
     if *end == End::Interrupt {
         out += "\ninterrupted";
-        if let Some(is_fresh) = *is_kept {
-            out += &format!(": the same command{} resumes it", without_fresh(is_fresh));
+        if *is_kept {
+            out += &format!(": the same command{} resumes it", without_fresh(*is_fresh));
         }
     }
     out
@@ -179,7 +180,7 @@ pub(super) fn checked_json(summary: &Summary, checked: &CheckedTarget) -> Json {
         "exit": summary.verdict.exit_code(), "findings": findings, "unmet": unmet_json(unmet),
         "left_out": checked.left_out, "saved": saved_json(&summary.saved), "runs": census.runs, "rejected": census.rejected,
         "states": census.states, "pruned": census.pruned, "steps": census.steps, "depth": census.depth,
-        "choices": census.choices, "compared": compared, "seconds": seconds, "warning": warning, "kept": is_kept.is_some(),
+        "choices": census.choices, "compared": compared, "seconds": seconds, "warning": warning, "kept": is_kept,
         "leftover": checked.leftover.as_ref().map(|Leftover { factor, states, variables, unnamed }| json!({
             "factor": factor, "states": states, "variables": variables, "unnamed_bytes": unnamed,
         })),
@@ -199,7 +200,7 @@ fn verdict_name(summary: &Summary) -> &'static str {
 /// `holds: 36 runs, 20 states, 11 pruned, 6 steps deep, 58 choices (states compared by 128-bit hash)`, with why it
 /// is no other verdict before, and what was not seen below.
 pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String {
-    let CheckedTarget { limit, warning, census, findings, unmet, compared, is_kept, .. } = checked;
+    let CheckedTarget { limit, warning, census, findings, unmet, compared, is_kept, is_fresh, .. } = checked;
     let name = verdict_name(summary);
     let mut why = Vec::new();
     match (*findings, summary.findings.len()) {
@@ -243,8 +244,8 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
     }
     out += &checked.leftover.as_ref().map(leftover_text).unwrap_or_default();
     out += &checked.hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-    if let Some(is_fresh) = *is_kept {
-        let without = without_fresh(is_fresh);
+    if *is_kept {
+        let without = without_fresh(*is_fresh);
         let more = if matches!(limit, Some((Limit::Memory, _))) { " with a larger --memory" } else { "" };
         out += &format!("\nthe same command{without}{more} goes on from here");
     }
@@ -377,7 +378,8 @@ mod tests {
             unmet: Vec::new(),
             compared: Some("128-bit hash".to_string()),
             seconds: 0.0,
-            is_kept: None,
+            is_kept: false,
+            is_fresh: false,
             rules: Vec::new(),
             left_out: Vec::new(),
             first: First::new(),

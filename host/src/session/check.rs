@@ -48,8 +48,10 @@ pub struct CheckedTarget {
     pub compared: Option<String>,
     /// Seconds of checking.
     pub seconds: f64,
-    /// Whether the same command goes on where it ended, and if so whether that would have to be without `--fresh`.
-    pub is_kept: Option<bool>,
+    /// Whether the same command goes on where it ended.
+    pub is_kept: bool,
+    /// It was to begin anew, and would again.
+    pub is_fresh: bool,
     /// Each rule by name, breadth-first.
     pub rules: Vec<(String, RuleCover)>,
     /// Exports that are not called, since signatures leave them out.
@@ -310,7 +312,8 @@ impl Work<'_> {
             unmet,
             compared: options.prunes.then(|| compared_by(machine, options, checked)),
             seconds,
-            is_kept: is_kept.then_some(self.guest.config.keep == Keep::Fresh),
+            is_kept,
+            is_fresh: self.guest.config.keep == Keep::Fresh,
             rules: names.zip(checked.rules.iter().copied()).collect(),
             left_out: machine.program().left_out().to_vec(),
             first: checked.first.clone(),

@@ -58,8 +58,10 @@ pub struct Explored {
     pub health: Vec<Symptom>,
     /// How likely it is that the next run goes through a new edge, where enough runs ended.
     pub discovery: Option<Discovery>,
-    /// Whether the same command resumes it, and if so whether that would have to be without `--fresh`.
-    pub is_kept: Option<bool>,
+    /// Whether the same command resumes it.
+    pub is_kept: bool,
+    /// It was to begin anew, and would again.
+    pub is_fresh: bool,
     /// What was seen, by its kind.
     pub features: BTreeMap<FeatureKind, u64>,
     /// What runs came to, by the way in which they began.
@@ -464,7 +466,8 @@ impl Search<'_, '_, '_> {
             rules: called_rules(self.explorer.knowledge(), &program),
             health: health(self.explorer.knowledge(), &program, &self.settings, self.is_flaky),
             discovery: self.explorer.knowledge().discovery(),
-            is_kept: self.campaign.is_some().then_some(self.work.guest.config.keep == Keep::Fresh),
+            is_kept: self.campaign.is_some(),
+            is_fresh: self.work.guest.config.keep == Keep::Fresh,
             features: self.explorer.knowledge().features_by_kind(),
             ways: self.explorer.knowledge().tally.ways,
         };
