@@ -7,9 +7,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-pub const KEYS: usize = 2;
+pub const KEYS: usize = if cfg!(feature = "large") { 3 } else { 2 };
 /// Puts that are not lost.
-const PUTS_MAX: usize = 3;
+const PUTS_MAX: usize = if cfg!(feature = "large") { 4 } else { 3 };
 
 type Table = BTreeMap<usize, usize>;
 
@@ -223,7 +223,7 @@ mod harness {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "large")))]
 mod tests {
     use super::*;
     use crate::native::{Reached, after, after_one, holds, reach};

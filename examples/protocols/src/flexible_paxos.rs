@@ -1,5 +1,5 @@
 //! Flexible Paxos for one decision (Howard, Malkhi and Spiegelman, "Flexible Paxos: Quorum intersection revisited", 2016),
-//! with three acceptors, two ballots and two values.
+//! with three acceptors, two ballots, or three, and two values.
 //!
 //! Quorums of phase 1 need to meet those of phase 2, and not each other: here phase 1 asks all acceptors, and one acceptor
 //! is enough for phase 2. A message stays after it was received: it can come late, twice, or never.
@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 const ACCEPTORS: usize = 3;
-const BALLOTS: u32 = 2;
+const BALLOTS: u32 = if cfg!(feature = "large") { 3 } else { 2 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Value {
@@ -196,7 +196,7 @@ mod harness {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "large")))]
 mod tests {
     use super::*;
     use crate::native::{Reached, after, holds, reach};
