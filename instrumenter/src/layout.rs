@@ -40,6 +40,8 @@ pub struct StateLayout {
     /// of these words is not 0 if it is theirs: 1 there is no room on the stack of one, 2 `suspend` was called outside of one,
     /// 3 what was written down of one was overwritten.
     pub suspend: Option<u32>,
+    /// What is answered inside the module, where it was asked for.
+    pub inside: Option<InsideLayout>,
     /// Every memory of the target, in order of index, imported ones too.
     pub memories: Vec<MemoryLayout>,
     /// Every mutable global that can hold different values, imported ones too.
@@ -51,6 +53,22 @@ pub struct StateLayout {
     pub functions: Option<String>,
     /// State that cannot be saved and restored; if there is none, all of it can.
     pub obstacles: Vec<Obstacle>,
+}
+
+/// Where a module keeps what it does not tell the host; see [`Options::inside`](crate::Options::inside).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InsideLayout {
+    /// The following `i32`, to be set to 0 before each call.
+    pub words: Range<u32>,
+    /// Spans that began, and then how many of them are open.
+    pub spans: u32,
+    /// How many bytes of `said` the guest said of its state. Each part stands behind its length, an `i64`.
+    pub said_len: u32,
+    /// [`SAYS`](crate::SAYS) while the guest is to say its state, so that what it says is kept. Otherwise the host is told.
+    pub phase: u32,
+    pub said: Range<u32>,
+    /// As long as `said`, and not used by the module: it is for whoever calls it.
+    pub aside: Range<u32>,
 }
 
 /// What finds errors of the heap and of the stack.

@@ -66,6 +66,7 @@ mod depth;
 mod edges;
 mod flow;
 mod heap;
+mod inside;
 mod layout;
 mod link;
 mod locate;
@@ -87,8 +88,10 @@ pub use bases::FRINGE_BYTES;
 pub use charges::TABLE_ELEMENTS_MAX;
 pub use edges::{Block, Edge, EdgeMap};
 pub use heap::{HEADER_BYTES, MAGIC, MAGIC_OF_ZONES, ZONE_BYTES};
+pub use inside::{SAYS, SPANS_MAX};
 pub use layout::{
-    FramesLayout, GlobalLayout, MemoryLayout, Obstacle, SanitizerLayout, StateLayout, TableLayout, ValueKind,
+    FramesLayout, GlobalLayout, InsideLayout, MemoryLayout, Obstacle, SanitizerLayout, StateLayout,
+    TableLayout, ValueKind,
 };
 pub use link::{Linked, Origins, Parts, link};
 pub use locate::{CodeMap, Location};
@@ -155,6 +158,9 @@ pub struct Options {
     ///
     /// `caller` tells apart from where a small function was called; it is 0 in others.
     pub compares: bool,
+    /// Answer what the SDK imports inside the module, where nobody looks at what the host would write down: `verbose` says no, spans are
+    /// only counted, up to [`SPANS_MAX`], and what a state says is kept in private memory.
+    pub inside: bool,
 }
 
 impl Default for Options {
@@ -172,6 +178,7 @@ impl Default for Options {
             heap: false,
             stack: false,
             compares: false,
+            inside: false,
         }
     }
 }

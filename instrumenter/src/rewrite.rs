@@ -11,7 +11,7 @@ use crate::refuse::Offsets;
 use crate::segments::Segments;
 use crate::{
     Block, Edge, Edges, FunctionName, MemoryLayout, Options, PREFIX, SanitizerLayout, StateLayout, calls,
-    code, depth, locate, ranges, state, suspend, weave,
+    code, depth, inside, locate, ranges, state, suspend, weave,
 };
 use anyhow::{Result, ensure};
 use rayon::iter::ParallelIterator;
@@ -76,7 +76,7 @@ pub(crate) fn rewrite(
         marks.mark(id.index(), function, &seqs, &locals);
     });
     state::export(module, survey, &calls, &mut layout, &memories);
-    finish_private(module, private, &allocator, &mut layout, options);
+    finish_private(module, private, &mut allocator, &mut layout, options)?;
     Ok((layout, edges, blocks))
 }
 
@@ -232,18 +232,20 @@ fn marks(
     Marks { private, page_bits: bits, maps, tables, checks: None }
 }
 
-/// Gives private memory its size, its name and its first contents; or removes it, if nothing is in it.
+/// Answers inside what is asked for, and gives private memory its size, its name and its first contents; or removes it, if nothing is in it.
 fn finish_private(
     module: &mut Module,
     private: Private,
-    allocator: &Allocator,
+    allocator: &mut Allocator,
     layout: &mut StateLayout,
     options: &Options,
-) {
+) -> Result<()> {
+    layout.inside = options.inside.then(|| inside::room(allocator)).transpose()?;
+    layout.inside.iter().for_each(|inside| inside::replace(module, private, inside));
     let pages = allocator.pages();
     if pages == 0 {
         module.memories.delete(private.0);
-        return;
+        return Ok(());
     }
     let memory = module.memories.get_mut(private.0);
     (memory.initial, memory.maximum) = (pages, Some(pages));
@@ -255,4 +257,5 @@ fn finish_private(
         let kind = DataKind::Active { memory: private.0, offset };
         module.data.add(kind, options.budget_initial.to_le_bytes().to_vec());
     }
+    Ok(())
 }

@@ -23,6 +23,7 @@ fn options(source: &str) -> Options {
             ("dirty", _) => options.dirty = true,
             ("budget", _) => options.budget = true,
             ("compares", _) => options.compares = true,
+            ("inside", _) => options.inside = true,
             ("depth", max) => options.depth_max = max.parse().unwrap(),
             ("include", glob) => options.include.push(glob.to_string()),
             ("exclude", glob) => options.exclude.push(glob.to_string()),
@@ -64,7 +65,7 @@ fn instrumented_modules_are_as_expected() {
         .filter(|path| !path.to_string_lossy().ends_with(".out.wat"))
         .collect();
     inputs.sort();
-    assert_eq!(inputs.len(), 19);
+    assert_eq!(inputs.len(), 20);
     for input in inputs {
         let found = render(&std::fs::read_to_string(&input).unwrap());
         let output = input.with_extension("out.wat");

@@ -1826,6 +1826,7 @@
 ;;     compares: 0..65540,
 ;;     sanitizer: None,
 ;;     suspend: None,
+;;     inside: None,
 ;;     memories: [
 ;;         MemoryLayout {
 ;;             export: "__spelunk:memory:0",

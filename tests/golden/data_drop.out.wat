@@ -86,6 +86,7 @@
 ;;     compares: 0..0,
 ;;     sanitizer: None,
 ;;     suspend: None,
+;;     inside: None,
 ;;     memories: [
 ;;         MemoryLayout {
 ;;             export: "__spelunk:memory:0",

@@ -123,6 +123,7 @@
 ;;     compares: 0..0,
 ;;     sanitizer: None,
 ;;     suspend: None,
+;;     inside: None,
 ;;     memories: [],
 ;;     globals: [],
 ;;     tables: [],

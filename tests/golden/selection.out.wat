@@ -70,6 +70,7 @@
 ;;     compares: 0..0,
 ;;     sanitizer: None,
 ;;     suspend: None,
+;;     inside: None,
 ;;     memories: [],
 ;;     globals: [],
 ;;     tables: [],

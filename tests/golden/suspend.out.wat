@@ -451,6 +451,7 @@
 ;;     suspend: Some(
 ;;         0,
 ;;     ),
+;;     inside: None,
 ;;     memories: [
 ;;         MemoryLayout {
 ;;             export: "__spelunk:memory:0",

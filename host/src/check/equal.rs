@@ -30,7 +30,7 @@ struct Allowed {
 /// In random models a quarter of the first number is enough to tell every omission, and an eighth is not.
 const ALONE: Allowed = Allowed { grace: 8192, share: 16 };
 /// Where the guest copies states: those to compare are gone to as usual, which takes longer than the check, and the steps to them count too.
-const OF_COPIES: Allowed = Allowed { grace: 2048, share: 64 };
+const OF_COPIES: Allowed = Allowed { grace: 2048, share: 128 };
 /// All steps are taken as usual from the first states, and from one of so many.
 const STEPPED_EVERY: u64 = 16;
 /// After so many steps that led to a state, only states of the kind that is kept are compared.
@@ -42,7 +42,7 @@ const AUDITS: u64 = 64;
 const AUDIT_GRACE: u64 = 32;
 const AUDIT_SHARE: u64 = 8;
 const AUDIT_MAX: u64 = 512;
-const AUDIT_SHARE_AT_LAST: u64 = 64;
+const AUDIT_SHARE_AT_LAST: u64 = 128;
 
 /// From so many steps on that fail, copies pay only where one in so many steps does at most.
 const FAILED_MIN: u64 = 256;

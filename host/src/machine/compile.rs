@@ -60,6 +60,7 @@ pub fn instrument(wasm: &[u8], limits: &Limits, selection: &Selection) -> Result
         heap: selection.sanitize.contains(&Sanitizer::Heap),
         stack: selection.sanitize.contains(&Sanitizer::Stack),
         compares: selection.compares,
+        inside: selection.copies,
     };
     if component::is_component(wasm) {
         let linked = component::link(wasm).context("the component cannot be linked")?;

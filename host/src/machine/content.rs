@@ -5,6 +5,7 @@
 //! be left over on its stack.
 
 use super::Machine;
+use super::copies::said_state;
 use super::failure::Phase;
 use super::host::Host;
 use super::keyed;
@@ -103,7 +104,7 @@ impl Machine {
         let call = self.calls.state.as_mut().expect("the caller found it");
         let called = call.call(&mut self.store).map_err(|error| self.failed(error, Phase::State));
         let with_system = matches!(self.program.state_says, StateSays::Content { .. });
-        let said = self.store.data_mut().said_state(with_system);
+        let said = Some(said_state(&mut self.store, with_system));
         match called {
             Ok(_) if self.program.budget.is_exhausted() => Err(Halt::Stopped),
             Ok(Some(0)) => Ok(None),
@@ -121,10 +122,13 @@ impl Machine {
 }
 
 impl Host {
-    /// The hash of what the guest said its state is since it was last to say it, and of what the host keeps of its state.
-    pub(super) fn said_state(&mut self, with_system: bool) -> Option<u128> {
+    /// The hash of what the guest said its state is, this after all that the host was told, and of what the host keeps of its state.
+    pub(super) fn said_state(&mut self, said: &[u8], with_system: bool) -> u128 {
         let Host { step, guest, system, .. } = self;
-        let mut hasher = step.state.take()?;
+        // In place: it is as long as most states.
+        let (mut fresh, mut told) = (None, step.state.as_mut());
+        let hasher = told.get_or_insert_with(|| fresh.insert(keyed::Hasher::new()));
+        hasher.update(said);
         guest.faults.iter().for_each(|on| hasher.update(&[u8::from(*on)]));
         hasher.update(&[u8::from(guest.has_run)]);
         let mut pools = Vec::new();
@@ -134,7 +138,9 @@ impl Host {
         if let (Some(system), true) = (system, with_system) {
             hasher.update(&system.hash(Hashing::Keyed).to_le_bytes());
         }
-        Some(hasher.finish())
+        let hash = hasher.finish();
+        step.state = None;
+        hash
     }
 }
 

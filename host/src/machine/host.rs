@@ -9,7 +9,7 @@ use wasmtime::{FrameInfo, Memory, Module, ResourceLimiter, Table, Trap};
 
 use super::against::Effects;
 use super::component::{Handles, Linked};
-use super::drive::Driven;
+use super::copies::{Driven, Inside};
 use super::keyed::Hasher;
 use super::lens::Reports;
 use super::live::Monitor;
@@ -92,6 +92,8 @@ pub(crate) struct Private {
     pub(crate) budget: Option<u32>,
     /// How deep calls nest.
     pub(crate) depth: Option<u32>,
+    /// What the guest does not tell, where it copies its states.
+    pub(crate) inside: Option<Inside>,
 }
 
 /// What belongs to one step.

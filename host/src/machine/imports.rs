@@ -3,6 +3,7 @@
 use wasmtime::{AsContextMut, Caller, Error, Linker, Memory, Trap, WasmBacktrace};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::copies::{is_beside, take_said};
 use super::host::{Host, Private, Step, Stop, TOLD_BYTES_MAX, TOLD_MAX, pay};
 use super::{PAGE, schedule};
 use crate::choice::{Kind, Value, mix};
@@ -15,7 +16,7 @@ pub(super) const MODULE: &str = "spelunk";
 /// Choices that a step may make.
 const CHOICES_MAX: usize = 100_000;
 /// Spans that a step may open.
-const SPANS_MAX: usize = 200_000;
+const SPANS_MAX: usize = spelunk_instrumenter::SPANS_MAX as usize;
 /// Bytes that a choice may draw, and all choices of a step together.
 pub(super) const DRAWN_BYTES_MAX: usize = 1 << 20;
 /// Different labels of scores that a step may give; further ones do not count.
@@ -142,6 +143,9 @@ fn define_choices(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
 
 /// Asks for an answer.
 pub(super) fn choose<'a>(caller: &'a mut Caller<'_, Host>, kind: Kind) -> Answer<&'a Value> {
+    if is_beside(caller) {
+        return not_here();
+    }
     ask(&mut caller.data_mut().step, kind)
 }
 
@@ -172,14 +176,18 @@ pub(super) fn ask(step: &mut Step, kind: Kind) -> Answer<&Value> {
 
 fn may_choose(step: &Step) -> Answer<()> {
     if !step.may_choose {
-        let message = "a choice was made in a precondition, a start function, or as the guest said what its state \
-            is; draw in setup or in a rule instead";
-        return stop(FailureKind::Abi, None, message);
+        return not_here();
     }
     if step.chooser.choices.len() >= CHOICES_MAX {
         return stop(FailureKind::Abi, None, format!("the step made more than {CHOICES_MAX} choices"));
     }
     Ok(())
+}
+
+fn not_here<T>() -> Answer<T> {
+    let message = "a choice was made in a precondition, a start function, or as the guest said what its state \
+        is; draw in setup or in a rule instead";
+    stop(FailureKind::Abi, None, message)
 }
 
 /// A step drew so many bytes.
@@ -353,6 +361,9 @@ fn define_liveness(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
 
 /// The step is this one among those of its rule.
 fn way(mut caller: Caller<'_, Host>, way: u64) {
+    if is_beside(&mut caller) {
+        return;
+    }
     let step = &mut caller.data_mut().step;
     step.way = Some(mix(step.way.unwrap_or_default(), way));
 }
@@ -364,6 +375,9 @@ fn live(
     at: (u32, u32),
     [from, to]: [bool; 2],
 ) -> Answer<()> {
+    if is_beside(caller) {
+        return Ok(());
+    }
     let (name, host) = named(caller, at.0, at.1)?;
     let Some(number) = host.tally.live(kind, name, to) else {
         let name = String::from_utf8_lossy(name).into_owned();
@@ -436,6 +450,7 @@ fn fault(mut caller: Caller<'_, Host>, name: u32, len: u32) -> Answer<i32> {
 
 fn state(mut caller: Caller<'_, Host>, pointer: u32, len: u32) -> Answer<()> {
     let memory = memory_of(&mut caller)?;
+    take_said(&mut caller);
     let (data, host) = memory.data_and_store_mut(&mut caller);
     let bytes = slice(data, pointer, len)?;
     let Some(hasher) = &mut host.step.state else {

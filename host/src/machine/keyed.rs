@@ -103,11 +103,6 @@ impl Hasher {
         Hasher { block: [0; BLOCK], len: 0, sum: 0 }
     }
 
-    /// Whether there were no bytes.
-    pub(super) fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
     pub(super) fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let at = (self.len % BLOCK as u64) as usize;
@@ -123,11 +118,11 @@ impl Hasher {
 
     fn end_block(&mut self) {
         let place = NOWHERE | self.len.div_ceil(BLOCK as u64);
-        self.sum = self.sum.wrapping_add(hash_of_block(&self.block, place));
+        self.sum = self.sum.wrapping_add(mixed(&self.block, place));
         self.block = [0; BLOCK];
     }
 
-    pub(super) fn finish(mut self) -> u128 {
+    pub(super) fn finish(&mut self) -> u128 {
         if self.len < BLOCK as u64 {
             return mixed(&self.block, ALONE | self.len);
         }
@@ -135,7 +130,7 @@ impl Hasher {
         let mut last = [0; BLOCK];
         last[..16].copy_from_slice(&self.sum.to_le_bytes());
         last[16..24].copy_from_slice(&self.len.to_le_bytes());
-        hash_of_block(&last, u64::MAX)
+        mixed(&last, u64::MAX)
     }
 }
 

@@ -14,7 +14,6 @@ mod component;
 mod content;
 mod copies;
 mod data;
-mod drive;
 mod elsewhere;
 mod emscripten;
 mod enabled;

@@ -13,6 +13,7 @@ use spelunk_instrumenter::{GlobalLayout, SUSPEND_BYTES, StateLayout};
 use wasmtime::{FuncType, Global, Instance, Memory, Ref, Store, Table};
 
 use super::Limits;
+use super::copies::Inside;
 use super::data::Data;
 use super::functions::Functions;
 use super::host::{Host, Private};
@@ -207,6 +208,9 @@ impl State {
         }
         if let Some(at) = self.layout.depth {
             bytes[at as usize..][..4].fill(0);
+        }
+        if let Some(inside) = &self.layout.inside {
+            bytes[inside.words.start as usize..inside.words.end as usize].fill(0);
         }
         if let Some(sanitizer) = &self.layout.sanitizer {
             bytes[sanitizer.record as usize..][..RECORD_BYTES].fill(0);
@@ -427,8 +431,13 @@ fn claim_private(
     let Some(name) = &layout.private else { return Ok(None) };
     let memory = memory_of(instance, store, name)?;
     let marks = layout.memories.first().map_or(0, |memory| memory.dirty.start);
-    store.data_mut().guest.private =
-        Some(Private { memory, marks, budget: layout.budget, depth: layout.depth });
+    store.data_mut().guest.private = Some(Private {
+        memory,
+        marks,
+        budget: layout.budget,
+        depth: layout.depth,
+        inside: layout.inside.as_ref().map(Inside::of),
+    });
     Ok(Some(mappings.claim(memory.data_ptr(&*store))))
 }
 

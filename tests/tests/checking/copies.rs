@@ -315,6 +315,8 @@ fn counter_that_loads(in_load: &str, in_rule: &str, (in_state, said): (&str, &st
           (import "spelunk" "index" (func $index (param i32) (result i32)))
           (import "spelunk" "reject" (func $reject))
           (import "spelunk" "state" (func $state (param i32 i32)))
+          (import "spelunk" "span_begin" (func $begin (param i32 i32)))
+          (import "spelunk" "span_end" (func $end (param i32)))
           (memory (export "memory") 1) (global $n (mut i32) (i32.const 0)) (global $loads (mut i32) (i32.const 0))
           (@custom "spelunk:state" "content Counter\ncopies\n")
           (func (export "copy_keep") (param i32) {keep}) (func (export "copy_move") (param i32) {keep})
@@ -371,6 +373,52 @@ fn what_is_forbidden_is_not_passed_over() {
         assert_eq!(checked(state, "").map(|checked| checked.findings.len()), Some(1));
         for in_state in [index, reject] {
             assert_eq!(checked("", in_state), None, "{in_state}");
+        }
+    });
+}
+
+/// What a state says is compared however long it is, and in how many parts it comes.
+#[test]
+fn what_does_not_fit_where_a_state_is_said_counts_too() {
+    on_guest_stack(|| {
+        // Where nothing is kept.
+        let say = |len: u32| format!("(call $state (i32.const 32768) (i32.const {len}))");
+        let fits = [say(4080), say(4072) + &say(0), say(8).repeat(255)];
+        let does_not = [say(5000), say(4080) + &say(0), say(30_000) + &say(5), say(1).repeat(600)];
+        for in_state in fits.into_iter().chain(does_not) {
+            let program = counter("", (&in_state, "(global.get $n)"));
+            let expected = without(&program);
+            assert_eq!((expected.findings.len(), expected.census.states), (0, 9), "{in_state}");
+            assert_eq!(copying(&program, 1, &default_options(&program)), Some(expected), "{in_state}");
+        }
+        // What is not in memory is not said.
+        let program = counter("", (&say(40_000), "(global.get $n)"));
+        assert_eq!(copying(&program, 1, &default_options(&program)), None);
+    });
+}
+
+/// Spans of steps from copies are only counted.
+#[test]
+fn spans_are_bounded_where_states_are_copied() {
+    on_guest_stack(|| {
+        let spans = |begun: u32, ended: u32| {
+            format!(
+                "(i32.store (i32.const 512) (i32.const {begun}))
+                (loop $more (call $begin (i32.const 0) (i32.const 1))
+                  (i32.store (i32.const 512) (i32.sub (i32.load (i32.const 512)) (i32.const 1)))
+                  (br_if $more (i32.load (i32.const 512))))
+                {}",
+                "(call $end (i32.const 0))".repeat(ended as usize)
+            )
+        };
+        for (begun, ended, is_right) in
+            [(3, 3, true), (3, 1, true), (200_000, 0, true), (200_001, 0, false), (1, 2, false)]
+        {
+            let program = counter(&spans(begun, ended), ("", "(global.get $n)"));
+            let expected = without(&program);
+            assert_eq!(expected.findings.is_empty(), is_right);
+            let checked = copying(&program, 1, &default_options(&program));
+            assert_eq!(checked, is_right.then_some(expected), "{begun}, {ended}");
         }
     });
 }

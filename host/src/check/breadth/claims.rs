@@ -9,8 +9,8 @@ use crate::check::{Hashes, lock};
 
 /// The states that were met, by hash, and the first node known to lead to each.
 pub(super) struct Claims {
-    /// In the order of their hashes.
-    shards: Vec<Mutex<Visited<u32>>>,
+    /// In the order of their hashes: tables, of which few grow at a time, together where one worker has them all.
+    groups: Vec<Mutex<Vec<Visited<u32>>>>,
     /// Those that were met before all that are claimed now.
     old: RwLock<Option<Box<dyn Hashes>>>,
     /// Those could not be read, so it is not known what is new.
@@ -19,34 +19,58 @@ pub(super) struct Claims {
     is_in_turn: AtomicBool,
 }
 
-/// So many that workers seldom wait for one another.
-const SHARDS: usize = 64;
+/// Tables, so many that workers seldom wait for one another. Which one a state is in its highest bits say.
+const TABLES: usize = 1 << TABLE_BITS;
+const TABLE_BITS: u32 = 6;
 
 impl Claims {
     /// Bytes that a state takes: few of the tables grow at a time.
     pub(super) const BYTES: usize = Visited::<u32>::BYTES;
 
-    pub(super) fn new() -> Claims {
+    pub(super) fn new(workers: usize) -> Claims {
+        let groups = if workers == 1 { 1 } else { TABLES };
+        let group = |_| Mutex::new((0..TABLES / groups).map(|_| Visited::new()).collect());
         Claims {
-            shards: (0..SHARDS).map(|_| Mutex::new(Visited::new())).collect(),
+            groups: (0..groups).map(group).collect(),
             old: RwLock::new(None),
             is_broken: AtomicBool::new(false),
             is_in_turn: AtomicBool::new(false),
         }
     }
 
-    fn shard(&self, state: u128) -> &Mutex<Visited<u32>> {
-        &self.shards[(state >> 122) as usize]
+    /// Does something with the table that a state belongs to.
+    fn with<R>(&self, state: u128, f: impl FnOnce(&mut Visited<u32>) -> R) -> R {
+        self.with_table(table_of(state), f)
+    }
+
+    fn with_table<R>(&self, table: usize, f: impl FnOnce(&mut Visited<u32>) -> R) -> R {
+        let mut group = lock(&self.groups[table % self.groups.len()]);
+        f(&mut group[table / self.groups.len()])
     }
 
     /// Claims a state for a node; whether no node before it, nor this one, has claimed it.
     pub(super) fn claim(&self, state: u128, node: u32) -> bool {
-        lock(self.shard(state)).lower(state, node, || self.is_old(state))
+        self.with(state, |table| table.lower(state, node, || self.is_old(state)))
+    }
+
+    /// As [`Claims::claim`], of several states in their order.
+    pub(super) fn claim_all(&self, states: &[u128], node: u32, are_new: &mut Vec<bool>) {
+        are_new.clear();
+        let [group] = &self.groups[..] else {
+            return are_new.extend(states.iter().map(|state| self.claim(*state, node)));
+        };
+        let mut tables = lock(group);
+        // Mostly none of it is in a cache, and what is read without waiting for what was found comes together.
+        let may_be_new = |state: &u128| tables[table_of(*state)].get(*state).is_none_or(|known| known > node);
+        are_new.extend(states.iter().map(may_be_new));
+        for (state, is_new) in states.iter().zip(are_new) {
+            *is_new = *is_new && tables[table_of(*state)].lower(*state, node, || self.is_old(*state));
+        }
     }
 
     /// Claims a state for a node, both of which nobody met before.
     pub(super) fn add(&self, state: u128, node: u32) {
-        lock(self.shard(state)).lower(state, node, || false);
+        self.with(state, |table| table.lower(state, node, || false));
     }
 
     fn is_old(&self, state: u128) -> bool {
@@ -65,15 +89,16 @@ impl Claims {
 
     /// Whether a state that this node claimed in the last round is still its own.
     pub(super) fn belongs_to(&self, state: u128, node: u32) -> bool {
-        self.is_in_turn.load(Ordering::Relaxed) || lock(self.shard(state)).get(state) == Some(node)
+        self.is_in_turn.load(Ordering::Relaxed) || self.with(state, |table| table.get(state)) == Some(node)
     }
 
     /// Takes a claim back.
     pub(super) fn forget(&self, state: u128, node: u32) {
-        let mut shard = lock(self.shard(state));
-        if shard.get(state) == Some(node) {
-            shard.insert(state, NONE);
-        }
+        self.with(state, |table| {
+            if table.get(state) == Some(node) {
+                table.insert(state, NONE);
+            }
+        });
     }
 
     /// Whether some state was taken for known because it could not be looked for.
@@ -83,7 +108,7 @@ impl Claims {
 
     /// Bytes of memory that all this takes, about.
     pub(super) fn bytes(&self) -> usize {
-        let met: usize = self.shards.iter().map(|shard| lock(shard).len()).sum();
+        let met: usize = (0..TABLES).map(|table| self.with_table(table, |table| table.len())).sum();
         let old = self.old.read().unwrap_or_else(PoisonError::into_inner);
         met * Claims::BYTES + old.as_ref().map_or(0, |old| old.bytes())
     }
@@ -97,18 +122,22 @@ impl Claims {
     ) -> bool {
         let mut old = self.old.write().unwrap_or_else(PoisonError::into_inner);
         let Some(mut hashes) = old.take().or_else(place) else { return false };
-        let mut states = self.shards.iter().flat_map(|shard| {
-            let mut states = lock(shard).with(|node| *node != NONE);
+        let mut states = (0..TABLES).flat_map(|table| {
+            let mut states = self.with_table(table, |table| table.with(|node| *node != NONE));
             states.sort_unstable();
             states
         });
         let is_moved = hashes.add(&mut states, goes_on);
         if is_moved {
-            self.shards.iter().for_each(|shard| *lock(shard) = Visited::new());
+            (0..TABLES).for_each(|table| self.with_table(table, |table| *table = Visited::new()));
         }
         *old = Some(hashes);
         is_moved
     }
+}
+
+fn table_of(state: u128) -> usize {
+    (state >> (u128::BITS - TABLE_BITS)) as usize
 }
 
 #[cfg(test)]
@@ -155,14 +184,16 @@ pub(super) mod tests {
     /// Claims as they come in levels.
     #[test]
     fn what_is_elsewhere_is_claimed_no_more() {
-        let (all, some) = (Claims::new(), Claims::new());
+        let (all, some) = (Claims::new(1), Claims::new(3));
         for level in 0..20u32 {
             for i in 0..400 {
                 let i = u64::from(level) * 400 + i;
                 let state = mix(mix(i, 1) % (100 + i), 2);
                 let state = u128::from(state) << 64 | u128::from(mix(state, 3));
                 let node = level * 100 + (mix(i, 4) % 100) as u32;
-                assert_eq!(all.claim(state, node), some.claim(state, node));
+                let mut are_new = Vec::new();
+                all.claim_all(&[state, !state, state], node, &mut are_new);
+                assert_eq!(are_new, [some.claim(state, node), some.claim(!state, node), false]);
                 if i % 7 == 0 {
                     [&all, &some].iter().for_each(|claims| claims.forget(state, node));
                 }
@@ -178,7 +209,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_cannot_be_moved_stays_and_what_cannot_be_asked_for_is_told() {
-        let claims = Claims::new();
+        let claims = Claims::new(1);
         assert!(claims.claim(7, 1));
         assert!(!claims.store(|| None, &|| true));
         assert!(claims.store(|| elsewhere(1, 1), &|| true));

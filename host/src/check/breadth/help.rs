@@ -25,7 +25,7 @@ where
 {
     targets[0].reset();
     let root = targets[0].snapshot();
-    let shared = Shared::new(&mut targets[0], options, goes_on, None);
+    let shared = Shared::new(targets, options, goes_on, None);
     let equals = Equals::new();
     let mut workers: Vec<Worker<'_, '_, T>> =
         targets.iter_mut().map(|target| Worker::new(target, &shared, &equals, root.clone())).collect();

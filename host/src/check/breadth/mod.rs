@@ -89,7 +89,7 @@ where
     let root = if copies { None } else { targets[0].snapshot() };
     let has_liveness = has_liveness(&targets[0], options);
     let keeper = keeping.as_ref().map(|keeping| keeping.keeper);
-    let shared = Shared::new(&mut targets[0], options, goes_on, keeper);
+    let shared = Shared::new(targets, options, goes_on, keeper);
     let equals = Equals::new();
     let mut workers: Vec<Worker<'_, '_, T>> =
         targets.iter_mut().map(|target| Worker::new(target, &shared, &equals, root.clone())).collect();

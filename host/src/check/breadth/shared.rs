@@ -32,11 +32,12 @@ pub(super) fn has_liveness<T: Target>(target: &T, options: &Options) -> bool {
 
 impl<'a> Shared<'a> {
     pub(super) fn new<T: Target>(
-        target: &mut T,
+        targets: &mut [T],
         options: &'a Options,
         goes_on: GoesOn<'a>,
         keeper: Option<&'a dyn Keeper>,
     ) -> Shared<'a> {
+        let (workers, target) = (targets.len(), &mut targets[0]);
         Shared {
             options,
             keeps_steps: has_liveness(target, options) || options.draws,
@@ -44,7 +45,7 @@ impl<'a> Shared<'a> {
             keeper,
             stack_bytes: target.stack_bytes(),
             independence: Independence::of(target, options.reduces),
-            claims: Claims::new(),
+            claims: Claims::new(workers),
             met: Met::default(),
             stop: Stop::default(),
             limit: Mutex::new(None),

@@ -1,5 +1,7 @@
 //! What a state leads to where the target tells of all steps at once.
 
+use std::ops::Range;
+
 use super::grown::{Child, Grown};
 use super::worker::{Job, Worker};
 use crate::check::visit::with;
@@ -53,19 +55,17 @@ impl<T: Target> Worker<'_, '_, T> {
         found: &Successors,
         grown: &mut Grown<T::Snapshot>,
     ) -> Result<(), Box<Trouble>> {
-        let (mut at, mut script) = (0, 0);
         // Comparing states has the target perform other steps, so it comes last.
         let mut compared = Vec::new();
         let mut steps = std::mem::take(&mut self.order);
+        self.put_in_order(found, &mut steps);
+        let mut are_new = std::mem::take(&mut self.are_new);
+        self.claim_all(found, &steps, node, &mut are_new);
+        let (mut in_order, mut is_new) = (steps.drain(..).peekable(), are_new.drain(..));
         for rule in &found.rules {
-            let of_rule = found.steps[at..].iter().take_while(|step| step.rule == *rule);
-            for step in of_rule {
-                steps.push((at, script..script + step.script));
-                (at, script) = (at + 1, script + step.script);
-            }
-            // The shortest first, as everywhere.
-            steps.sort_by_key(|(_, script)| script.len());
-            for (number, script) in steps.drain(..) {
+            while let Some((number, script)) =
+                in_order.next_if(|(number, _)| found.steps[*number].rule == *rule)
+            {
                 self.poll();
                 if self.shared.stop.is_set() {
                     return Ok(());
@@ -73,12 +73,15 @@ impl<T: Target> Worker<'_, '_, T> {
                 let script = &found.scripts[script];
                 self.script.clear();
                 self.script.extend_from_slice(script);
-                let arrived = self.successor(job, node, (number, &found.steps[number]));
+                let step = &found.steps[number];
+                let is_new = step.state.is_some() && is_new.next().expect("each was claimed");
+                let arrived = self.successor(job, node, (number, step, is_new));
                 compared.extend(arrived.map(|met| (*rule, script, met)));
             }
             self.record(grown, Some(Action::Rule(*rule)));
         }
-        self.order = steps;
+        drop((in_order, is_new));
+        (self.order, self.are_new) = (steps, are_new);
         for (rule, script, met) in compared {
             let action = Action::Rule(rule);
             self.met(met, || job.nodes.trace_with(node, action, script)).map_err(|kind| {
@@ -89,24 +92,56 @@ impl<T: Target> Worker<'_, '_, T> {
         self.audit_steps(job, node, found)
     }
 
-    /// One of these steps, with its script. Where the state that it leads to is to be compared, that, and how many were met before.
+    /// The steps, with where their scripts are, in the order in which those of a rule count: the shortest first, as everywhere.
+    fn put_in_order(&self, found: &Successors, steps: &mut Vec<(usize, Range<usize>)>) {
+        let mut script = 0;
+        for of_rule in found.steps.chunk_by(|a, b| a.rule == b.rule) {
+            let first = steps.len();
+            for step in of_rule {
+                steps.push((steps.len(), script..script + step.script));
+                script += step.script;
+            }
+            steps[first..].sort_by_key(|(_, script)| script.len());
+        }
+    }
+
+    /// Claims the states that these steps led to, in their order; whether each is new.
+    fn claim_all(
+        &mut self,
+        found: &Successors,
+        steps: &[(usize, Range<usize>)],
+        node: u32,
+        are_new: &mut Vec<bool>,
+    ) {
+        let mut states = std::mem::take(&mut self.states);
+        states.clear();
+        states.extend(steps.iter().filter_map(|(number, _)| self.state_after(&found.steps[*number])));
+        self.shared.claims.claim_all(&states, node, are_new);
+        self.states = states;
+    }
+
+    /// The state that a step led to, as a check compares it.
+    fn state_after(&self, step: &Successor) -> Option<u128> {
+        let state = step.state?;
+        Some(if self.shared.keeps_steps { with(state, step.holds) } else { state })
+    }
+
+    /// One of these steps, with its script, and whether the state that it leads to is new. Where the state that it leads to is to be compared, that, and how many were met before.
     fn successor(
         &mut self,
         job: &Job<'_, T::Snapshot>,
         node: u32,
-        (number, step): (usize, &Successor),
+        (number, step, is_new): (usize, &Successor, bool),
     ) -> Option<(u128, u64)> {
         let action = Action::Rule(step.rule);
         self.asked(step.asked as u64);
         self.stepped(job, action);
-        let Some(state) = step.state else {
+        let Some(state) = self.state_after(step) else {
             self.ended(End::Rejected, action);
             return None;
         };
         let keeps_steps = self.shared.keeps_steps;
-        let state = if keeps_steps { with(state, step.holds) } else { state };
         let arrived = self.equals.and_then(|equals| equals.arrives(&*self.visitor.target, state));
-        let is_new = self.shared.claims.claim(state, node);
         let is_saved = is_new && self.is_saved(job.nodes, node, step.work);
         let saved = if is_saved { self.visitor.target.successor(number) } else { None };
         // Where the graph is kept, each step counts.

@@ -44,9 +44,12 @@ pub(super) struct Worker<'t, 's, T: Target> {
     pub(super) reached: Vec<(u32, T::Snapshot)>,
     /// What the step that is being tried led to.
     pub(super) led: Led<T::Snapshot>,
-    /// Scratch: where all steps from a state lead, and the order in which those of a rule count, with where their scripts are.
+    /// Scratch: where all steps from a state lead, and the order in which those of a rule count, with where their scripts are,
+    /// the states, and which of those are new.
     pub(super) found: Successors,
     pub(super) order: Vec<(usize, Range<usize>)>,
+    pub(super) states: Vec<u128>,
+    pub(super) are_new: Vec<bool>,
     polls: u32,
     /// What was tried and not reported; some of it in vain.
     untold: Census,
@@ -76,6 +79,8 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             led: Led::default(),
             found: Successors::default(),
             order: Vec::new(),
+            states: Vec::new(),
+            are_new: Vec::new(),
             polls: 0,
             untold: Census::default(),
             passed: None,

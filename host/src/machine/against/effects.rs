@@ -215,7 +215,7 @@ impl Text {
 
 impl PartialEq for Text {
     fn eq(&self, other: &Text) -> bool {
-        let hash = |text: &Text| text.rest.clone().map(|rest| rest.finish());
+        let hash = |text: &Text| text.rest.clone().map(|mut rest| rest.finish());
         (self.len, &self.start) == (other.len, &other.start) && hash(self) == hash(other)
     }
 }
@@ -326,7 +326,7 @@ impl Calls {
                 |calls: &Calls| calls.first.get(at).map(|(name, args)| format!("`{}`{args}", line(name)));
             return Some((at + 1, [call(self), call(other)]));
         }
-        let hash = |calls: &Calls| calls.rest.clone().map(|rest| rest.finish());
+        let hash = |calls: &Calls| calls.rest.clone().map(|mut rest| rest.finish());
         let is_same = self.len == other.len && hash(self) == hash(other);
         let shown = |calls: &Calls| Some(format!("{} imports in all", calls.len));
         (!is_same).then(|| (self.first.len() + 1, [self, other].map(shown)))

@@ -1,24 +1,23 @@
 //! All steps from a state that the guest copies, in one call.
 //!
 //! A small module of our own calls the functions of the guest in a loop, and asks the host before each step which it is. So a step costs
-//! neither an entry into the guest for each function, nor what surrounds one, which take longer than most steps. What does not
-//! go as usual is left to whoever performs steps one by one.
+//! neither an entry into the guest for each function, nor what surrounds one, which take longer than most steps. What the guest says of the
+//! state that it loads is compared there too. What does not go as usual is left to whoever performs steps one by one.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use wasmtime::{Caller, Engine, Extern, Func, Global, Instance, Module, Store, TypedFunc};
+use wasmtime::{Caller, Engine, Extern, Func, Instance, Module, Store, TypedFunc};
 
-use super::calls::Call;
-use super::copies::{CopyCalls, NOWHERE, Numbers, READY};
-use super::host::{Host, Private};
-use super::keyed::Hasher;
-use super::{Calls, Machine};
+use super::copied::Numbers;
+use super::inside::{Inside, LOADS, MOVES, SAYS, STEPS, said_state};
+use super::{CopyCalls, NOWHERE, READY};
 use crate::choice::{Past, Scripted, advance};
-use crate::target::{Holds, Successor, Successors};
+use crate::machine::calls::Call;
+use crate::machine::host::{Host, Private};
+use crate::machine::{Calls, Machine};
+use crate::target::{Successor, Successors};
 
-/// The export that says whether the guest is loading a state.
-const LOADS: &str = "loads";
 /// Rules, and preconditions, that a guest may have to be driven: a word has a bit for each.
 const RULES_MAX: usize = 64;
 /// Steps that are performed from one state, at most.
@@ -27,8 +26,6 @@ const STEPS_MAX: usize = 1 << 12;
 /// The module, instantiated for a guest.
 pub(super) struct Driver {
     steps: TypedFunc<(u32, u32, u32), ()>,
-    /// Whether the guest is loading a state.
-    loads: Global,
 }
 
 impl Driver {
@@ -36,8 +33,8 @@ impl Driver {
     pub(super) fn of(machine: &mut Machine) -> Option<Driver> {
         let Machine { program, store, calls, .. } = machine;
         let copies = calls.copies.as_ref()?;
-        let budgets = (store.data().guest.private, program.limits.steps());
-        let functions = Functions::of(calls, copies, budgets)?;
+        let private = store.data().guest.private?;
+        let functions = Functions::of(calls, copies, (private, program.limits.steps()))?;
         if functions.rules.max(functions.preconditions) > RULES_MAX {
             return None;
         }
@@ -45,15 +42,12 @@ impl Driver {
         let ours = [
             Func::wrap(&mut *store, guards),
             Func::wrap(&mut *store, next),
-            Func::wrap(&mut *store, stating),
             Func::wrap(&mut *store, is_like),
         ];
-        let memory = functions.private.map(|private| Extern::from(private.memory));
         let all = ours.into_iter().chain(functions.all.iter().map(|(func, _)| *func)).map(Extern::from);
-        let imports: Vec<Extern> = memory.into_iter().chain(all).collect();
+        let imports: Vec<Extern> = [private.memory.into()].into_iter().chain(all).collect();
         let instance = Instance::new(&mut *store, module, &imports).ok()?;
-        let steps = instance.get_typed_func(&mut *store, "").ok()?;
-        Some(Driver { steps, loads: instance.get_global(&mut *store, LOADS)? })
+        Some(Driver { steps: instance.get_typed_func(&mut *store, "").ok()? })
     }
 
     /// Calls the guest until all steps from a state are performed or one does not return. `is_begun`, preconditions are not evaluated.
@@ -64,11 +58,6 @@ impl Driver {
     ) -> wasmtime::Result<()> {
         self.steps.call(store, (number, is_whole.into(), is_begun.into()))
     }
-
-    /// Whether the last call ended as the guest was to load a state, and not in a step.
-    pub(super) fn was_loading(&self, store: &mut Store<Host>) -> bool {
-        self.loads.get(store).i32() != Some(0)
-    }
 }
 
 /// The functions of a guest, and whether each returns a number.
@@ -78,13 +67,14 @@ struct Functions {
     preconditions: usize,
     rules: usize,
     invariants: usize,
-    /// Where the guest has the budgets of a call, and how many steps that is.
-    private: Option<Private>,
+    /// Where the guest has the budgets of a call, how many steps that is, and what it says of its state.
+    private: Private,
+    inside: Inside,
     steps: u64,
 }
 
 impl Functions {
-    fn of(calls: &Calls, copies: &CopyCalls, (private, steps): (Option<Private>, u64)) -> Option<Functions> {
+    fn of(calls: &Calls, copies: &CopyCalls, (private, steps): (Private, u64)) -> Option<Functions> {
         let function = |call: &Call| match call {
             Call::Plain(func) => Some((*func.func(), false)),
             Call::Checked(func) => Some((*func.func(), true)),
@@ -98,7 +88,8 @@ impl Functions {
         }
         let (preconditions, rules, invariants) =
             (calls.preconditions.len(), calls.rules.len(), calls.invariants.len());
-        Some(Functions { all, preconditions, rules, invariants, private, steps })
+        let inside = private.inside?;
+        Some(Functions { all, preconditions, rules, invariants, private, inside, steps })
     }
 
     fn module(&self, engine: &Engine) -> Option<Module> {
@@ -107,17 +98,16 @@ impl Functions {
 
     /// What gives the guest the budgets of a call, and what is left of that for steps.
     fn budgets(&self) -> (String, String) {
-        let Some(Private { budget, depth, .. }) = self.private else {
-            return (String::new(), "(i64.const 0)".to_string());
-        };
         let (mut refills, mut left) = (String::new(), "(i64.const 0)".to_string());
-        if let Some(at) = budget {
+        if let Some(at) = self.private.budget {
             _ = write!(refills, "(i64.store (i32.const {at}) (i64.const {}))", self.steps);
             left = format!("(i64.load (i32.const {at}))");
         }
-        if let Some(at) = depth {
+        if let Some(at) = self.private.depth {
             _ = write!(refills, "(i32.store (i32.const {at}) (i32.const 0))");
         }
+        // No span has begun as the guest is called.
+        _ = write!(refills, "(i64.store (i32.const {}) (i64.const 0))", self.inside.spans);
         (refills, left)
     }
 
@@ -149,30 +139,73 @@ impl Functions {
         *text += " end ";
     }
 
+    /// Has the guest say what its state is, of which `$says` is the end.
+    fn says(&self) -> String {
+        let Inside { said_len, .. } = self.inside;
+        let call = if self.all[2].1 { "(call $2)" } else { "(call $2) (i32.const 1)" };
+        format!(
+            "(i32.store (i32.const {said_len}) (i32.const 0)) {} {call} local.set $said",
+            self.phase(SAYS)
+        )
+    }
+
+    fn phase(&self, phase: u32) -> String {
+        format!("(i32.store (i32.const {}) (i32.const {phase}))", self.inside.phase)
+    }
+
+    /// Loads the state `$from`, and returns where the guest does not say the same of it as before, of which there are `$held` bytes aside.
+    fn loads(&self, refills: &str) -> String {
+        let Inside { said_len, said, phase, aside, .. } = self.inside;
+        let (loads, says, steps) = (self.phase(LOADS), self.says(), self.phase(STEPS));
+        format!(
+            "{refills} {loads} (call $0 (local.get $from) (local.get $is_whole)) (local.set $is_whole (i32.const 1)) {refills} {says}
+            (if (i32.eqz (call $is_same (local.get $said) (local.get $held))) (then
+                (if (i32.eqz (call $is_like (local.get $said))) (then return))
+                (local.set $held (i32.const -1))
+                (if (i32.eq (i32.load (i32.const {phase})) (i32.const {SAYS})) (then
+                    (local.set $held (i32.load (i32.const {said_len})))
+                    (memory.copy (i32.const {aside}) (i32.const {said}) (local.get $held))))))
+            {steps} {refills} "
+        )
+    }
+
+    /// Whether the guest says what is aside, which has so many bytes, and the host was told nothing of that. The first 8 of those are the length
+    /// of what follows, so that there are as many if there are any: the last word may overlap with the one before.
+    fn is_same(&self) -> String {
+        let Inside { said_len, said, phase, aside, .. } = self.inside;
+        format!(
+            "(func $is_same (param $said i32) (param $held i32) (result i32) (local $at i32)
+            (if (i32.eqz (local.get $said)) (then (return (i32.const 0))))
+            (if (i32.ne (local.get $held) (i32.load (i32.const {said_len}))) (then (return (i32.const 0))))
+            (if (i32.ne (i32.const {SAYS}) (i32.load (i32.const {phase}))) (then (return (i32.const 0))))
+            (if (i32.eqz (local.get $held)) (then (return (i32.const 1))))
+            (local.set $held (i32.sub (local.get $held) (i32.const 8)))
+            loop $words
+            (if (i64.ne (i64.load offset={said} (local.get $at)) (i64.load offset={aside} (local.get $at)))
+                (then (return (i32.const 0))))
+            (if (i32.eq (local.get $at) (local.get $held)) (then (return (i32.const 1))))
+            (local.set $at (i32.add (local.get $at) (i32.const 8)))
+            (if (i32.gt_u (local.get $at) (local.get $held)) (then (local.set $at (local.get $held))))
+            br $words end unreachable)"
+        )
+    }
+
     /// The module as text. Its functions are $0 and so on, in the order of [`Functions::all`].
     fn text(&self) -> String {
-        let mut text = "(module ".to_string();
-        if self.private.is_some() {
-            text += "(import \"\" \"\" (memory 0))";
-        }
-        text += "(import \"\" \"\" (func $guards (param i64)))
-            (import \"\" \"\" (func $next (param i32) (result i64)))
-            (import \"\" \"\" (func $stating (param i64)))
-            (import \"\" \"\" (func $is_like (param i32) (result i32)))";
+        let mut text = "(module (import \"\" \"\" (memory 0))
+            (import \"\" \"\" (func $guards (param i64)))
+            (import \"\" \"\" (func $next (param i32 i64) (result i64)))
+            (import \"\" \"\" (func $is_like (param i32) (result i32)))"
+            .to_string();
         text += &self.imports();
-        _ = write!(text, "(global $loads (export \"{LOADS}\") (mut i32) (i32.const 0))");
+        text += &self.is_same();
         text += "(func (export \"\") (param $from i32) (param $is_whole i32) (param $is_begun i32)
-            (local $off i64) (local $said i32) (local $next i64)
-            (if (i32.eqz (local.get $is_begun)) (then
-                (global.set $loads (i32.const 1))
-                (call $0 (local.get $from) (local.get $is_whole))
-                (global.set $loads (i32.const 0))
-                (local.set $is_whole (i32.const 1))";
+            (local $off i64) (local $said i32) (local $held i32) (local $left i64) (local $next i64)
+            (local.set $held (i32.const -1))
+            (if (i32.eqz (local.get $is_begun)) (then ";
         let (refills, left) = self.budgets();
-        let says = if self.all[2].1 { "(call $2)" } else { "(call $2) (i32.const 1)" };
-        let is_like =
-            format!("(call $stating (i64.const 0)) (if (i32.eqz (call $is_like {says})) (then return))");
-        _ = write!(text, "{is_like} {refills}");
+        let (loads, says) = (self.loads(&refills), self.says());
+        text += &loads;
         let (guards, rules) = (3, 3 + self.preconditions);
         for number in 0..self.preconditions {
             let bit = 1u64 << number;
@@ -184,19 +217,16 @@ impl Functions {
         }
         if self.preconditions > 0 {
             // They may change the state from which all steps start.
-            _ = write!(text, "(call $1 (i32.const {READY})) (local.set $from (i32.const {READY}))");
+            let moves = self.phase(MOVES);
+            _ = write!(text, "{moves} (call $1 (i32.const {READY})) (local.set $from (i32.const {READY}))");
+            text += "(local.set $held (i32.const -1))";
         }
         text += "(call $guards (local.get $off))))
             loop $steps
-            (local.set $next (call $next (local.get $said)))
+            (local.set $next (call $next (local.get $said) (local.get $left)))
             (if (i64.lt_s (local.get $next) (i64.const 0)) (then return))";
-        text += &refills;
-        text += "(global.set $loads (i32.const 1))
-            (call $0 (local.get $from) (local.get $is_whole))
-            (global.set $loads (i32.const 0))
-            (local.set $is_whole (i32.const 1))";
         // What a copy shares with others, the step before may have changed.
-        _ = write!(text, "{is_like} {refills} block $done ");
+        _ = write!(text, "{loads} block $done ");
         self.write_rules(rules, &mut text);
         let invariants = rules + self.rules;
         for number in invariants..invariants + self.invariants {
@@ -205,7 +235,7 @@ impl Functions {
                 false => write!(text, "(call ${number})"),
             };
         }
-        _ = write!(text, "(call $stating {left}) {refills} {says} local.set $said");
+        _ = write!(text, "(local.set $left {left}) {refills} {says} {}", self.phase(MOVES));
         text += "(call $1 (i32.wrap_i64 (i64.shr_u (local.get $next) (i64.const 32)))) br $steps end))";
         text
     }
@@ -224,12 +254,8 @@ pub(crate) struct Driven {
     is_cut: bool,
     script: Vec<Scripted>,
     alternatives_max: u32,
-    /// The budget of a call, and what the step left of it.
+    /// The budget of a call.
     steps: u64,
-    left: i64,
-    /// What the step and the invariants after it said of runs without end, and which step of its rule it is.
-    holds: Holds,
-    way: Option<u64>,
     numbers: Arc<Numbers>,
     /// Numbers that nobody has, and those of the states that the steps led to.
     spare: Vec<u32>,
@@ -298,30 +324,34 @@ impl Driven {
 }
 
 impl Host {
-    /// The step was rejected; whether that is as usual. What the guest says of its state may not be.
+    /// The step was rejected, of whose budget so much is left; whether that is as usual.
     pub(super) fn reject_step(&mut self, left: i64) -> bool {
-        self.driven.left = left;
-        self.driven.in_step().is_some() && self.step.state.is_none() && self.end_step(None)
+        self.driven.in_step().is_some() && self.end_step(None, left)
     }
 
     /// The step came to its end, and the guest said so of its state; nothing of one that is rejected. Whether that is as usual.
-    fn end_step(&mut self, said: Option<i32>) -> bool {
-        let state = self.said_state(false);
+    fn end_step(&mut self, said: Option<(i32, u128)>, left: i64) -> bool {
         let Host { step, driven, .. } = self;
         driven.is_in_step = false;
         step.chooser.end();
         let further =
             step.chooser.choices.get(driven.script.len()..).filter(|_| step.chooser.stopped.is_none());
-        let (Some(further), false) = (further, said == Some(0)) else {
+        let (Some(further), false) = (further, said.is_some_and(|(says, _)| says == 0)) else {
             driven.is_cut = true;
             return false;
         };
         let asked = further.len();
         driven.script.extend(further.iter().map(|choice| Scripted { kind: choice.kind, number: 0 }));
-        let rule = driven.found.rules[driven.at];
-        let work = driven.steps.saturating_sub(driven.left.max(0) as u64);
-        let (script, holds, way) = (driven.script.len(), driven.holds, driven.way);
-        driven.found.steps.push(Successor { rule, script, asked, state, work, holds, way });
+        let state = said.map(|(_, state)| state);
+        driven.found.steps.push(Successor {
+            rule: driven.found.rules[driven.at],
+            script: driven.script.len(),
+            asked,
+            state,
+            work: driven.steps.saturating_sub(left.max(0) as u64),
+            holds: step.holds,
+            way: step.way,
+        });
         driven.found.scripts.extend_from_slice(&driven.script);
         driven.said.push(state);
         if said.is_none()
@@ -369,32 +399,25 @@ fn guards(mut caller: Caller<'_, Host>, off: u64) {
     }
 }
 
-/// The last step, if there was one, came to its end, and the guest said so of its state. The next one: the rule, and above the number of
-/// its state; or below zero.
-fn next(mut caller: Caller<'_, Host>, said: i32) -> i64 {
+/// The last step, if there was one, came to its end, with so much left of its budget, and the guest said so of its state. The next one: the
+/// rule, and above the number of its state; or below zero.
+fn next(mut caller: Caller<'_, Host>, says: i32, left: i64) -> i64 {
     if caller.data().driven.is_in_step {
-        caller.data_mut().end_step(Some(said));
+        let state = said_state(&mut caller, false);
+        caller.data_mut().end_step(Some((says, state)), left);
     }
     let Some((rule, number)) = caller.data_mut().begin_step() else { return -1 };
     i64::from(number) << 32 | i64::from(rule)
 }
 
-/// The guest says next what its state is, for which it has a budget of its own; so much of that of the step is left.
-fn stating(mut caller: Caller<'_, Host>, left: i64) {
-    let Host { step, driven, .. } = caller.data_mut();
-    (driven.holds, driven.way, driven.left) = (step.holds, step.way, left);
-    (step.may_choose, step.state) = (false, Some(Hasher::new()));
-}
-
 /// The guest loaded the state from which all steps start, and said so of it. Whether it said the same when it was in that state, or loaded it
 /// before: a copy need not hold all, nor by itself.
-fn is_like(mut caller: Caller<'_, Host>, said: i32) -> i32 {
-    let host = caller.data_mut();
-    let state = host.said_state(false);
-    let is_like = said != 0 && (host.driven.from.is_none() || host.driven.from == state);
-    host.driven.from = host.driven.from.or(state);
-    host.step.may_choose = host.driven.is_in_step;
-    host.driven.is_cut |= !is_like;
+fn is_like(mut caller: Caller<'_, Host>, says: i32) -> i32 {
+    let state = said_state(&mut caller, false);
+    let driven = &mut caller.data_mut().driven;
+    let is_like = says != 0 && driven.from.is_none_or(|from| from == state);
+    driven.from = Some(state);
+    driven.is_cut |= !is_like;
     is_like.into()
 }
 

@@ -5,12 +5,15 @@
 //! it holds, would make this wrong. So a check goes to some of these states as usual too, by the steps to them from the start, and nothing
 //! that fails here counts unless it fails so.
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod copied;
+mod drive;
+mod inside;
+
+use std::sync::Arc;
 
 use wasmtime::{Func, Instance, Store, TypedFunc};
 
 use super::Machine;
-use super::drive::{Driven, Driver, left};
 use super::host::{Host, Stop};
 use super::pages::Held;
 use super::saved::{SAVED_BYTES, Saved, Snapshot};
@@ -19,14 +22,20 @@ use crate::choice::Chooser;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
 use crate::target::{Successors, Target as _};
 use crate::trace::Action;
+use copied::Numbers;
+use drive::{Driver, left};
+use inside::{MOVES, STEPS, phase};
+
+pub(super) use copied::Copied;
+pub(super) use drive::Driven;
+pub(super) use inside::{Inside, is_beside, said_state, take_said};
 
 /// The state before setup, that of [`Target::bookmark`](crate::target::Target::bookmark), one that nobody wants, and the one from which all steps
-/// are performed in one call, by their numbers. Those of snapshots follow.
+/// are performed in one call, by their numbers. Those of snapshots follow, from [`FIRST`](copied::FIRST) on.
 const ROOT: u32 = 0;
 const BOOKMARK: u32 = 1;
 pub(super) const NOWHERE: u32 = 2;
 pub(super) const READY: u32 = 3;
-const FIRST: u32 = 4;
 /// Numbers end here.
 const END: u32 = i32::MAX as u32;
 /// How often in a row all steps from a state may be performed in one call in vain.
@@ -87,48 +96,6 @@ enum Left {
     Within,
     /// Anywhere: nothing that is in memory can be relied on.
     Torn,
-}
-
-/// Numbers of copies.
-pub(super) struct Numbers(Mutex<(u32, Vec<u32>)>);
-
-impl Default for Numbers {
-    fn default() -> Numbers {
-        Numbers(Mutex::new((FIRST, Vec::new())))
-    }
-}
-
-impl Numbers {
-    /// How many there are.
-    fn count(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0 as usize
-    }
-
-    /// One below `end` that nobody has.
-    pub(super) fn take(&self, end: u32) -> Option<u32> {
-        let mut numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        numbers.1.pop().or_else(|| {
-            let next = numbers.0;
-            numbers.0 += u32::from(next < end);
-            (next < end).then_some(next)
-        })
-    }
-}
-
-/// A copy in the memory of an instance, which takes its place again once nobody has it.
-pub(super) struct Copied {
-    number: u32,
-    /// What the guest said of the state.
-    said: Option<u128>,
-    of: Arc<Numbers>,
-    /// Its share of the memory that all copies take, which counts as saved.
-    _held: Held,
-}
-
-impl Drop for Copied {
-    fn drop(&mut self) {
-        self.of.0.lock().unwrap_or_else(PoisonError::into_inner).1.push(self.number);
-    }
 }
 
 impl Copies {
@@ -327,11 +294,11 @@ impl Copies {
         Ok(false)
     }
 
-    /// Where a step came to its end, as the state that was told says, and its state could not be kept: there is no room for more.
+    /// Where a step came to its end, and its state could not be kept: there is no room for more.
     fn bound_numbers(&mut self) {
-        let host = self.machine.store.data();
-        let is_told = host.step.state.as_ref().is_some_and(|said| !said.is_empty());
-        if let Some(number) = host.driven.in_step().filter(|number| is_told && *number != NOWHERE) {
+        let is_moving = phase(&mut self.machine.store) == MOVES;
+        let number = self.machine.store.data().driven.in_step();
+        if let Some(number) = number.filter(|number| is_moving && *number != NOWHERE) {
             self.end = self.end.min(number);
         }
     }
@@ -342,7 +309,8 @@ impl Copies {
         loop {
             let is_whole = self.ready();
             self.machine.state.begin(&self.machine.program.limits);
-            self.machine.store.data_mut().step.may_choose = false;
+            let step = &mut self.machine.store.data_mut().step;
+            (step.may_choose, step.state) = (false, None);
             let Some(driver) = &self.driver else { return false };
             let call = |machine: &mut Machine| driver.call(&mut machine.store, (number, is_whole, is_begun));
             let before = self.machine.store.data().driven.performed();
@@ -354,9 +322,9 @@ impl Copies {
                 }
                 return true;
             };
-            // A reject as a state is loaded is none of a step.
-            let was_loading = driver.was_loading(&mut self.machine.store);
-            let is_rejected = matches!(error.downcast_ref(), Some(Stop::Reject)) && !was_loading;
+            // A reject as a state is loaded, or said, is none of a step.
+            let is_in_rule = phase(&mut self.machine.store) == STEPS;
+            let is_rejected = is_in_rule && matches!(error.downcast_ref(), Some(Stop::Reject));
             self.left = if is_rejected { Left::Within } else { Left::Torn };
             let store = &mut self.machine.store;
             let left = left(store);

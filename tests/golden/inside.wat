@@ -1,0 +1,20 @@
+;; options: inside
+(module
+  (import "spelunk" "span_begin" (func $begin (param i32 i32)))
+  (import "spelunk" "index" (func $index (param i32) (result i32)))
+  (import "spelunk" "state" (func $state (param i32 i32)))
+  (import "spelunk" "span_end" (func $end (param i32)))
+  (import "spelunk" "verbose" (func $verbose (result i32)))
+  ;; Of another type, or module.
+  (import "spelunk" "note" (func $note (param i32 i32)))
+  (import "env" "verbose" (func $other (result i32)))
+  (memory (export "memory") 1)
+  (table funcref (elem $state $index))
+  (func (export "rule:draw")
+    (call $begin (i32.const 0) (i32.const 4))
+    (drop (call $index (i32.const 2)))
+    (call $end (i32.const 0))
+    (if (call $verbose) (then (call $note (i32.const 0) (i32.const 4))))
+    (drop (call $other)))
+  (func (export "state")
+    (call $state (i32.const 8) (i32.const 4))))
