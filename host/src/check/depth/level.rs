@@ -1,9 +1,10 @@
 //! A path as a stack of levels, and its place in the tree.
 
+use crate::check::path;
 use crate::check::sleep::{self, Rules};
 use crate::choice::{Scripted, advance};
 use crate::target::follows_preconditions;
-use crate::trace::Action;
+use crate::trace::{Action, Trace};
 
 /// A state on the path, and which of its alternatives the path takes.
 #[derive(Clone)]
@@ -83,8 +84,38 @@ pub(super) fn place_of<S>(levels: &[Level<S>]) -> Place {
     levels.iter().flat_map(of_level).collect()
 }
 
+/// What was last seen of a path.
+#[derive(Default)]
+pub(super) struct Seen {
+    /// The part of the tree that lies before it, of 1.
+    pub(super) position: f64,
+    pub(super) bytes: usize,
+    /// Levels that might have been looked at since.
+    unseen: usize,
+}
+
+/// Levels that are looked at each time, on average.
+const SEEN: usize = 256;
+
+impl Seen {
+    pub(super) fn of<S>(levels: &[Level<S>]) -> Seen {
+        Seen { position: position(levels), bytes: levels.iter().map(Level::bytes).sum(), unseen: 0 }
+    }
+
+    /// Looks at a path, but seldom where it is long: that would take longer than steps. Of one that is over the position stays.
+    pub(super) fn look<S>(&mut self, levels: &[Level<S>]) {
+        self.unseen += SEEN;
+        if self.unseen >= levels.len() {
+            let before = std::mem::replace(self, Seen::of(levels)).position;
+            if levels.is_empty() {
+                self.position = before;
+            }
+        }
+    }
+}
+
 /// The part of the tree that lies before a path, of 1.
-pub(super) fn position<S>(levels: &[Level<S>]) -> f64 {
+fn position<S>(levels: &[Level<S>]) -> f64 {
     let (mut before, mut weight) = (0.0, 1.0);
     let mut branch = |index: usize, count: f64| {
         weight /= count;
@@ -99,11 +130,61 @@ pub(super) fn position<S>(levels: &[Level<S>]) -> f64 {
     before
 }
 
+pub(super) fn trace_further(trace: &mut Trace, further: Option<Action>) {
+    if let Some(action) = further {
+        trace.push(action, 0);
+    }
+}
+
+pub(super) fn trace_of<S>(levels: &[Level<S>]) -> Trace {
+    let mut trace = Trace::default();
+    for level in levels {
+        path::push(&mut trace, level.action(), &level.script);
+    }
+    trace
+}
+
 impl<S: Clone> Level<S> {
     /// As a part of a path of which no alternative is left.
     pub(super) fn frozen(&self) -> Level<S> {
         let mut level = Level { ready: None, before: None, ..self.clone() };
         (level.end, level.fixed, level.is_fresh) = (level.at + 1, level.script.len(), false);
         level
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(at: usize) -> Level<()> {
+        Level {
+            ready: None,
+            before: None,
+            actions: vec![Action::Rule(0), Action::Rule(1)],
+            at,
+            end: 2,
+            script: Vec::new(),
+            fixed: 0,
+            is_fresh: false,
+            depth: 0,
+            sleep: sleep::NONE,
+        }
+    }
+
+    #[test]
+    fn a_long_path_is_seldom_looked_at() {
+        let mut seen = Seen::of(&[level(0), level(1)]);
+        assert_eq!(seen.position, 0.25);
+        seen.look(&[level(1), level(0)]);
+        assert_eq!(seen.position, 0.5);
+        let long: Vec<Level<()>> = (0..4 * SEEN).map(|_| level(0)).collect();
+        (0..3).for_each(|_| seen.look(&long));
+        assert_eq!(seen.position, 0.5);
+        seen.look(&long);
+        assert_eq!((seen.position, seen.bytes), (0.0, long.len() * long[0].bytes()));
+        seen.look(&[level(1)]);
+        seen.look::<()>(&[]);
+        assert_eq!((seen.position, seen.bytes), (0.5, 0));
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use super::level::{Level, Place, bit, place_of, position};
+use super::level::{Level, Place, Seen, bit, place_of, trace_further, trace_of};
 use super::{Failed, POLL, Shared, Task, is_alone};
 use crate::check::commute::{self, Trial, Trials};
 use crate::check::differ::Bounds;
-use crate::check::path::{self, is_step};
+use crate::check::path::is_step;
 use crate::check::sleep::{self, Rules};
 use crate::check::visit::{Here, Visit, Visitor};
 use crate::check::visited::Visited;
@@ -53,6 +53,7 @@ pub(super) struct Worker<'t, 's, 'o, T: Target> {
     /// What this task has reported so far.
     told: Census,
     told_position: f64,
+    seen: Seen,
     /// States in which independence may have been tested.
     tested: u64,
 }
@@ -72,6 +73,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
             polls: 0,
             told: Census::default(),
             told_position: 0.0,
+            seen: Seen::default(),
             tested: 0,
         }
     }
@@ -80,7 +82,8 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
     pub(super) fn task(&mut self, levels: Vec<Level<T::Snapshot>>) -> Task {
         self.task = Task::new(place_of(&levels));
         self.told = Census::default();
-        self.told_position = position(&levels);
+        self.seen = Seen::of(&levels);
+        self.told_position = self.seen.position;
         self.is_in_place = false;
         self.top = levels.len();
         self.levels = levels;
@@ -454,7 +457,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
 
     /// Tells how far this worker is, and asks whether to go on.
     fn poll(&mut self) {
-        let position = position(&self.levels[..self.top]);
+        self.seen.look(&self.levels[..self.top]);
         let mut progress = lock(&self.shared.progress);
         let (now, told) = (self.task.census, self.told);
         progress.census.add(&Census {
@@ -466,13 +469,9 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
             choices: now.choices - told.choices,
             depth: now.depth,
         });
-        if self.top > 0 {
-            progress.done += position - self.told_position;
-            self.told_position = position;
-        }
+        progress.done += self.seen.position - std::mem::replace(&mut self.told_position, self.seen.position);
         self.told = now;
-        let path: usize = self.levels[..self.top].iter().map(Level::bytes).sum();
-        let limit = self.shared.met.limit(path, self.shared.options);
+        let limit = self.shared.met.limit(self.seen.bytes, self.shared.options);
         if let Some(limit) = limit.or_else(|| (self.shared.goes_on)(&progress)) {
             lock(&self.shared.limit).get_or_insert(limit);
             self.shared.stop.set();
@@ -483,18 +482,4 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
             self.shared.changed.notify_all();
         }
     }
-}
-
-fn trace_further(trace: &mut Trace, further: Option<Action>) {
-    if let Some(action) = further {
-        trace.push(action, 0);
-    }
-}
-
-fn trace_of<S>(levels: &[Level<S>]) -> Trace {
-    let mut trace = Trace::default();
-    for level in levels {
-        path::push(&mut trace, level.action(), &level.script);
-    }
-    trace
 }
