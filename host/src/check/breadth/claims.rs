@@ -44,8 +44,8 @@ impl Claims {
     }
 
     fn with_table<R>(&self, table: usize, f: impl FnOnce(&mut Visited<u32>) -> R) -> R {
-        let mut group = lock(&self.groups[table % self.groups.len()]);
-        f(&mut group[table / self.groups.len()])
+        let (group, at) = if self.groups.len() == 1 { (0, table) } else { (table, 0) };
+        f(&mut lock(&self.groups[group])[at])
     }
 
     /// Claims a state for a node; whether no node before it, nor this one, has claimed it.

@@ -89,6 +89,7 @@ pub(super) fn place_of<S>(levels: &[Level<S>]) -> Place {
 pub(super) struct Seen {
     /// The part of the tree that lies before it, of 1.
     pub(super) position: f64,
+    /// What it holds now is not more.
     pub(super) bytes: usize,
     /// Levels that might have been looked at since.
     unseen: usize,
@@ -102,10 +103,15 @@ impl Seen {
         Seen { position: position(levels), bytes: levels.iter().map(Level::bytes).sum(), unseen: 0 }
     }
 
-    /// Looks at a path, but seldom where it is long: that would take longer than steps. Of one that is over the position stays.
-    pub(super) fn look<S>(&mut self, levels: &[Level<S>]) {
+    /// The path goes on by this level.
+    pub(super) fn gains<S>(&mut self, level: &Level<S>) {
+        self.bytes += level.bytes();
+    }
+
+    /// Looks at a path, but seldom where it is long, unless that `matters`: it would take longer than steps. Of one that is over the position stays.
+    pub(super) fn look<S>(&mut self, levels: &[Level<S>], matters: bool) {
         self.unseen += SEEN;
-        if self.unseen >= levels.len() {
+        if matters || self.unseen >= levels.len() {
             let before = std::mem::replace(self, Seen::of(levels)).position;
             if levels.is_empty() {
                 self.position = before;
@@ -156,6 +162,28 @@ impl<S: Clone> Level<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::tests::{flip, run};
+    use crate::check::{Limit, Options, Order};
+    use crate::model::Model;
+    use crate::outcome::Outcome;
+
+    /// Answers of the last levels, where a long path is looked at seldom.
+    #[test]
+    fn what_a_long_path_gains_counts_at_once() {
+        for long in (8000..8500).step_by(50) {
+            let mut model = Model::new((0, long), &["next"], &[], |(at, long), _, chooser, _| {
+                *at += 1;
+                (0..if *at > *long { 2000 } else { 0 }).for_each(|_| _ = flip(chooser));
+                Outcome::Pass
+            });
+            model.guard = |(at, _), _| *at < 16_000;
+            let options = Options { order: Order::Depth, met_bytes_max: 4 << 20, ..Options::default() };
+            let checked = run(model, &options);
+            assert_eq!(checked.limit, Some(Limit::Memory));
+            let depth = checked.census.depth;
+            assert!((long..long + 70).contains(&depth), "{depth} after {long}");
+        }
+    }
 
     fn level(at: usize) -> Level<()> {
         Level {
@@ -176,15 +204,17 @@ mod tests {
     fn a_long_path_is_seldom_looked_at() {
         let mut seen = Seen::of(&[level(0), level(1)]);
         assert_eq!(seen.position, 0.25);
-        seen.look(&[level(1), level(0)]);
+        seen.look(&[level(1), level(0)], false);
         assert_eq!(seen.position, 0.5);
         let long: Vec<Level<()>> = (0..4 * SEEN).map(|_| level(0)).collect();
-        (0..3).for_each(|_| seen.look(&long));
+        (0..3).for_each(|_| seen.look(&long, false));
         assert_eq!(seen.position, 0.5);
-        seen.look(&long);
+        seen.look(&long, false);
         assert_eq!((seen.position, seen.bytes), (0.0, long.len() * long[0].bytes()));
-        seen.look(&[level(1)]);
-        seen.look::<()>(&[]);
+        seen.look(&[level(1)], false);
+        seen.look::<()>(&[], false);
         assert_eq!((seen.position, seen.bytes), (0.5, 0));
+        seen.look(&long, true);
+        assert_eq!(seen.position, 0.0);
     }
 }

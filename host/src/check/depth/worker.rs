@@ -177,6 +177,7 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
         let level = &mut self.levels[last];
         let (visit, choices) =
             self.visitor.visit(action, &mut level.script, Past::First).map_err(|kind| (kind, self.top))?;
+        self.seen.gains(level);
         let depth = level.depth + u32::from(is_step(action));
         let census = &mut self.task.census;
         census.choices += choices as u64;
@@ -457,7 +458,9 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
 
     /// Tells how far this worker is, and asks whether to go on.
     fn poll(&mut self) {
-        self.seen.look(&self.levels[..self.top]);
+        let is_full = |seen: &Seen| self.shared.met.limit(seen.bytes, self.shared.options);
+        self.seen.look(&self.levels[..self.top], is_full(&self.seen).is_some());
+        let limit = is_full(&self.seen);
         let mut progress = lock(&self.shared.progress);
         let (now, told) = (self.task.census, self.told);
         progress.census.add(&Census {
@@ -471,7 +474,6 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
         });
         progress.done += self.seen.position - std::mem::replace(&mut self.told_position, self.seen.position);
         self.told = now;
-        let limit = self.shared.met.limit(self.seen.bytes, self.shared.options);
         if let Some(limit) = limit.or_else(|| (self.shared.goes_on)(&progress)) {
             lock(&self.shared.limit).get_or_insert(limit);
             self.shared.stop.set();
