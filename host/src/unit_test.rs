@@ -46,7 +46,7 @@ impl UnitTest {
         let Some((kind, path)) = harness.and_then(|line| line.split_once(' ')) else {
             bail!(
                 "the module does not say which harness in Rust it was built of: a test replays one of this version of the SDK \
-                 (`#[harness]` or `#[check]`), and `spelunk replay` what else there is"
+                 (`#[harness]` or `#[check]`), which --guest-features may be needed for, and `spelunk replay` what else there is"
             )
         };
         ensure!(

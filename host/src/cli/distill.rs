@@ -94,7 +94,7 @@ impl Distill {
         };
         let cache = Caching::from(&self.compiled).open().and_then(Result::ok);
         let program = session::program(&self.guest.target, &wasm, conditions, cache.as_ref(), budget)?;
-        Machine::new(program).with_context(|| format!("cannot explore `{}`", self.guest.target.display()))
+        Machine::new(program).with_context(|| format!("cannot run `{}`", self.guest.target.display()))
     }
 
     fn report(&self, output: &mut Output, executed: &Executed, kept: usize) -> Result<()> {

@@ -14,10 +14,9 @@ use spelunk::outcome::Failure;
 use spelunk::session::{Caching, Config, Finding, Place};
 use spelunk::story::Line;
 
+/// How cargo builds a target that is a folder.
 #[derive(Clone, Args)]
-pub(super) struct Guest {
-    /// A .wasm, a .wat, or a folder with a Cargo.toml, which is built for WebAssembly.
-    pub(super) target: PathBuf,
+pub(super) struct Package {
     /// Cargo features of a target that is a folder, separated by commas.
     #[arg(long, value_delimiter = ',')]
     guest_features: Vec<String>,
@@ -29,6 +28,29 @@ pub(super) struct Guest {
     /// assertions]
     #[arg(long, value_name = "NAME", help_heading = "Target")]
     guest_profile: Option<String>,
+}
+
+impl Package {
+    pub(super) fn is_default(&self) -> bool {
+        self.guest_features.is_empty() && self.guest_target.is_none() && self.guest_profile.is_none()
+    }
+
+    pub(super) fn build(&self) -> Build<'_> {
+        Build {
+            features: &self.guest_features,
+            target: self.guest_target.as_deref(),
+            profile: self.guest_profile.as_deref(),
+            ..Build::default()
+        }
+    }
+}
+
+#[derive(Clone, Args)]
+pub(super) struct Guest {
+    /// A .wasm, a .wat, or a folder with a Cargo.toml, which is built for WebAssembly.
+    pub(super) target: PathBuf,
+    #[command(flatten)]
+    package: Package,
     /// A folder whose files the guest finds, under another path or the same one. They are copied: nothing is written back.
     #[arg(long, value_name = "HOST[::GUEST]", help_heading = "System")]
     dir: Vec<Folder>,
@@ -192,9 +214,6 @@ impl Guest {
 
     pub(super) fn load(&self, console: &Console, budget: &Budget) -> Result<Vec<u8>> {
         let build = Build {
-            features: &self.guest_features,
-            target: self.guest_target.as_deref(),
-            profile: self.guest_profile.as_deref(),
             folders: (&self.dir, self.files_bytes_max()),
             signatures: self.signatures.as_deref(),
             link: self.link.as_deref(),
@@ -203,6 +222,7 @@ impl Guest {
             ignored: &self.ignore,
             is_quiet: console.is_quiet(),
             budget: budget.clone(),
+            ..self.package.build()
         };
         load::load(&self.target, &build, &mut |verb, text| console.status(verb, text))
     }
@@ -214,9 +234,9 @@ impl Guest {
     /// The config with what this says.
     pub(super) fn config(&self, config: Config) -> Config {
         Config {
-            guest_features: self.guest_features.clone(),
-            guest_target: self.guest_target.clone(),
-            guest_profile: self.guest_profile.clone(),
+            guest_features: self.package.guest_features.clone(),
+            guest_target: self.package.guest_target.clone(),
+            guest_profile: self.package.guest_profile.clone(),
             folders: self.dir.clone(),
             signatures: self.signatures.clone(),
             link: self.link.clone(),
@@ -266,6 +286,6 @@ impl Guest {
         let program =
             spelunk::session::program(&self.target, &wasm, file.conditions(), cache.as_ref(), budget)?;
         let machine = Machine::new(program);
-        Ok((machine.with_context(|| format!("cannot explore `{}`", self.target.display()))?, wasm))
+        Ok((machine.with_context(|| format!("cannot run `{}`", self.target.display()))?, wasm))
     }
 }

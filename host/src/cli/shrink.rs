@@ -32,6 +32,9 @@ pub(super) struct Shrink {
     /// Candidates that may be tried.
     #[arg(long, default_value_t = 1_000_000)]
     shrink_budget: u64,
+    /// Time, at most, such as 90s or 5m, from when the module is compiled.
+    #[arg(long, value_parser = humantime::parse_duration)]
+    time: Option<Duration>,
 }
 
 impl Shrink {
@@ -41,6 +44,9 @@ impl Shrink {
             bail!("every step of the trace `{}` passes: there is no failure to shrink", self.trace.display());
         };
         let (mut machine, _) = self.guest.machine(&file, &self.compiled, &output.console, budget)?;
+        if let Some(time) = self.time {
+            budget.limit(time);
+        }
         let is_same_build = machine.program().hash() == file.module.0;
         if !is_same_build {
             output.console.warning("the trace was recorded on another build of this target");

@@ -250,7 +250,7 @@ impl Session {
         };
         let cache = self.cache(observer);
         let program = program(&self.target, wasm, conditions, cache.as_ref(), &self.budget)?;
-        let context = || format!("cannot explore `{}`", self.target.display());
+        let context = || format!("cannot run `{}`", self.target.display());
         let mut machines = Vec::new();
         for _ in 0..count {
             let mut machine = Machine::new(program.clone()).with_context(context)?;
@@ -284,7 +284,7 @@ pub fn program(
     budget: &Budget,
 ) -> anyhow::Result<Arc<Program>> {
     let program = Program::load_in(wasm, conditions, cache, budget);
-    Ok(Arc::new(program.with_context(|| format!("cannot explore `{}`", target.display()))?))
+    Ok(Arc::new(program.with_context(|| format!("cannot run `{}`", target.display()))?))
 }
 
 /// The observer, which several threads may report progress to.

@@ -6,9 +6,10 @@ use super::error::{Error, ErrorKind};
 use super::{JobResult, Summary, Verdict, Work};
 use crate::check::{Options, Trouble, TroubleKind};
 use crate::choice::Kind;
-use crate::file::name_of;
+use crate::file;
 use crate::machine::{Compares, Machine};
 use crate::target::Target;
+use crate::text;
 use crate::trace::{Action, Trace};
 
 /// Steps of which a text has the names.
@@ -21,22 +22,23 @@ impl Work<'_> {
         let action = trace.steps().last().map(|step| step.action);
         let name = match action {
             Some(Action::Rule(rule)) => machine.rules()[usize::from(rule)].name.clone(),
-            Some(action) => name_of(machine, action),
+            Some(action) => file::name_of(machine, action),
             None => "the start".to_string(),
         };
+        let shown = text::line(&name);
         let cannot = |text: String| Err(Error::new(ErrorKind::Check, anyhow!(text)).into());
         match kind {
             TroubleKind::Unbounded(choice, kind) => {
-                cannot(unbounded(machine, options, (action, &name), *choice, kind))
+                cannot(unbounded(machine, options, (action, &shown), *choice, kind))
             }
             TroubleKind::State(failure) => {
-                cannot(format!("the export `state` failed after step {} ({name}): {failure}", trace.len()))
+                cannot(format!("the export `state` failed after step {} ({shown}): {failure}", trace.len()))
             }
             TroubleKind::Unequal { .. } => cannot(unequal(machine, trace, kind)),
             TroubleKind::Stopped => unreachable!("a check that is stopped has a limit, not trouble"),
             TroubleKind::Copies | TroubleKind::Failing => unreachable!("it is checked without"),
             TroubleKind::Dependent { rules, why } => {
-                let [a, b] = rules.map(|rule| &machine.rules()[usize::from(rule)].name);
+                let [a, b] = rules.map(|rule| text::line(&machine.rules()[usize::from(rule)].name));
                 let place = place_of(machine, trace);
                 cannot(format!(
                     "the section `spelunk:reduction` declares `{a}` and `{b}` independent, and they are not: {place}, \
@@ -50,6 +52,11 @@ impl Work<'_> {
             }
         }
     }
+}
+
+/// The name of a step, as a part of a line.
+fn name_of(machine: &Machine, action: Action) -> String {
+    text::line(&file::name_of(machine, action)).into_owned()
 }
 
 /// How two states differ that the guest says are one.

@@ -123,6 +123,12 @@ impl Symbols {
         self.rows()
     }
 
+    /// Whether it, or a part of it, was built of a harness.
+    fn is_harness(&self) -> bool {
+        let parts = self.parts.iter().flat_map(|parts| &parts.modules);
+        self.module().is_harness || parts.map(Symbols::module).any(|module| module.is_harness)
+    }
+
     /// What the name section calls a function, demangled.
     fn name_of(&self, function: u32) -> Option<String> {
         self.module().name(function).map(names::demangled)
@@ -130,9 +136,11 @@ impl Symbols {
 }
 
 impl Code<'_> {
-    /// The functions that are not imported, one by one.
+    /// The functions that are not imported, one by one, but those that `#[harness]` writes for checks to call.
     pub fn functions(&self) -> impl Iterator<Item = CodeFunction> {
-        self.symbols.module().bodies().map(|(index, body)| self.function(index, body))
+        let is_harness = self.symbols.is_harness();
+        let functions = self.symbols.module().bodies().map(|(index, body)| self.function(index, body));
+        functions.filter(move |function| !(is_harness && library::is_for_checks(&function.name)))
     }
 
     fn function(&self, index: u32, body: Range<usize>) -> CodeFunction {

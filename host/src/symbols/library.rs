@@ -57,6 +57,14 @@ const PACKAGES: &str = "
     sync syscall text time type: unicode
 ";
 
+/// What `#[harness]` writes for a check to compare states, to copy and to show them.
+const FOR_CHECKS: &str = "copy_keep copy_load copy_move describe_state state";
+
+/// Whether a function of a harness is there for checks alone.
+pub(super) fn is_for_checks(name: &str) -> bool {
+    is_in(FOR_CHECKS, name)
+}
+
 fn is_in(words: &str, name: &str) -> bool {
     words.split_whitespace().any(|word| word == name)
 }

@@ -28,6 +28,8 @@ pub(super) struct Module {
     /// Names and places of the sections that hold debug information.
     pub(super) debug: Vec<(String, Range<usize>)>,
     pub(super) endings: Endings,
+    /// It was built of a harness, which a section says.
+    pub(super) is_harness: bool,
     /// Names that several functions have.
     repeated: OnceLock<BTreeSet<Box<str>>>,
 }
@@ -72,6 +74,7 @@ impl Module {
             Payload::CustomSection(section) if section.name().starts_with(".debug_") => {
                 self.debug.push((section.name().to_string(), section.data_offset()..section.range().end));
             }
+            Payload::CustomSection(section) if section.name() == "spelunk:harness" => self.is_harness = true,
             Payload::CustomSection(section) => {
                 if let KnownCustom::Name(names) = section.as_known() {
                     names.into_iter().map_while(Result::ok).for_each(|name| self.add_names(name));

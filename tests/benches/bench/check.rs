@@ -90,9 +90,9 @@ fn checked(wasm: &[u8], workers: usize, options: &check::Options) -> Result<(Cen
 }
 
 /// Checks an example, built with these features, as often as it is asked to: its states and steps. It is built as what it is compared with
-/// is: without checks of overflow and debug assertions.
+/// is: as one program, without checks of overflow and debug assertions.
 fn prepared(path: &str, features: &[&str]) -> impl FnMut(&check::Options) -> Result<(u64, u64)> {
-    let program = spelunk_tests::checks::built(path, features, Some("release"));
+    let program = spelunk_tests::checks::built(path, features, Some("dist"));
     let mut machines = spelunk_tests::checks::machines(&program, 1);
     move |options: &check::Options| {
         let checked = check::check(&mut machines, options, &|_| None, &mut |_, _| ());

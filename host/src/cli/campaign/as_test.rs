@@ -13,6 +13,7 @@ use spelunk::machine::harness_of;
 use spelunk::unit_test::UnitTest;
 
 use super::{folder_of, shown};
+use crate::cli::guest::Package;
 use crate::cli::{Output, PASSED};
 
 /// Bytes of a file that say whether it is such a test.
@@ -20,14 +21,14 @@ const START_BYTES: u64 = 64;
 
 /// Prints the test of a trace, or writes it to a file.
 pub(super) fn write(
-    target: &Path,
+    (target, package): (&Path, &Package),
     trace: &Path,
     to: Option<&Path>,
     output: &mut Output,
     budget: &Budget,
 ) -> Result<u8> {
     let file = TraceFile::read(trace)?;
-    let harness = harness_of(&module(target, output, budget)?);
+    let harness = harness_of(&module(target, package, output, budget)?);
     let cannot = || format!("the trace `{}` cannot be a test", trace.display());
     let test = UnitTest::of(&file, harness.as_deref()).with_context(cannot)?;
     let written = to.map(|to| to.display().to_string());
@@ -59,14 +60,14 @@ pub(super) fn write(
     Ok(PASSED)
 }
 
-/// The module that the campaign has, or else the target.
-fn module(target: &Path, output: &Output, budget: &Budget) -> Result<Vec<u8>> {
+/// The module that the campaign has; or else the target, as where a build is said: the campaign may be of another one.
+fn module(target: &Path, package: &Package, output: &Output, budget: &Budget) -> Result<Vec<u8>> {
     let campaign = folder_of(target).ok().map(|folder| Campaign::open(&folder)).transpose()?.flatten();
-    match campaign {
+    match campaign.filter(|_| package.is_default()) {
         Some(campaign) => campaign.module(),
         None => {
-            let build =
-                Build { is_quiet: output.console.is_quiet(), budget: budget.clone(), ..Build::default() };
+            let is_quiet = output.console.is_quiet();
+            let build = Build { is_quiet, budget: budget.clone(), ..package.build() };
             load::load(target, &build, &mut |verb, text| output.console.status(verb, text))
         }
     }

@@ -20,6 +20,7 @@ use spelunk::session::{Place, describe, input_of, write_named_input, write_trace
 use spelunk::trace::Trace;
 
 use super::{One, Opened, as_test, folder_of, keep_trace, trace_of};
+use crate::cli::guest::Package;
 use crate::cli::{NONDETERMINISM, Output, PASSED};
 
 /// What an exported campaign is of, beside its traces.
@@ -47,6 +48,8 @@ pub(in crate::cli) struct Export {
     /// The file that the test is written to. [default: it is printed]
     #[arg(long, short, value_name = "FILE", requires = "as_test", conflicts_with_all = ["to", "inputs"])]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    package: Package,
 }
 
 #[derive(Args)]
@@ -71,8 +74,13 @@ struct Header {
 impl Export {
     pub(in crate::cli) fn run(&self, output: &mut Output, budget: &Budget) -> Result<u8> {
         if let Some(trace) = &self.as_test {
-            return as_test::write(&self.campaign.campaign, trace, self.output.as_deref(), output, budget);
+            let target = (self.campaign.campaign.as_path(), &self.package);
+            return as_test::write(target, trace, self.output.as_deref(), output, budget);
         }
+        ensure!(
+            self.package.is_default(),
+            "--guest-features, --guest-profile and --guest-target are for --as-test: a campaign has its module"
+        );
         let mut opened = Opened::open(&self.campaign.campaign, budget)?;
         if let Some(folder) = &self.inputs {
             write_inputs(&opened, folder, output)?;

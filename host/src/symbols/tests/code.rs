@@ -66,6 +66,17 @@ fn what_is_bound_to_end_the_run_is_known() {
 }
 
 #[test]
+fn what_a_harness_has_for_checks_is_left_out() {
+    let names = |section: &str| {
+        let functions = r#"(func (export "copy_keep")) (func (export "rule:post")) (func (export "state"))"#;
+        let symbols = Symbols::of(wat::parse_str(format!("(module {functions} {section})")).unwrap());
+        symbols.code().functions().map(|function| function.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(r#"(@custom "spelunk:harness" "harness bank::Bank\n")"#), ["rule:post"]);
+    assert_eq!(names(""), ["copy_keep", "rule:post", "state"]);
+}
+
+#[test]
 fn instructions_are_told_as_text() {
     let wasm =
         wat::parse_str("(module (func (param i32) (drop (i32.load offset=8 (local.get 0)))))").unwrap();
