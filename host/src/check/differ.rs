@@ -39,15 +39,25 @@ pub(super) struct Bounds<'a> {
     pub(super) with_holds: bool,
 }
 
+/// How far two states are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// All that follows for [`WIDE`] steps, and then one path.
+    Far,
+    /// The next steps.
+    Near,
+}
+
 /// What comparing two states took, and may take.
 pub(super) struct Effort<'a> {
     pub(super) steps: u64,
+    reach: Reach,
     bounds: Bounds<'a>,
 }
 
 impl<'a> Effort<'a> {
-    pub(super) fn new(bounds: Bounds<'a>) -> Effort<'a> {
-        Effort { steps: 0, bounds }
+    pub(super) fn new(bounds: Bounds<'a>, reach: Reach) -> Effort<'a> {
+        Effort { steps: 0, reach, bounds }
     }
 
     pub(super) fn has_room<T: Target>(&self, target: &T) -> bool {
@@ -107,7 +117,7 @@ pub(super) struct Difference {
     pub(super) why: &'static str,
 }
 
-/// How two states behave differently, where some steps show that they do, the steps `before` having led to one of them: all that follow, and after [`WIDE`] steps one path.
+/// How two states behave differently, where some steps show that they do, the steps `before` having led to one of them.
 pub(super) fn differ<T: Target>(
     visitor: &mut Visitor<'_, T>,
     (pair, before): ([T::Snapshot; 2], &[Action]),
@@ -123,7 +133,7 @@ pub(super) fn differ<T: Target>(
         if let Some((last, why)) = lacks(&one, &other).or_else(|| lacks(&other, &one)) {
             return Ok(Some(Difference { steps, last, why }));
         }
-        if steps.len() == STEPS_MAX {
+        if steps.len() == STEPS_MAX || effort.reach == Reach::Near {
             continue;
         }
         for (way, one) in one.ways {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::differ::{Bounds, Difference, Effort, differ};
+use super::differ::{Bounds, Difference, Effort, Reach, differ};
 use super::visit::Visitor;
 use super::{TroubleKind, lock};
 use crate::outcome::Outcome;
@@ -31,6 +31,12 @@ struct Allowed {
 const ALONE: Allowed = Allowed { grace: 8192, share: 16 };
 /// Where the guest copies states: those to compare are gone to as usual, which takes longer than the check, and the steps to them count too.
 const OF_COPIES: Allowed = Allowed { grace: 2048, share: 128 };
+/// Once those are taken: by the next steps alone, as many for each rule that led to a state, since of many rules one may change nothing but what
+/// is left out. All rules together share the second number.
+const NEAR: Allowed = Allowed { grace: 512, share: 1024 };
+/// Steps of another kind than these count together.
+const KINDS: usize = 64;
+
 /// All steps are taken as usual from the first states, and from one of so many.
 const STEPPED_EVERY: u64 = 16;
 /// After so many steps that led to a state, only states of the kind that is kept are compared.
@@ -56,11 +62,34 @@ pub(super) struct Equals<S> {
     kept: Mutex<Keeping<S>>,
     arrived: AtomicU64,
     taken: AtomicU64,
+    near: [AtomicU64; KINDS],
     audited: AtomicU64,
     stepped: AtomicU64,
     failed: AtomicU64,
     /// The check goes on where another process ended, which is lost where it begins anew.
     is_resumed: AtomicBool,
+}
+
+/// A step that led to a state, with this hash, after so many others.
+#[derive(Clone, Copy)]
+pub(super) struct Arrival {
+    state: u128,
+    number: u64,
+    kind: usize,
+}
+
+impl Arrival {
+    fn new(state: u128, number: u64, action: Option<Action>) -> Arrival {
+        let kind = match action {
+            Some(Action::Rule(rule)) => usize::from(rule).min(KINDS - 2),
+            _ => KINDS - 1,
+        };
+        Arrival { state, number, kind }
+    }
+
+    fn is_seldom_compared(self) -> bool {
+        self.number >= ALL && !self.state.is_multiple_of(EVERY)
+    }
 }
 
 struct Keeping<S> {
@@ -150,7 +179,8 @@ impl<S: Clone> Equals<S> {
     pub(super) fn new() -> Equals<S> {
         let kept = Mutex::new(Keeping { states: BTreeMap::new(), steps: 0 });
         let [arrived, taken, audited, stepped, failed] = Default::default();
-        Equals { kept, arrived, taken, audited, stepped, failed, is_resumed: AtomicBool::new(false) }
+        let near = std::array::from_fn(|_| AtomicU64::new(0));
+        Equals { kept, arrived, taken, near, audited, stepped, failed, is_resumed: AtomicBool::new(false) }
     }
 
     /// The check goes on where another process ended.
@@ -158,29 +188,57 @@ impl<S: Clone> Equals<S> {
         self.is_resumed.store(true, Ordering::Relaxed);
     }
 
-    /// A step led to a state with this hash, which the guest said: how many did before, where that state is to be compared.
-    pub(super) fn arrives<T: Target<Snapshot = S>>(&self, target: &T, state: u128) -> Option<u64> {
-        let arrived = self.arrived.fetch_add(1, Ordering::Relaxed);
-        if target.is_copying() && self.is_audited(arrived) {
-            return Some(arrived);
+    /// This step, of those that are no faults a rule, led to a state with this hash, which the guest said: what is to be known where that state is
+    /// to be compared.
+    pub(super) fn arrives<T: Target<Snapshot = S>>(
+        &self,
+        target: &T,
+        state: u128,
+        action: Option<Action>,
+    ) -> Option<Arrival> {
+        let arrival = Arrival::new(state, self.arrived.fetch_add(1, Ordering::Relaxed), action);
+        if target.is_copying() && self.is_audited(arrival.number) {
+            return Some(arrival);
         }
-        let is_seldom = arrived >= ALL && !state.is_multiple_of(EVERY);
-        let is_compared = !is_seldom && !Allowed::of(target).is_spent(&self.taken, arrived) && {
-            let kept = lock(&self.kept);
-            match kept.states.get(&state) {
-                Some(known) => known.beside.len() < self.pairs_max(Allowed::of(target)),
-                None => kept.takes(state),
-            }
-        };
-        is_compared.then_some(arrived)
+        let is_compared = !arrival.is_seldom_compared()
+            && self.reach(target, arrival).is_some_and(|reach| {
+                let kept = lock(&self.kept);
+                match kept.states.get(&state) {
+                    Some(known) => known.beside.len() < self.pairs_max(Allowed::of(target), reach),
+                    None => kept.takes(state),
+                }
+            });
+        is_compared.then_some(arrival)
+    }
+
+    /// How far a state is compared, if it may be.
+    fn reach<T: Target<Snapshot = S>>(
+        &self,
+        target: &T,
+        Arrival { number, kind, .. }: Arrival,
+    ) -> Option<Reach> {
+        let near = Allowed { share: NEAR.share * target.rules().len().max(1) as u64, ..NEAR };
+        if !Allowed::of(target).is_spent(&self.taken, number) {
+            return Some(Reach::Far);
+        }
+        (!near.is_spent(&self.near[kind], number)).then_some(Reach::Near)
+    }
+
+    /// What the steps count to that comparing takes.
+    fn taken(&self, kind: usize, reach: Reach) -> &AtomicU64 {
+        match reach {
+            Reach::Far => &self.taken,
+            Reach::Near => &self.near[kind],
+        }
     }
 
     /// With how many others a state is compared.
-    fn pairs_max(&self, allowed: Allowed) -> usize {
-        if self.taken.load(Ordering::Relaxed) < allowed.grace / 2 { PAIRS_MAX } else { PAIRS }
+    fn pairs_max(&self, allowed: Allowed, reach: Reach) -> usize {
+        let is_much = reach == Reach::Far && self.taken.load(Ordering::Relaxed) >= allowed.grace / 2;
+        if is_much { PAIRS } else { PAIRS_MAX }
     }
 
-    /// The target is in a state with this hash, to which a step led after so many others. The target stays there. Where the guest copies states,
+    /// The target is in the state to which this step led, and stays there. Where the guest copies states,
     /// it is one of the copies, and all that is compared is gone to as usual: copies may be alike where what they are copies of is not.
     ///
     /// # Errors
@@ -188,25 +246,26 @@ impl<S: Clone> Equals<S> {
     pub(super) fn met<T: Target<Snapshot = S>>(
         &self,
         visitor: &mut Visitor<'_, T>,
-        ((state, arrived), bounds): ((u128, u64), Bounds<'_>),
+        (arrival, bounds): (Arrival, Bounds<'_>),
         trace: impl FnOnce() -> Trace,
     ) -> Result<(), TroubleKind> {
-        let allowed = Allowed::of(visitor.target);
+        let reach = self.reach(visitor.target, arrival);
         if !visitor.target.is_copying() {
             visitor.target.set_counts(false);
-            let here = self.compare(visitor, ((state, arrived), allowed), bounds, trace)?;
+            let here = self.compare(visitor, (arrival, reach), bounds, trace)?;
             here.iter().for_each(|here| visitor.target.restore(here));
             visitor.target.set_counts(true);
             return Ok(());
         }
-        let (trace, is_audited) = (trace(), self.is_audited(arrived));
-        if !is_audited && lock(&self.kept).keep_steps(state, &trace) {
+        let (trace, is_audited) = (trace(), self.is_audited(arrival.number));
+        if !is_audited && lock(&self.kept).keep_steps(arrival.state, &trace) {
             return Ok(());
         }
-        let steps = if is_audited { &self.audited } else { &self.taken };
+        let steps =
+            if is_audited { &self.audited } else { self.taken(arrival.kind, reach.unwrap_or(Reach::Far)) };
         steps.fetch_add(trace.len() as u64, Ordering::Relaxed);
-        walk(visitor, (state, bounds.with_holds), &trace)?;
-        self.compare(visitor, ((state, arrived), allowed), bounds, || trace)?;
+        walk(visitor, (arrival.state, bounds.with_holds), &trace)?;
+        self.compare(visitor, (arrival, reach), bounds, || trace)?;
         visitor.target.set_copying(true);
         Ok(())
     }
@@ -242,29 +301,27 @@ impl<S: Clone> Equals<S> {
     fn compare<T: Target<Snapshot = S>>(
         &self,
         visitor: &mut Visitor<'_, T>,
-        ((state, arrived), allowed): ((u128, u64), Allowed),
+        (arrival, reach): (Arrival, Option<Reach>),
         bounds: Bounds<'_>,
         trace: impl FnOnce() -> Trace,
     ) -> Result<Option<S>, TroubleKind> {
-        if arrived >= ALL && !state.is_multiple_of(EVERY) {
-            return Ok(None);
-        }
-        let (is_spent, pairs_max) = (allowed.is_spent(&self.taken, arrived), self.pairs_max(allowed));
+        let state = arrival.state;
+        let Some(reach) = reach.filter(|_| !arrival.is_seldom_compared()) else { return Ok(None) };
+        let pairs_max = self.pairs_max(Allowed::of(visitor.target), reach);
         let mut kept = lock(&self.kept);
         let with_holds = bounds.with_holds;
-        let mut effort = Effort::new(bounds);
+        let mut effort = Effort::new(bounds, reach);
         let has_room = effort.has_room(visitor.target);
         let Some(known) = kept.states.get_mut(&state) else {
             if kept.takes(state)
                 && has_room
-                && !is_spent
                 && let Some(had) = all_of(visitor.target)
             {
                 kept.keep(state, Some(had), trace());
             }
             return Ok(None);
         };
-        if is_spent || !has_room || known.beside.len() >= pairs_max {
+        if !has_room || known.beside.len() >= pairs_max {
             return Ok(None);
         }
         let Some(whole) = visitor.target.live_state() else { return Ok(None) };
@@ -280,7 +337,7 @@ impl<S: Clone> Equals<S> {
         drop(kept);
         let before: Vec<Action> = steps.steps().iter().map(|step| step.action).collect();
         let difference = differ(visitor, ([other, here.clone()], &before), seed, &mut effort);
-        self.taken.fetch_add(effort.steps, Ordering::Relaxed);
+        self.taken(arrival.kind, reach).fetch_add(effort.steps, Ordering::Relaxed);
         match difference? {
             Some(Difference { steps: after, last, why }) => {
                 Err(TroubleKind::Unequal { other: Box::new(steps), steps: after, last, why })
@@ -293,6 +350,22 @@ impl<S: Clone> Equals<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Model;
+
+    /// What is taken by one rule is not taken from another.
+    #[test]
+    fn each_rule_is_compared_near_once_the_rest_is_spent() {
+        let model = Model::new((), &["often", "seldom"], &[], |_, _, _, _| Outcome::Pass);
+        let equals = Equals::new();
+        let arrives = |rule, number| equals.arrives(&model, number, Some(Action::Rule(rule))).is_some();
+        equals.near[0].store(NEAR.grace + 1, Ordering::Relaxed);
+        assert!(arrives(0, 1) && arrives(1, 2));
+        equals.taken.store(ALONE.grace + 1, Ordering::Relaxed);
+        assert!(!arrives(0, 3) && arrives(1, 4));
+        equals.arrived.store(2 * NEAR.share, Ordering::Relaxed);
+        equals.taken.store(u64::MAX / 2, Ordering::Relaxed);
+        assert!(arrives(0, 5));
+    }
 
     #[test]
     fn copies_pay_where_few_steps_fail() {

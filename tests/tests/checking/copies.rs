@@ -77,6 +77,17 @@ fn what_copies_share_is_noticed_whenever_a_step_changes_it() {
 }
 
 /// Two machines of a guest, one of which copies states, after setup where there is one.
+/// Of many rules one changes nothing else than what `Hash` and `Clone` leave out.
+#[test]
+fn what_one_rule_of_many_changes_unseen_is_told() {
+    on_guest_stack(|| {
+        let program = program(PATH, &["hidden"]);
+        for workers in [1, 2] {
+            assert_eq!(copying(&program, workers, &default_options(&program)), None);
+        }
+    });
+}
+
 fn pair(program: &Arc<Program>) -> [Machine; 2] {
     let [mut copying, mut alone] = <[Machine; 2]>::try_from(machines(program, 2)).ok().unwrap();
     assert!(copying.begin_copies());

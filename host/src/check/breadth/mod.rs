@@ -202,8 +202,9 @@ impl<'a, S: Clone> Check<'a, S> {
     /// Counts the state at the start, in which the target is.
     fn begin<T: Target<Snapshot = S>>(&mut self, worker: &mut Worker<'_, '_, T>) -> Result<(), TroubleKind> {
         if let Some(state) = worker.state()? {
-            let arrived = worker.equals.and_then(|equals| equals.arrives(&*worker.visitor.target, state));
-            arrived.map_or(Ok(()), |arrived| worker.met((state, arrived), Trace::default))?;
+            let arrived =
+                worker.equals.and_then(|equals| equals.arrives(&*worker.visitor.target, state, None));
+            arrived.map_or(Ok(()), |arrived| worker.met(arrived, Trace::default))?;
             self.nodes.visited.insert(state, 0);
             self.shared.claims.claim(state, 0);
         }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::grown::{Child, Grown};
 use super::worker::{Job, Worker};
+use crate::check::equal::Arrival;
 use crate::check::visit::with;
 use crate::check::{End, Trouble, TroubleKind};
 use crate::target::{Successor, Successors, Target};
@@ -132,7 +133,7 @@ impl<T: Target> Worker<'_, '_, T> {
         job: &Job<'_, T::Snapshot>,
         node: u32,
         (number, step, is_new): (usize, &Successor, bool),
-    ) -> Option<(u128, u64)> {
+    ) -> Option<Arrival> {
         let action = Action::Rule(step.rule);
         self.asked(step.asked as u64);
         self.stepped(job, action);
@@ -141,7 +142,7 @@ impl<T: Target> Worker<'_, '_, T> {
             return None;
         };
         let keeps_steps = self.shared.keeps_steps;
-        let arrived = self.equals.and_then(|equals| equals.arrives(&*self.visitor.target, state));
+        let arrived = self.equals.and_then(|all| all.arrives(&*self.visitor.target, state, Some(action)));
         let is_saved = is_new && self.is_saved(job.nodes, node, step.work);
         let saved = if is_saved { self.visitor.target.successor(number) } else { None };
         // Where the graph is kept, each step counts.
@@ -152,6 +153,6 @@ impl<T: Target> Worker<'_, '_, T> {
         } else {
             self.led.census.pruned += 1;
         }
-        arrived.map(|arrived| (state, arrived))
+        arrived
     }
 }

@@ -7,7 +7,7 @@ use super::nodes::{NONE, Nodes, index_of};
 use super::start::{Prefix, Start};
 use super::{POLL, Shared};
 use crate::check::differ::Bounds;
-use crate::check::equal::Equals;
+use crate::check::equal::{Arrival, Equals};
 use crate::check::path::is_step;
 use crate::check::sleep;
 use crate::check::visit::{Here, Visit, Visitor};
@@ -97,7 +97,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     }
 
     /// Compares the state, which has this hash, with others that have it.
-    pub(super) fn met(&mut self, met: (u128, u64), trace: impl FnOnce() -> Trace) -> Result<(), TroubleKind> {
+    pub(super) fn met(&mut self, met: Arrival, trace: impl FnOnce() -> Trace) -> Result<(), TroubleKind> {
         let Some(equals) = self.equals else { return Ok(()) };
         let room = self.shared.met.room(self.shared.options);
         let is_over = || (self.shared.goes_on)(&lock(&self.shared.progress)).is_some();
@@ -445,9 +445,9 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         let mut is_known = false;
         if let Some(state) = state {
             let script = std::mem::take(&mut self.script);
-            let arrived = self.equals.and_then(|equals| equals.arrives(&*self.visitor.target, state));
+            let arrived = self.equals.and_then(|all| all.arrives(&*self.visitor.target, state, Some(action)));
             let trace = || job.nodes.trace_with(start.node, action, &script);
-            let met = arrived.map_or(Ok(()), |arrived| self.met((state, arrived), trace));
+            let met = arrived.map_or(Ok(()), |arrived| self.met(arrived, trace));
             self.script = script;
             met.map_err(|kind| self.trouble(job.nodes, start.node, action, kind))?;
             is_known = match self.shared.options.reduces {

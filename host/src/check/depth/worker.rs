@@ -339,14 +339,18 @@ impl<'t, 's, 'o, T: Target> Worker<'t, 's, 'o, T> {
             return Ok((None, Part::All(sleep)));
         };
         if let Some(equals) = &self.shared.equals
-            && let Some(arrived) = equals.arrives(&*self.visitor.target, hash)
+            && let Some(arrived) = equals.arrives(
+                &*self.visitor.target,
+                hash,
+                self.levels[..self.top].last().map(|level| level.action()),
+            )
         {
             let room = self.shared.met.room(options);
             let is_over = || (self.shared.goes_on)(&lock(&self.shared.progress)).is_some();
             let bounds = Bounds { room, is_over: &is_over, with_holds: false };
             let (levels, top) = (&self.levels, self.top);
             equals
-                .met(&mut self.visitor, ((hash, arrived), bounds), || trace_of(&levels[..top]))
+                .met(&mut self.visitor, (arrived, bounds), || trace_of(&levels[..top]))
                 .map_err(|kind| (kind, top))?;
         }
         let Some(known) = self.visited.get(hash) else {

@@ -2,9 +2,11 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(not(any(feature = "rarely", feature = "late")))]
+#[cfg(not(any(feature = "rarely", feature = "late", feature = "hidden")))]
 mod desk;
 #[cfg(feature = "late")]
 mod door;
 #[cfg(feature = "rarely")]
 mod ring;
+#[cfg(feature = "hidden")]
+mod shelf;
