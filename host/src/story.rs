@@ -1,5 +1,7 @@
 //! The story of a finding: what each step did, with its arguments.
 
+use std::time::{Duration, Instant};
+
 use crate::changes::Changes;
 use crate::choice::Chooser;
 use crate::explain::{Part, does_not_matter, is_droppable};
@@ -30,6 +32,42 @@ pub struct Line {
 /// Arguments of which it is found out whether they matter, and steps. What else there is may matter.
 const EXPLAINED_MAX: usize = 64;
 
+/// Bytes that a guest may tell in all steps together, about. What is left is named, and not told.
+const TOLD_MAX: usize = 16 << 20;
+/// How long telling may go on once no time is left, so that what is found at the end is told too.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What telling steps may take.
+struct Telling<'a> {
+    is_over: &'a dyn Fn() -> bool,
+    began: Instant,
+    bytes: usize,
+}
+
+impl<'a> Telling<'a> {
+    fn until(is_over: &'a dyn Fn() -> bool) -> Telling<'a> {
+        Telling { is_over, began: Instant::now(), bytes: 0 }
+    }
+
+    /// Why no more is told, if so.
+    fn end(&self) -> Option<&'static str> {
+        match self.bytes > TOLD_MAX {
+            true => Some("so much was told until here that what follows is only named"),
+            false if self.began.elapsed() > GRACE && (self.is_over)() => {
+                Some("no time was left to tell what follows, which is only named")
+            }
+            false => None,
+        }
+    }
+
+    fn add(&mut self, told: &Told) {
+        let Told { args, notes, chosen, state, .. } = told;
+        let named = args.iter().chain(state).map(|(name, value)| name.len() + value.len());
+        let texts = notes.iter().chain(chosen).map(String::len);
+        self.bytes += named.chain(texts).map(|bytes| bytes + size_of::<String>()).sum::<usize>();
+    }
+}
+
 /// Tells a trace that fails, and says what in it does not matter, until `is_over` says that no time is left.
 pub fn explain(
     machine: &mut Machine,
@@ -37,7 +75,7 @@ pub fn explain(
     failure: &Failure,
     is_over: &dyn Fn() -> bool,
 ) -> Vec<Line> {
-    let mut story = tell(machine, trace);
+    let mut story = tell_until(machine, trace, is_over);
     // An execution takes a whole budget; and a loop with other steps may not be fair.
     if matches!(failure.kind, FailureKind::Hang | FailureKind::Timeout | FailureKind::Liveness) || is_over() {
         return story;
@@ -86,36 +124,46 @@ fn part_of(machine: &Machine, trace: &Trace, index: usize, name: &str, place: us
 /// Tells `trace`: each step is executed once more from the state before it, and the guest asked to say what
 /// it does; what that changes is undone before the step is executed for the next.
 pub fn tell(machine: &mut Machine, trace: &Trace) -> Vec<Line> {
+    tell_until(machine, trace, &|| false)
+}
+
+/// As [`tell`], until `is_over` says that no time is left: what follows is named, and not told.
+pub fn tell_until(machine: &mut Machine, trace: &Trace, is_over: &dyn Fn() -> bool) -> Vec<Line> {
     let mut lines = Vec::new();
     machine.reset();
-    each_line(machine, trace, |line| lines.push(line));
+    each_line(machine, trace, Telling::until(is_over), |line| lines.push(line));
     lines
 }
 
-/// Tells steps that lead on from the state that the machine is in, and that fail nowhere, one after the other; it is then where they lead.
-/// The machine saves states.
-pub fn tell_on(machine: &mut Machine, steps: &Trace, f: impl FnMut(Line)) {
-    if !each_line(machine, steps, f) {
-        return;
+/// Tells steps that lead on from the state that the machine is in, and that fail nowhere, one after the other; whether it is then where they
+/// lead, as far as `is_over` leaves time. The machine saves states.
+pub fn tell_on(
+    machine: &mut Machine,
+    steps: &Trace,
+    is_over: &dyn Fn() -> bool,
+    f: impl FnMut(Line),
+) -> bool {
+    let is_told = each_line(machine, steps, Telling::until(is_over), f);
+    if let (true, Some(step)) = (is_told, steps.steps().last()) {
+        let (chooser, what) = (&mut Chooser::default(), (step.action, step.seed));
+        attempt(machine, chooser, &mut Vec::new(), what, steps.recorded(step), &mut Trace::default());
     }
-    let Some(step) = steps.steps().last() else { return };
-    let (chooser, what) = (&mut Chooser::default(), (step.action, step.seed));
-    attempt(machine, chooser, &mut Vec::new(), what, steps.recorded(step), &mut Trace::default());
+    is_told
 }
 
-/// What the guest notes in the steps of `trace`, one after the other.
-pub fn notes(machine: &mut Machine, trace: &Trace) -> Vec<String> {
+/// What the guest notes in the steps of `trace`, one after the other, until `is_over` says that no time is left.
+pub fn notes(machine: &mut Machine, trace: &Trace, is_over: &dyn Fn() -> bool) -> Vec<String> {
     let mut notes = Vec::new();
     machine.reset();
-    each_told(machine, trace, |_, _, told| notes.extend(told.notes));
+    each_told(machine, trace, Telling::until(is_over), |_, _, told| notes.extend(told.notes));
     notes
 }
 
 /// As [`each_told`], as lines.
-fn each_line(machine: &mut Machine, trace: &Trace, mut f: impl FnMut(Line)) -> bool {
+fn each_line(machine: &mut Machine, trace: &Trace, telling: Telling<'_>, mut f: impl FnMut(Line)) -> bool {
     // What the guest said last that its state is.
     let mut state = Vec::new();
-    each_told(machine, trace, |machine, action, mut told| {
+    each_told(machine, trace, telling, |machine, action, mut told| {
         let after = std::mem::take(&mut told.state);
         let changes = Changes::between(&state, &after);
         // A step in which the rule itself fails leads to no state.
@@ -131,28 +179,37 @@ fn each_line(machine: &mut Machine, trace: &Trace, mut f: impl FnMut(Line)) -> b
 }
 
 /// Tells each step, from the state that the machine is in, where `trace` begins. It is left before the last one; whether it came so far.
-fn each_told(machine: &mut Machine, trace: &Trace, mut f: impl FnMut(&Machine, Action, Told)) -> bool {
+fn each_told(
+    machine: &mut Machine,
+    trace: &Trace,
+    mut telling: Telling<'_>,
+    mut f: impl FnMut(&Machine, Action, Told),
+) -> bool {
     let mut chooser = Chooser::default();
     let (mut enabled, mut again) = (Vec::new(), Trace::default());
     for (index, step) in trace.steps().iter().enumerate() {
         let state = machine.snapshot();
-        if follows_preconditions(step.action) {
-            // A precondition that fails is the failure, and tells nothing.
-            let _ = machine.enabled(&mut enabled);
-        }
+        // A precondition that fails is the failure: what follows it is not called, and tells nothing.
+        let is_called = !follows_preconditions(step.action) || machine.enabled(&mut enabled).is_ok();
         chooser.begin(step.seed, trace.recorded(step));
-        let told = machine.tell(step.action, &mut chooser);
+        let mut told = if is_called { machine.tell(step.action, &mut chooser) } else { machine.take_told() };
+        telling.add(&told);
+        let is_last = index + 1 == trace.len();
+        let end = telling.end().filter(|_| !is_last);
+        told.notes.extend(end.map(str::to_string));
         f(machine, step.action, told);
         match &state {
             Some(state) => machine.restore(state),
             None => reach(machine, trace, index),
         }
-        if index + 1 == trace.len() {
+        if is_last {
             return true;
         }
         let what = (step.action, step.seed);
-        let outcome = attempt(machine, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
-        if outcome == Outcome::Stopped {
+        if end.is_some()
+            || attempt(machine, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again)
+                == Outcome::Stopped
+        {
             // What is left is named, and not told.
             trace.steps()[index + 1..].iter().for_each(|step| f(machine, step.action, Told::default()));
             return false;

@@ -62,7 +62,7 @@ impl Replay {
                 }
                 output.report.event("replay", data("failed"))?;
                 // Another build may fail sooner.
-                let story = story::tell(&mut machine, &again);
+                let story = story::tell_until(&mut machine, &again, &|| budget.is_over());
                 let cache = Caching::from(&self.compiled).open().and_then(Result::ok);
                 let cause = cause(&wasm, &machine, &again, cache.as_ref(), budget);
                 let finding = self.guest.finding(*failure, story, steps_of(&again), &self.trace);

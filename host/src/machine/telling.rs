@@ -33,6 +33,11 @@ impl Machine {
         told
     }
 
+    /// What the guest said and where it was as it was last called, where that was not by [`tell`](Machine::tell).
+    pub fn take_told(&mut self) -> Told {
+        self.store.data_mut().step.take_told()
+    }
+
     /// What the guest drew beside the arguments that it described. Where it does not say by spans which choices those are made of,
     /// it has said what it wants to.
     fn chosen(&self, action: Action, chooser: &Chooser, told: &Told) -> Vec<String> {

@@ -256,7 +256,7 @@ impl Work<'_> {
             }
             let mut heard = heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             if heard.is_ok() {
-                let notes = story::notes(teller, trace);
+                let notes = story::notes(teller, trace, &|| self.budget.is_over());
                 *heard = self.observer.on(Event::Path { notes: &notes, end });
                 is_unheard.store(heard.is_err(), Ordering::Relaxed);
             }

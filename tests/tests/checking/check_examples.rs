@@ -16,7 +16,7 @@ fn listed(path: &str, features: &[&str], order: Order) -> Vec<String> {
         let options = Options { order, prunes: false, lists: true, ..Options::default() };
         let mut notes = Vec::new();
         check::check(&mut machines(&program, 1), &options, &|_| None, &mut |trace, _| {
-            notes.push(story::notes(&mut teller, trace).join(" "));
+            notes.push(story::notes(&mut teller, trace, &|| false).join(" "));
         })
         .unwrap();
         notes

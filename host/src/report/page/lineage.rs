@@ -101,8 +101,8 @@ impl<'k> Lineage<'k> {
             let mut state = None;
             if let Some(from) = from {
                 machine.restore(&from);
-                story::tell_on(machine, &steps, |line| add(of_line(&line)));
-                state = machine.snapshot();
+                let is_there = story::tell_on(machine, &steps, is_over, |line| add(of_line(&line)));
+                state = if is_there { machine.snapshot() } else { None };
             } else if has_room {
                 steps.steps().iter().for_each(|step| add(of_step(machine, &steps, step)));
             }

@@ -33,7 +33,7 @@ pub(super) fn told(guest: &Guest<'_>, machine: &mut Machine, found: &Found, budg
         Replayed::Stopped => (Vec::new(), Some("there was no time to run it again".to_string())),
         other => {
             let remark = format!("it does not go as it did: {}", describe(machine, trace, other));
-            (story::tell(machine, trace), Some(remark))
+            (story::tell_until(machine, trace, &is_over), Some(remark))
         }
     };
     let finding = guest.finding(found.failure.clone(), story, steps_of(&found.trace), &path);
