@@ -25,6 +25,11 @@ pub enum Action {
 }
 
 impl Action {
+    /// Whether it is the last step of a run.
+    pub(crate) fn ends_run(self) -> bool {
+        matches!(self, Action::Teardown | Action::Deadlock | Action::Again(_))
+    }
+
     /// A number that says which it is: its kind, and in the low 16 bits what it names.
     pub(crate) fn code(self) -> u32 {
         let (kind, number) = match self {

@@ -287,8 +287,7 @@ pub(crate) fn part_of<N: Names>(target: &N, lines: &[StepLine]) -> Result<Trace>
             at()
         );
         let is_last = index + 1 == lines.len();
-        let ends = matches!(action, Action::Teardown | Action::Deadlock | Action::Again(_));
-        ensure!(!ends || is_last, "{}: it is the last step of a run", at());
+        ensure!(!action.ends_run() || is_last, "{}: it is the last step of a run", at());
         let choices: Result<Vec<Choice>> = line.choices.iter().map(ChoiceEntry::to_choice).collect();
         trace.push(action, line.seed);
         trace.chose(&mut choices.with_context(at)?, &mut Vec::new());

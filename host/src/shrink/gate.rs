@@ -264,6 +264,8 @@ impl<'a, T: Target> Gate<'a, T> {
             };
             path = self.known.learn(path, draft.action, made, end);
             match outcome {
+                // What comes after is no part of the run.
+                Outcome::Pass if draft.action.ends_run() => return None,
                 Outcome::Pass => {}
                 Outcome::Fail(found) if found.is_same(&self.failure) => {
                     self.last = *found;
