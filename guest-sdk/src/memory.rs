@@ -43,7 +43,7 @@ fn with<R>(can_fail: bool, f: impl FnOnce() -> R) -> R {
 
     impl Drop for Before {
         fn drop(&mut self) {
-            CAN_FAIL.set(self.0);
+            set_can_fail(self.0);
         }
     }
 
@@ -51,14 +51,16 @@ fn with<R>(can_fail: bool, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether allocations may fail from now on; whether they could.
+/// Whether allocations may fail from now on; whether they could. Where the heap is sanitized, only the allocator and what is called so may use
+/// what it keeps.
+#[inline(never)]
 pub(crate) fn set_can_fail(can_fail: bool) -> bool {
     CAN_FAIL.replace(can_fail)
 }
 
 /// None may fail any more: a call was left in its middle.
 pub(crate) fn begin_anew() {
-    CAN_FAIL.set(false);
+    set_can_fail(false);
 }
 
 /// Whether this allocation is to fail.
