@@ -266,6 +266,11 @@ where
         self.runners[0].plant(&mut self.known, &self.options, trace, (energy, false))
     }
 
+    /// As [`Explorer::plant`] of steps that were recorded on another build: where they cannot be followed to their end, as far as they can be.
+    pub fn plant_rebuilt(&mut self, trace: &Trace, energy: f64) -> Planted {
+        self.runners[0].plant_rebuilt(&mut self.known, &self.options, trace, energy)
+    }
+
     /// As [`Explorer::plant`] of a function's input, which is shortened before it is kept, with the energy of a new one.
     pub fn plant_input(&mut self, trace: &Trace) -> Planted {
         let energy = self.options.energies.start;

@@ -45,9 +45,29 @@ struct Followed {
     new_edges: Vec<u32>,
     /// All features of edges that it showed.
     shown: Vec<u32>,
+    /// So many steps passed.
+    passed: usize,
 }
 
 impl Followed {
+    fn new(faults: usize) -> Followed {
+        Followed {
+            steps: Trace::default(),
+            faults: vec![false; faults],
+            new: 0,
+            new_edges: Vec::new(),
+            shown: Vec::new(),
+            passed: 0,
+        }
+    }
+
+    /// The steps that passed.
+    fn passed(&self) -> Trace {
+        let mut passed = Trace::default();
+        passed.extend(&self.steps, self.passed);
+        passed
+    }
+
     /// Why the step after these cannot be followed.
     fn rejected(&self, reject: Reject) -> String {
         let why = match reject {
@@ -69,13 +89,7 @@ impl<T: Target> Runner<'_, T> {
         trace: &Trace,
         (energy, is_trimmed): (f64, bool),
     ) -> Planted {
-        let mut followed = Followed {
-            steps: Trace::default(),
-            faults: vec![false; self.target.faults().len()],
-            new: 0,
-            new_edges: Vec::new(),
-            shown: Vec::new(),
-        };
+        let mut followed = Followed::new(self.target.faults().len());
         let run = known.tally.runs.max(1);
         match known.follow(self.target, trace, &mut followed) {
             Outcome::Stopped => return Planted::Stopped,
@@ -105,6 +119,32 @@ impl<T: Target> Runner<'_, T> {
         }
         self.keep(known, options, (followed, state), energy);
         Planted::Checkpoint
+    }
+
+    /// As [`plant`](Runner::plant), of steps that were recorded on another build. Where they cannot be followed to their end, a checkpoint is made
+    /// of the state up to which they can.
+    pub(super) fn plant_rebuilt(
+        &mut self,
+        known: &mut Knowledge<T::Snapshot>,
+        options: &Options,
+        trace: &Trace,
+        energy: f64,
+    ) -> Planted {
+        let planted = self.plant(known, options, trace, (energy, false));
+        let is_cut = matches!(planted, Planted::Stale(_) | Planted::Found | Planted::FoundBefore);
+        if !is_cut || self.target.is_function() {
+            return planted;
+        }
+        let mut followed = Followed::new(self.target.faults().len());
+        known.follow(self.target, trace, &mut followed);
+        let passed = followed.passed();
+        if passed.is_empty() {
+            return planted;
+        }
+        match self.plant(known, options, &passed, (energy, false)) {
+            Planted::Stopped => Planted::Stopped,
+            _ => planted,
+        }
     }
 
     /// Makes a checkpoint of what a trace led to, and of this state.
@@ -175,6 +215,7 @@ impl<S: Clone> Knowledge<S> {
                 return outcome;
             }
             self.see(target, run, followed);
+            followed.passed += usize::from(outcome == Outcome::Pass);
             if outcome != Outcome::Pass {
                 return outcome;
             }
@@ -223,4 +264,34 @@ pub fn edges_of<T: Target>(target: &mut T, trace: &Trace) -> BTreeSet<u32> {
         target.coverage(&FeatureSet::default(), &mut edges);
     }
     edges_in(edges).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Model, fail};
+    use crate::search::Explorer;
+
+    /// A build that fails in the fourth step, and the steps of another that does not.
+    #[test]
+    fn steps_of_another_build_are_kept_up_to_where_they_fail() {
+        let steps = |count| {
+            let mut trace = Trace::default();
+            (0..count).for_each(|_| trace.push(Action::Rule(0), 0));
+            trace
+        };
+        let mut model = Model::new(0, &["next"], &[], |at, _, _, _| {
+            *at += 1;
+            if *at == 4 { fail("four") } else { Outcome::Pass }
+        });
+        let mut explorer = Explorer::new(&mut model, Options::default());
+        let mut plant = |count| explorer.plant_rebuilt(&steps(count), 1.0);
+        assert_eq!(plant(6), Planted::Found);
+        assert_eq!(
+            (plant(5), plant(2), plant(3)),
+            (Planted::FoundBefore, Planted::Checkpoint, Planted::Known)
+        );
+        let kept = explorer.knowledge().checkpoints.iter().map(|checkpoint| checkpoint.step);
+        assert_eq!(kept.collect::<Vec<_>>(), [3, 2]);
+    }
 }

@@ -107,7 +107,7 @@ impl Work<'_> {
         let (mut kept, mut total) = (0u64, 0);
         let program = explorer.target().program().clone();
         old.each_trace(&program, &mut |energy, trace| {
-            let planted = trace.map(|trace| explorer.plant(&trace, energy));
+            let planted = trace.map(|trace| explorer.plant_rebuilt(&trace, energy));
             if self.budget.is_over() || matches!(planted, Ok(Planted::Stopped | Planted::Torn)) {
                 bail!("there was no time to follow the steps of the campaign in this build: it is as it was");
             }
