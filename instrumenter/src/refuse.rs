@@ -93,6 +93,9 @@ fn scan(wasm: &[u8]) -> Result<Result<Offsets, BinaryReaderError>> {
     }
 }
 
+/// Bytes of the name of an export: a trace has it once for each step.
+const NAME_BYTES_MAX: usize = 2048;
+
 fn scan_sections(wasm: &[u8], refusal: &mut Option<String>) -> Result<Offsets, BinaryReaderError> {
     let mut offsets = Offsets::default();
     let mut memories = 0;
@@ -141,6 +144,7 @@ fn scan_sections(wasm: &[u8], refusal: &mut Option<String>) -> Result<Offsets, B
             Payload::ExportSection(section) => {
                 for export in section.into_iter_with_offsets() {
                     let (offset, export) = export?;
+                    bound(refusal, export.name, offset);
                     reserve(refusal, export.name, &format!("the export `{}`", export.name), offset);
                 }
             }
@@ -201,6 +205,18 @@ fn scan_locals(
 /// Keeps the first refusal.
 fn refuse(refusal: &mut Option<String>, message: String) {
     refusal.get_or_insert(message);
+}
+
+fn bound(refusal: &mut Option<String>, name: &str, offset: usize) {
+    let len = name.len();
+    if len > NAME_BYTES_MAX {
+        refuse(
+            refusal,
+            format!(
+                "the export at {offset:#x} has a name of {len} bytes, and {NAME_BYTES_MAX} are the most; rename it"
+            ),
+        );
+    }
 }
 
 fn reserve(refusal: &mut Option<String>, name: &str, what: &str, offset: usize) {

@@ -14,7 +14,7 @@ mod signatures;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::disk;
@@ -181,7 +181,11 @@ impl TraceFile {
     /// # Errors
     /// The folder cannot be written to.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let written = disk::write(path, self.text().as_bytes());
+        let too_much = || anyhow!("it has more than {} MiB, of which none is read", BYTES_MAX >> 20);
+        let names = self.steps.iter().map(|step| step.step.len() as u64).sum::<u64>();
+        let text = if names > BYTES_MAX { None } else { Some(self.text()) };
+        let text = text.filter(|text| text.len() as u64 <= BYTES_MAX);
+        let written = text.ok_or_else(too_much).and_then(|text| Ok(disk::write(path, text.as_bytes())?));
         written.with_context(|| format!("cannot write the trace `{}`", path.display()))
     }
 }

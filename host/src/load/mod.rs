@@ -144,7 +144,7 @@ impl Build<'_> {
             "`{shown}` is to be built for `{target}`; there are {}",
             RUST_TARGETS.join(", ")
         );
-        install_target(target, self.is_quiet, status)?;
+        install_target(target, self.is_quiet, status, &self.budget)?;
         status("Building", &format!("{} ({shown}) for {target}{}", package.name, self.how()));
         let folders = self.folders(&places);
         let mut waits = || status("Waiting", &format!("for another build in `{}`", folders[0].display()));
@@ -280,11 +280,21 @@ pub(crate) fn cargo() -> std::ffi::OsString {
 }
 
 /// Installs the Rust target where it is missing.
-fn install_target(target: &str, is_quiet: bool, status: &mut dyn FnMut(&str, &str)) -> Result<()> {
-    let installed =
-        Command::new("rustc").args(["--print", "target-libdir", "--target", target]).output().is_ok_and(
-            |out| out.status.success() && Path::new(String::from_utf8_lossy(&out.stdout).trim()).is_dir(),
-        );
+fn install_target(
+    target: &str,
+    is_quiet: bool,
+    status: &mut dyn FnMut(&str, &str),
+    budget: &Budget,
+) -> Result<()> {
+    let asked = Command::new("rustc")
+        .args(["--print", "target-libdir", "--target", target])
+        // An interrupt is not for it: that would look as if there were none.
+        .process_group(0)
+        .output();
+    let installed = asked.is_ok_and(|out| {
+        out.status.success() && Path::new(String::from_utf8_lossy(&out.stdout).trim()).is_dir()
+    });
+    budget.check()?;
     if installed {
         return Ok(());
     }

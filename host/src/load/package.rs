@@ -1,5 +1,6 @@
 //! What cargo says of a package.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -134,6 +135,10 @@ pub fn library_of(folder: &Path) -> Result<(String, String)> {
         format!("`{shown}` has no library that a harness can use: move what is to be tested to src/lib.rs")
     })?;
     ensure!(
+        !library.kind.iter().any(|kind| kind == "proc-macro"),
+        "the library of `{shown}` is a procedural macro, which runs in the compiler: move what is to be tested to a library of its own"
+    );
+    ensure!(
         library.kind.iter().any(|kind| kind == "lib" || kind == "rlib"),
         "the library of `{shown}` is a {}, which no other crate can use: add \"rlib\" to `crate-type` in its Cargo.toml",
         library.kind.join(" and a ")
@@ -146,8 +151,12 @@ fn metadata(manifest: &Path) -> Result<Metadata> {
     let output = Command::new(cargo())
         .args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"])
         .arg(manifest)
+        // An interrupt is for whoever waits for it.
+        .process_group(0)
         .output()
         .context("cannot run cargo, which builds folders; install Rust with rustup, or name a .wasm")?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.trim();
+    ensure!(output.status.success(), "{}", said.strip_prefix("error: ").unwrap_or(said));
     Ok(serde_json::from_slice(&output.stdout)?)
 }

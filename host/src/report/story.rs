@@ -136,6 +136,13 @@ fn value_json(value: &str) -> Json {
     serde_json::from_str(value).unwrap_or_else(|_| Json::String(value.to_string()))
 }
 
+fn reproduced_by(finding: &Finding) -> String {
+    match &*finding.reproduce {
+        "" => "Its trace could not be saved".to_string(),
+        command => format!("Reproduce:  {command}"),
+    }
+}
+
 /// The finding as text, without the label that it begins with.
 pub(super) fn finding_text(finding: &Finding) -> String {
     let lines: Vec<&Line> = told(&finding.story).collect();
@@ -194,7 +201,7 @@ pub(super) fn finding_text(finding: &Finding) -> String {
     if let Some(built) = &finding.built {
         out += &format!("  built {built}\n");
     }
-    out += &format!("\nReproduce:  {}", finding.reproduce);
+    out += &format!("\n{}", reproduced_by(finding));
     out
 }
 

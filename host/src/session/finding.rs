@@ -42,7 +42,7 @@ pub struct Finding {
     pub story: Vec<Line>,
     /// Where the trace was saved.
     pub trace: PathBuf,
-    /// The command that shows it again.
+    /// The command that shows it again; nothing where the trace could not be saved.
     pub reproduce: String,
     /// Whether shrinking ended before its budget did.
     pub is_minimal: bool,
@@ -289,13 +289,16 @@ impl Work<'_> {
             write_trace(machine, &shrunk.trace, (Some(&shrunk.failure), Some(shrinking)), &path)
         });
         let story = self.explain(machine, &shrunk.trace, &shrunk.failure);
-        let finding = Finding {
+        let mut finding = Finding {
             cause: self.cause(machine, &shrunk.trace),
             run: *run,
             found_after,
             is_minimal: is_simplest || shrunk.is_minimal,
             ..self.guest.finding(shrunk.failure, story, steps_of(trace), &path)
         };
+        if saved.is_err() {
+            finding.reproduce.clear();
+        }
         // Told first: what was found must not be lost where it cannot be saved.
         self.observer.on(Event::Finding(&finding))?;
         saved?;

@@ -122,7 +122,7 @@ fn status_text(status: &Status) -> String {
     for found in &status.findings {
         let when = match found.run <= *runs {
             true => format!("in run {}", found.run),
-            false => "in steps that another build kept".to_string(),
+            false => "in steps that were kept or given, before a run".to_string(),
         };
         text += &format!("\nfound {when}: {}  {}", found.failure, shown(&found.trace));
     }
