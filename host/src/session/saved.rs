@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::finding::{Finding, describe, steps_of};
-use super::{Event, Work};
+use super::{Event, Job, Work};
+use crate::check::Options;
 use crate::disk;
 use crate::file::{Shrinking, TraceFile};
 use crate::machine::Machine;
@@ -88,7 +89,7 @@ impl Saved {
     pub fn replay_all(
         machine: &mut Machine,
         folder: &Path,
-        mut tell: impl FnMut(&Saved) -> Result<()>,
+        mut tell: impl FnMut(&mut Saved) -> Result<()>,
     ) -> Result<Vec<Saved>> {
         if !folder.exists() {
             return Ok(Vec::new());
@@ -97,11 +98,11 @@ impl Saved {
         let files = files.with_context(|| format!("cannot read the findings in `{}`", folder.display()))?;
         let mut all = Vec::new();
         for path in files {
-            let saved = match machine.program().budget().is_over() {
+            let mut saved = match machine.program().budget().is_over() {
                 true => Saved::without_trace(path, Fate::Unknown),
                 false => Saved::at(machine, path),
             };
-            tell(&saved)?;
+            tell(&mut saved)?;
             all.push(saved);
         }
         Ok(all)
@@ -112,7 +113,19 @@ impl Work<'_> {
     /// Replays what was found before, in the order of its names, and reports what became of it.
     pub(super) fn replay_saved(&self, machine: &mut Machine) -> Result<Vec<Saved>> {
         let folder = self.guest.place.findings();
-        Saved::replay_all(machine, &folder, |saved| self.observer.on(Event::Saved(saved)))
+        Saved::replay_all(machine, &folder, |saved| {
+            self.bound(saved);
+            self.observer.on(Event::Saved(saved))
+        })
+    }
+
+    /// A check within a bound of steps says nothing of what takes more.
+    fn bound(&self, saved: &mut Saved) {
+        let Job::Check(Options { steps_max: Some(max), .. }) = &self.guest.config.job else { return };
+        let steps = steps_of(&saved.trace);
+        if saved.still_fails().is_some() && steps > *max as usize {
+            saved.fate = Fate::Elsewhere(format!("it takes {steps} steps, and --steps is {max}"));
+        }
     }
 
     /// Tells a finding that was saved before in full, as the first time; one that was not shrunk to the end is shrunk
