@@ -316,8 +316,8 @@ fn a_check_that_is_killed_loses_no_finding() {
     }
     check.kill().unwrap();
     check.wait().unwrap();
-    let findings =
-        place.run("check endless.wat --max-findings 0 --steps 2 --json").exits(1).events("finding");
-    assert_eq!(findings.len(), 1);
+    let checked = place.run("check endless.wat --max-findings 0 --steps 3 --json").exits(1);
+    let findings = checked.events("finding");
+    assert_eq!((findings.len(), &checked.event("end")["saved"][0]["fate"]), (1, &"fails".into()));
     assert_eq!(findings[0]["steps"].as_array().map_or(0, Vec::len), 3);
 }
