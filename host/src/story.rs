@@ -32,7 +32,7 @@ pub struct Line {
 /// Arguments of which it is found out whether they matter, and steps. What else there is may matter.
 const EXPLAINED_MAX: usize = 64;
 
-/// Bytes that a guest may tell in all steps together, about. What is left is named, and not told.
+/// Bytes that a guest may tell in all steps together, about.
 const TOLD_MAX: usize = 16 << 20;
 /// How long telling may go on once no time is left, so that what is found at the end is told too.
 const GRACE: Duration = Duration::from_secs(2);
@@ -49,15 +49,12 @@ impl<'a> Telling<'a> {
         Telling { is_over, began: Instant::now(), bytes: 0 }
     }
 
-    /// Why no more is told, if so.
-    fn end(&self) -> Option<&'static str> {
-        match self.bytes > TOLD_MAX {
-            true => Some("so much was told until here that what follows is only named"),
-            false if self.began.elapsed() > GRACE && (self.is_over)() => {
-                Some("no time was left to tell what follows, which is only named")
-            }
-            false => None,
-        }
+    fn is_full(&self) -> bool {
+        self.bytes > TOLD_MAX
+    }
+
+    fn has_no_time(&self) -> bool {
+        self.began.elapsed() > GRACE && (self.is_over)()
     }
 
     fn add(&mut self, told: &Told) {
@@ -179,6 +176,7 @@ fn each_line(machine: &mut Machine, trace: &Trace, telling: Telling<'_>, mut f: 
 }
 
 /// Tells each step, from the state that the machine is in, where `trace` begins. It is left before the last one; whether it came so far.
+/// Where too much was told, what follows is named alone, but for the last step; where no time is left, all that follows.
 fn each_told(
     machine: &mut Machine,
     trace: &Trace,
@@ -188,34 +186,48 @@ fn each_told(
     let mut chooser = Chooser::default();
     let (mut enabled, mut again) = (Vec::new(), Trace::default());
     for (index, step) in trace.steps().iter().enumerate() {
-        let state = machine.snapshot();
-        // A precondition that fails is the failure: what follows it is not called, and tells nothing.
-        let is_called = !follows_preconditions(step.action) || machine.enabled(&mut enabled).is_ok();
-        chooser.begin(step.seed, trace.recorded(step));
-        let mut told = if is_called { machine.tell(step.action, &mut chooser) } else { machine.take_told() };
-        telling.add(&told);
         let is_last = index + 1 == trace.len();
-        let end = telling.end().filter(|_| !is_last);
-        told.notes.extend(end.map(str::to_string));
-        f(machine, step.action, told);
-        match &state {
-            Some(state) => machine.restore(state),
-            None => reach(machine, trace, index),
+        let was_full = telling.is_full();
+        let mut told = Told::default();
+        if is_last || !was_full {
+            told = told_of(machine, trace, index, &mut chooser);
+            telling.add(&told);
         }
+        let has_no_time = !is_last && telling.has_no_time();
+        if has_no_time {
+            told.notes.push("no time was left to tell what follows, which is only named".to_string());
+        } else if !is_last && !was_full && telling.is_full() {
+            told.notes.push("so much was told until here that what follows is only named".to_string());
+        }
+        f(machine, step.action, told);
         if is_last {
             return true;
         }
         let what = (step.action, step.seed);
-        if end.is_some()
-            || attempt(machine, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again)
-                == Outcome::Stopped
-        {
+        let mut go_on =
+            || attempt(machine, &mut chooser, &mut enabled, what, trace.recorded(step), &mut again);
+        if has_no_time || go_on() == Outcome::Stopped {
             // What is left is named, and not told.
             trace.steps()[index + 1..].iter().for_each(|step| f(machine, step.action, Told::default()));
             return false;
         }
     }
     true
+}
+
+/// What the step with this number tells. The machine stays in the state before it.
+fn told_of(machine: &mut Machine, trace: &Trace, index: usize, chooser: &mut Chooser) -> Told {
+    let step = &trace.steps()[index];
+    let state = machine.snapshot();
+    // A precondition that fails is the failure: what follows it is not called, and tells nothing.
+    let is_called = !follows_preconditions(step.action) || machine.enabled(&mut Vec::new()).is_ok();
+    chooser.begin(step.seed, trace.recorded(step));
+    let told = if is_called { machine.tell(step.action, chooser) } else { machine.take_told() };
+    match &state {
+        Some(state) => machine.restore(state),
+        None => reach(machine, trace, index),
+    }
+    told
 }
 
 /// Goes to the state before step `count`.

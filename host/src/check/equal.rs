@@ -188,8 +188,8 @@ impl<S: Clone> Equals<S> {
         self.is_resumed.store(true, Ordering::Relaxed);
     }
 
-    /// This step, of those that are no faults a rule, led to a state with this hash, which the guest said: what is to be known where that state is
-    /// to be compared.
+    /// A step, if the check does not only begin, led to a state with this hash, which the guest said. Which arrival that is, where the state is to be
+    /// compared.
     pub(super) fn arrives<T: Target<Snapshot = S>>(
         &self,
         target: &T,

@@ -14,7 +14,7 @@ mod signatures;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::disk;
@@ -179,13 +179,14 @@ impl TraceFile {
     /// Writes the file, whole or not at all.
     ///
     /// # Errors
-    /// The folder cannot be written to.
+    /// The folder cannot be written to; the file would be too large to be read.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let too_much = || anyhow!("it has more than {} MiB, of which none is read", BYTES_MAX >> 20);
         let names = self.steps.iter().map(|step| step.step.len() as u64).sum::<u64>();
-        let text = if names > BYTES_MAX { None } else { Some(self.text()) };
-        let text = text.filter(|text| text.len() as u64 <= BYTES_MAX);
-        let written = text.ok_or_else(too_much).and_then(|text| Ok(disk::write(path, text.as_bytes())?));
+        let text = (names <= BYTES_MAX).then(|| self.text()).filter(|text| text.len() as u64 <= BYTES_MAX);
+        let text = text.with_context(|| {
+            format!("it would have more than {} MiB, and could not be read again", BYTES_MAX >> 20)
+        });
+        let written = text.and_then(|text| Ok(disk::write(path, text.as_bytes())?));
         written.with_context(|| format!("cannot write the trace `{}`", path.display()))
     }
 }

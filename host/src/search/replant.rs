@@ -34,6 +34,7 @@ pub enum Planted {
 }
 
 /// What a trace led to.
+#[derive(Default)]
 struct Followed {
     /// The steps, with the choices that they really made.
     steps: Trace,
@@ -51,21 +52,7 @@ struct Followed {
 
 impl Followed {
     fn new(faults: usize) -> Followed {
-        Followed {
-            steps: Trace::default(),
-            faults: vec![false; faults],
-            new: 0,
-            new_edges: Vec::new(),
-            shown: Vec::new(),
-            passed: 0,
-        }
-    }
-
-    /// The steps that passed.
-    fn passed(&self) -> Trace {
-        let mut passed = Trace::default();
-        passed.extend(&self.steps, self.passed);
-        passed
+        Followed { faults: vec![false; faults], ..Followed::default() }
     }
 
     /// Why the step after these cannot be followed.
@@ -90,13 +77,25 @@ impl<T: Target> Runner<'_, T> {
         (energy, is_trimmed): (f64, bool),
     ) -> Planted {
         let mut followed = Followed::new(self.target.faults().len());
+        self.plant_followed(known, options, trace, (energy, is_trimmed), &mut followed)
+    }
+
+    fn plant_followed(
+        &mut self,
+        known: &mut Knowledge<T::Snapshot>,
+        options: &Options,
+        trace: &Trace,
+        (energy, is_trimmed): (f64, bool),
+        followed: &mut Followed,
+    ) -> Planted {
         let run = known.tally.runs.max(1);
-        match known.follow(self.target, trace, &mut followed) {
+        match known.follow(self.target, trace, followed) {
             Outcome::Stopped => return Planted::Stopped,
             Outcome::Reject(reject) => return Planted::Stale(followed.rejected(reject)),
             Outcome::Fail(failure) if known.has_found(&failure) => return Planted::FoundBefore,
             Outcome::Fail(failure) => {
-                known.findings.push(Arc::new(Found { failure: *failure, run, trace: followed.steps }));
+                let trace = std::mem::take(&mut followed.steps);
+                known.findings.push(Arc::new(Found { failure: *failure, run, trace }));
                 return Planted::Found;
             }
             // Nothing can follow, but of a function its input is kept.
@@ -112,7 +111,7 @@ impl<T: Target> Runner<'_, T> {
             return Planted::Known;
         }
         if is_trimmed && is_function {
-            self.trim_followed(known, &mut followed);
+            self.trim_followed(known, followed);
             if self.is_stopped {
                 return Planted::Torn;
             }
@@ -130,17 +129,14 @@ impl<T: Target> Runner<'_, T> {
         trace: &Trace,
         energy: f64,
     ) -> Planted {
-        let planted = self.plant(known, options, trace, (energy, false));
-        let is_cut = matches!(planted, Planted::Stale(_) | Planted::Found | Planted::FoundBefore);
-        if !is_cut || self.target.is_function() {
-            return planted;
-        }
         let mut followed = Followed::new(self.target.faults().len());
-        known.follow(self.target, trace, &mut followed);
-        let passed = followed.passed();
-        if passed.is_empty() {
+        let planted = self.plant_followed(known, options, trace, (energy, false), &mut followed);
+        let is_cut = matches!(planted, Planted::Stale(_) | Planted::Found | Planted::FoundBefore);
+        if !is_cut || self.target.is_function() || followed.passed == 0 {
             return planted;
         }
+        let mut passed = Trace::default();
+        passed.extend(trace, followed.passed);
         match self.plant(known, options, &passed, (energy, false)) {
             Planted::Stopped => Planted::Stopped,
             _ => planted,
@@ -152,11 +148,11 @@ impl<T: Target> Runner<'_, T> {
         &mut self,
         known: &mut Knowledge<T::Snapshot>,
         options: &Options,
-        (followed, state): (Followed, Option<u128>),
+        (followed, state): (&mut Followed, Option<u128>),
         energy: f64,
     ) {
         let (run, is_function) = (known.tally.runs.max(1), self.target.is_function());
-        let Followed { steps, faults, new, shown, .. } = followed;
+        let Followed { steps, faults, new, shown, .. } = std::mem::take(followed);
         let id = known.checkpoints.saved() + 1;
         let checkpoint = Checkpoint {
             id,
