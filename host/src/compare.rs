@@ -4,7 +4,7 @@
 pub type Place = u64;
 
 /// Two things that a step compared.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Compare {
     /// Integers of 4 or 8 bytes.
     Integers(u8, u64, u64),

@@ -408,12 +408,34 @@ fn comparison(
     }
     push(&mut then, Call { func: operands });
     finish(module, builder, vec![a, b, site, caller], |function| {
-        let mut code = counts.bound(function, (site, caller, at, n), REPORTS_MAX, then);
+        let bound = counts.bound(function, (site, caller, at, n), REPORTS_MAX, then);
+        let mut code = match is_float {
+            0 => unless_idle(function, (a, b), ty, bound),
+            _ => bound,
+        };
         get(&mut code, a);
         get(&mut code, b);
         binop(&mut code, op);
         code
     })
+}
+
+/// Does `then` unless both integers are 0 or 1: truth values are compared with nothing that stands in an input.
+fn unless_idle(function: &mut LocalFunction, (a, b): (LocalId, LocalId), ty: ValType, then: Code) -> Code {
+    let mut code = Code::new();
+    get(&mut code, a);
+    get(&mut code, b);
+    if ty == ValType::I32 {
+        binop(&mut code, BinaryOp::I32Or);
+        i32_const(&mut code, 1);
+        binop(&mut code, BinaryOp::I32GtU);
+    } else {
+        binop(&mut code, BinaryOp::I64Or);
+        i64_const(&mut code, 1);
+        binop(&mut code, BinaryOp::I64GtU);
+    }
+    if_then(function, &mut code, then);
+    code
 }
 
 /// Adds a function with this code.

@@ -103,17 +103,17 @@
     i64.const 0
     i32.const 134
     local.get 3
-    call 37
+    call 21
     i32.const 0
     i32.const 135
     local.get 3
-    call 6
+    call 36
     if ;; label = @1
       i32.const 7
       local.get 0
       i32.const 141
       local.get 3
-      call 34
+      call 18
       return
     else
     end
@@ -121,17 +121,17 @@
     i32.const 0
     i32.const 146
     local.get 3
-    call 15
+    call 5
     i32.const 0
     i32.const 147
     local.get 3
-    call 6
+    call 36
     if ;; label = @1
       local.get 2
       f32.const 0x1p-1 (;=0.5;)
       i32.const 156
       local.get 3
-      call 10
+      call 40
       return
     else
     end
@@ -141,7 +141,7 @@
         i32.const 2
         i32.const 165
         local.get 3
-        call 7
+        call 37
         br_table 0 (;@2;) 1 (;@1;) 0 (;@2;)
       end
       i32.const 1
@@ -149,7 +149,447 @@
     end
     i32.const 2
   )
-  (func $store (;5;) (type 8) (param i32 i64)
+  (func (;5;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        local.get 0
+        i64.extend_i32_u
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.eq
+  )
+  (func (;6;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        local.get 0
+        i64.extend_i32_u
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.ne
+  )
+  (func (;7;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        local.get 0
+        i64.extend_i32_u
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.lt_s
+  )
+  (func (;8;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        local.get 0
+        i64.extend_i32_u
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.lt_u
+  )
+  (func (;9;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        local.get 0
+        i64.extend_i32_u
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.gt_s
+  )
+  (func (;10;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        local.get 0
+        i64.extend_i32_u
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.gt_u
+  )
+  (func (;11;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        local.get 0
+        i64.extend_i32_u
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.le_s
+  )
+  (func (;12;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        local.get 0
+        i64.extend_i32_u
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.le_u
+  )
+  (func (;13;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        local.get 0
+        i64.extend_i32_u
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.ge_s
+  )
+  (func (;14;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        local.get 0
+        i64.extend_i32_u
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.ge_u
+  )
+  (func (;15;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        local.get 0
+        i64.extend_i32_u
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.xor
+  )
+  (func $store (;16;) (type 8) (param i32 i64)
     (local i32)
     i32.const 0
     i32.load 1 offset=65536
@@ -161,7 +601,7 @@
     i32.const 185
     i32.const 1
     local.get 2
-    call 14
+    call 44
     i32.store8 offset=3
     local.get 0
     local.get 1
@@ -169,7 +609,7 @@
     i32.const 192
     i32.const 4
     local.get 2
-    call 32
+    call 51
     i64.store32
     local.get 0
     f64.const 0x1p+0 (;=1;)
@@ -184,7 +624,733 @@
     f64.const 0x1p+0 (;=1;)
     global.set $ratio
   )
-  (func (;6;) (type 2) (param i32 i32 i32 i32) (result i32)
+  (func (;17;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        i64.const 0
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.div_s
+  )
+  (func (;18;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        i64.const 0
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.div_u
+  )
+  (func (;19;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        i64.const 0
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.rem_s
+  )
+  (func (;20;) (type 2) (param i32 i32 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i32.or
+    i32.const 1
+    i32.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 4
+        i64.const 0
+        local.get 1
+        i64.extend_i32_u
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i32.rem_u
+  )
+  (func (;21;) (type 13) (param i64 i64 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        local.get 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.eq
+  )
+  (func (;22;) (type 13) (param i64 i64 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        local.get 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.ne
+  )
+  (func (;23;) (type 13) (param i64 i64 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        local.get 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.lt_s
+  )
+  (func (;24;) (type 13) (param i64 i64 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        local.get 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.lt_u
+  )
+  (func (;25;) (type 13) (param i64 i64 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        local.get 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.gt_s
+  )
+  (func (;26;) (type 13) (param i64 i64 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        local.get 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.gt_u
+  )
+  (func (;27;) (type 13) (param i64 i64 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        local.get 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.le_s
+  )
+  (func (;28;) (type 13) (param i64 i64 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        local.get 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.le_u
+  )
+  (func (;29;) (type 13) (param i64 i64 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        local.get 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.ge_s
+  )
+  (func (;30;) (type 13) (param i64 i64 i32 i32) (result i32)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        local.get 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.ge_u
+  )
+  (func (;31;) (type 14) (param i64 i64 i32 i32) (result i64)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        local.get 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.xor
+  )
+  (func (;32;) (type 14) (param i64 i64 i32 i32) (result i64)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        i64.const 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.div_s
+  )
+  (func (;33;) (type 14) (param i64 i64 i32 i32) (result i64)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        i64.const 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.div_u
+  )
+  (func (;34;) (type 14) (param i64 i64 i32 i32) (result i64)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        i64.const 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.rem_s
+  )
+  (func (;35;) (type 14) (param i64 i64 i32 i32) (result i64)
+    (local i32 i32)
+    local.get 0
+    local.get 1
+    i64.or
+    i64.const 1
+    i64.gt_u
+    if ;; label = @1
+      local.get 2
+      local.get 3
+      i32.xor
+      i32.const 65535
+      i32.and
+      local.tee 4
+      i32.load8_u 1
+      local.tee 5
+      i32.const 32
+      i32.lt_u
+      if ;; label = @2
+        local.get 4
+        local.get 5
+        i32.const 1
+        i32.add
+        i32.store8 1
+        local.get 2
+        local.get 3
+        i32.const 8
+        i64.const 0
+        local.get 1
+        call 0
+      else
+      end
+    else
+    end
+    local.get 0
+    local.get 1
+    i64.rem_u
+  )
+  (func (;36;) (type 2) (param i32 i32 i32 i32) (result i32)
     (local i32 i32)
     local.get 0
     i32.const 1
@@ -220,7 +1386,7 @@
     end
     local.get 0
   )
-  (func (;7;) (type 2) (param i32 i32 i32 i32) (result i32)
+  (func (;37;) (type 2) (param i32 i32 i32 i32) (result i32)
     (local i32 i32)
     local.get 0
     i32.const 1
@@ -256,7 +1422,7 @@
     end
     local.get 0
   )
-  (func (;8;) (type 15) (param f32 f32 i32 i32) (result i32)
+  (func (;38;) (type 15) (param f32 f32 i32 i32) (result i32)
     (local i32 i32)
     local.get 2
     local.get 3
@@ -290,7 +1456,7 @@
     local.get 1
     f32.eq
   )
-  (func (;9;) (type 15) (param f32 f32 i32 i32) (result i32)
+  (func (;39;) (type 15) (param f32 f32 i32 i32) (result i32)
     (local i32 i32)
     local.get 2
     local.get 3
@@ -324,7 +1490,7 @@
     local.get 1
     f32.ne
   )
-  (func (;10;) (type 15) (param f32 f32 i32 i32) (result i32)
+  (func (;40;) (type 15) (param f32 f32 i32 i32) (result i32)
     (local i32 i32)
     local.get 2
     local.get 3
@@ -358,7 +1524,7 @@
     local.get 1
     f32.lt
   )
-  (func (;11;) (type 15) (param f32 f32 i32 i32) (result i32)
+  (func (;41;) (type 15) (param f32 f32 i32 i32) (result i32)
     (local i32 i32)
     local.get 2
     local.get 3
@@ -392,7 +1558,7 @@
     local.get 1
     f32.gt
   )
-  (func (;12;) (type 15) (param f32 f32 i32 i32) (result i32)
+  (func (;42;) (type 15) (param f32 f32 i32 i32) (result i32)
     (local i32 i32)
     local.get 2
     local.get 3
@@ -426,7 +1592,7 @@
     local.get 1
     f32.le
   )
-  (func (;13;) (type 15) (param f32 f32 i32 i32) (result i32)
+  (func (;43;) (type 15) (param f32 f32 i32 i32) (result i32)
     (local i32 i32)
     local.get 2
     local.get 3
@@ -460,7 +1626,7 @@
     local.get 1
     f32.ge
   )
-  (func (;14;) (type 5) (param i32 i32 i32 i32 i32 i32) (result i32 i32)
+  (func (;44;) (type 5) (param i32 i32 i32 i32 i32 i32) (result i32 i32)
     (local i32 i32)
     local.get 3
     local.get 5
@@ -492,359 +1658,7 @@
     local.get 0
     local.get 1
   )
-  (func (;15;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      local.get 0
-      i64.extend_i32_u
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.eq
-  )
-  (func (;16;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      local.get 0
-      i64.extend_i32_u
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.ne
-  )
-  (func (;17;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      local.get 0
-      i64.extend_i32_u
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.lt_s
-  )
-  (func (;18;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      local.get 0
-      i64.extend_i32_u
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.lt_u
-  )
-  (func (;19;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      local.get 0
-      i64.extend_i32_u
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.gt_s
-  )
-  (func (;20;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      local.get 0
-      i64.extend_i32_u
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.gt_u
-  )
-  (func (;21;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      local.get 0
-      i64.extend_i32_u
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.le_s
-  )
-  (func (;22;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      local.get 0
-      i64.extend_i32_u
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.le_u
-  )
-  (func (;23;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      local.get 0
-      i64.extend_i32_u
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.ge_s
-  )
-  (func (;24;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      local.get 0
-      i64.extend_i32_u
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.ge_u
-  )
-  (func (;25;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      local.get 0
-      i64.extend_i32_u
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.xor
-  )
-  (func (;26;) (type 16) (param f64 f64 i32 i32) (result i32)
+  (func (;45;) (type 16) (param f64 f64 i32 i32) (result i32)
     (local i32 i32)
     local.get 2
     local.get 3
@@ -876,7 +1690,7 @@
     local.get 1
     f64.eq
   )
-  (func (;27;) (type 16) (param f64 f64 i32 i32) (result i32)
+  (func (;46;) (type 16) (param f64 f64 i32 i32) (result i32)
     (local i32 i32)
     local.get 2
     local.get 3
@@ -908,7 +1722,7 @@
     local.get 1
     f64.ne
   )
-  (func (;28;) (type 16) (param f64 f64 i32 i32) (result i32)
+  (func (;47;) (type 16) (param f64 f64 i32 i32) (result i32)
     (local i32 i32)
     local.get 2
     local.get 3
@@ -940,7 +1754,7 @@
     local.get 1
     f64.lt
   )
-  (func (;29;) (type 16) (param f64 f64 i32 i32) (result i32)
+  (func (;48;) (type 16) (param f64 f64 i32 i32) (result i32)
     (local i32 i32)
     local.get 2
     local.get 3
@@ -972,7 +1786,7 @@
     local.get 1
     f64.gt
   )
-  (func (;30;) (type 16) (param f64 f64 i32 i32) (result i32)
+  (func (;49;) (type 16) (param f64 f64 i32 i32) (result i32)
     (local i32 i32)
     local.get 2
     local.get 3
@@ -1004,7 +1818,7 @@
     local.get 1
     f64.le
   )
-  (func (;31;) (type 16) (param f64 f64 i32 i32) (result i32)
+  (func (;50;) (type 16) (param f64 f64 i32 i32) (result i32)
     (local i32 i32)
     local.get 2
     local.get 3
@@ -1036,7 +1850,7 @@
     local.get 1
     f64.ge
   )
-  (func (;32;) (type 9) (param i32 i64 i32 i32 i32 i32) (result i32 i64)
+  (func (;51;) (type 9) (param i32 i64 i32 i32 i32 i32) (result i32 i64)
     (local i32 i32)
     local.get 3
     local.get 5
@@ -1067,580 +1881,6 @@
     local.get 0
     local.get 1
   )
-  (func (;33;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      i64.const 0
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.div_s
-  )
-  (func (;34;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      i64.const 0
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.div_u
-  )
-  (func (;35;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      i64.const 0
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.rem_s
-  )
-  (func (;36;) (type 2) (param i32 i32 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 4
-      i64.const 0
-      local.get 1
-      i64.extend_i32_u
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i32.rem_u
-  )
-  (func (;37;) (type 13) (param i64 i64 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      local.get 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.eq
-  )
-  (func (;38;) (type 13) (param i64 i64 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      local.get 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.ne
-  )
-  (func (;39;) (type 13) (param i64 i64 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      local.get 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.lt_s
-  )
-  (func (;40;) (type 13) (param i64 i64 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      local.get 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.lt_u
-  )
-  (func (;41;) (type 13) (param i64 i64 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      local.get 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.gt_s
-  )
-  (func (;42;) (type 13) (param i64 i64 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      local.get 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.gt_u
-  )
-  (func (;43;) (type 13) (param i64 i64 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      local.get 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.le_s
-  )
-  (func (;44;) (type 13) (param i64 i64 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      local.get 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.le_u
-  )
-  (func (;45;) (type 13) (param i64 i64 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      local.get 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.ge_s
-  )
-  (func (;46;) (type 13) (param i64 i64 i32 i32) (result i32)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      local.get 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.ge_u
-  )
-  (func (;47;) (type 14) (param i64 i64 i32 i32) (result i64)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      local.get 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.xor
-  )
-  (func (;48;) (type 14) (param i64 i64 i32 i32) (result i64)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      i64.const 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.div_s
-  )
-  (func (;49;) (type 14) (param i64 i64 i32 i32) (result i64)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      i64.const 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.div_u
-  )
-  (func (;50;) (type 14) (param i64 i64 i32 i32) (result i64)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      i64.const 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.rem_s
-  )
-  (func (;51;) (type 14) (param i64 i64 i32 i32) (result i64)
-    (local i32 i32)
-    local.get 2
-    local.get 3
-    i32.xor
-    i32.const 65535
-    i32.and
-    local.tee 4
-    i32.load8_u 1
-    local.tee 5
-    i32.const 32
-    i32.lt_u
-    if ;; label = @1
-      local.get 4
-      local.get 5
-      i32.const 1
-      i32.add
-      i32.store8 1
-      local.get 2
-      local.get 3
-      i32.const 8
-      i64.const 0
-      local.get 1
-      call 0
-    else
-    end
-    local.get 0
-    local.get 1
-    i64.rem_u
-  )
   (func $walk (;52;) (type 0) (param i32 i32) (result i32)
     (local i32)
     i32.const 0
@@ -1660,11 +1900,11 @@
       i32.load8_u
       i32.const 123
       local.get 2
-      call 15
+      call 5
       i32.const 0
       i32.const 124
       local.get 2
-      call 6
+      call 36
       br_if 0 (;@1;)
     end
     i32.const 0

@@ -4,10 +4,13 @@
 //! (input-to-state correspondence: REDQUEEN, Aschermann et al., 2019). What stands nowhere, because it was computed, is changed
 //! by the difference of both sides at a place that is guessed.
 
-use std::collections::BTreeSet;
+use std::hash::BuildHasher;
 use std::ops::Range;
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use rand::{Rng, RngExt};
+use rustc_hash::FxBuildHasher;
 
 use super::drawn::Drawn;
 use super::knowledge::{Values, bytes_of, values_of};
@@ -121,8 +124,15 @@ impl Hints {
             _ => None,
         }));
         let drawn = Drawn::of(choices);
-        let mut met = BTreeSet::new();
-        let compares = compares.into_iter().filter(|(_, compare)| met.insert(compare));
+        let mut met = HashTable::<&Compare>::new();
+        let mut is_first = |compare: &'c Compare| {
+            let hash = FxBuildHasher.hash_one(compare);
+            let entry = met.entry(hash, |known| *known == compare, |known| FxBuildHasher.hash_one(known));
+            let is_first = matches!(entry, Entry::Vacant(_));
+            entry.insert(compare);
+            is_first
+        };
+        let compares = compares.into_iter().filter(|(_, compare)| is_first(compare));
         for (place, compare) in compares.take(COMPARES_MAX) {
             match compare {
                 Compare::Integers(width, a, b) => {

@@ -70,7 +70,11 @@ impl Machine {
     pub(super) fn second_build(&mut self) -> Option<&mut Machine> {
         if self.lens.is_none() {
             let program = self.program.lens().cloned();
-            self.lens = Some(program.and_then(|program| Machine::new(program).ok().map(Box::new)));
+            let mut lens = program.and_then(|program| Machine::new(program).ok().map(Box::new));
+            if let Some(lens) = lens.as_mut().filter(|lens| !lens.program.exports.is_function) {
+                lens.store.data_mut().step.reports.only_given();
+            }
+            self.lens = Some(lens);
         }
         self.lens.as_mut()?.as_deref_mut()
     }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use wasmtime::{Caller, Linker};
 
+use crate::choice::{Choice, Value};
 use crate::compare::{Compare, Place};
-use crate::machine::host::Host;
+use crate::machine::host::{Host, Step};
 
 /// Comparisons that are reported of a step, and what it stores.
 const REPORTS_MAX: usize = 1 << 14;
@@ -27,6 +28,46 @@ pub(crate) struct Reports {
     indexes: FxHashSet<(u32, u64)>,
     /// The last numbers that steps stored, by address.
     pub(super) held: BTreeMap<u32, i64>,
+    /// What the step drew, of a guest of which only that is asked.
+    given: Option<Given>,
+}
+
+/// Numbers that a step drew so far.
+#[derive(Default)]
+struct Given {
+    /// Choices that were looked at.
+    choices: usize,
+    /// A bit for each number that was drawn, and for some others.
+    numbers: u128,
+    has_floats: bool,
+    /// Anything may stand in what was drawn.
+    has_bytes: bool,
+}
+
+impl Given {
+    fn see(&mut self, choices: &[Choice]) {
+        for choice in choices.get(self.choices..).unwrap_or_default() {
+            match choice.value {
+                Value::Integer(number) => self.numbers |= bit_of(number as u64),
+                Value::Unsigned(number) => self.numbers |= bit_of(number),
+                Value::Index(number) => self.numbers |= bit_of(number.into()),
+                Value::Float(_) => self.has_floats = true,
+                Value::Bytes(_) => self.has_bytes = true,
+                _ => {}
+            }
+        }
+        self.choices = choices.len();
+    }
+
+    fn may_have(&self, [a, b]: [u64; 2], is_float: bool) -> bool {
+        let has = if is_float { self.has_floats } else { self.numbers & (bit_of(a) | bit_of(b)) != 0 };
+        has || self.has_bytes
+    }
+}
+
+/// The bit of a number, of which comparisons may have the low half alone.
+fn bit_of(number: u64) -> u128 {
+    1 << ((number as u32).wrapping_mul(0x9E37_79B1) >> 25)
 }
 
 /// A place in the code, and from where it was called, if it is in a small function. Otherwise that is 0.
@@ -51,6 +92,9 @@ impl Reports {
     pub(crate) fn clear(&mut self) {
         self.compares.clear();
         self.stored.clear();
+        if let Some(given) = &mut self.given {
+            *given = Given::default();
+        }
         // To clear nothing takes longer than to see that.
         if !self.indexes.is_empty() {
             self.indexes.clear();
@@ -64,6 +108,11 @@ impl Reports {
         }
     }
 
+    /// From here on, of numbers that are compared only those are kept of which the step drew one before.
+    pub(super) fn only_given(&mut self) {
+        self.given = Some(Given::default());
+    }
+
     /// What was compared; not to be asked again.
     pub(crate) fn compared(&mut self) -> Vec<(Place, Compare)> {
         let mut met = FxHashMap::<u32, u64>::default();
@@ -75,6 +124,15 @@ impl Reports {
         let compares = self.compares.drain(..);
         let places: Vec<Place> = compares.as_slice().iter().map(|(site, _)| site.offset).map(place).collect();
         places.into_iter().zip(compares.map(|(_, compare)| compare)).collect()
+    }
+}
+
+impl Step {
+    /// Whether one of these numbers may come from what the step drew.
+    fn may_have_drawn(&mut self, numbers: [u64; 2], are_floats: bool) -> bool {
+        let Some(given) = &mut self.reports.given else { return true };
+        given.see(&self.chooser.choices);
+        given.may_have(numbers, are_floats)
     }
 }
 
@@ -98,6 +156,10 @@ const BRANCHES_MAX: u64 = 64;
 
 fn operands(mut caller: Caller<'_, Host>, offset: u32, from: u32, ty: u32, a: u64, b: u64) {
     let site = Site { offset, caller: from };
+    let compared = if ty == INDEX { [a, a] } else { [a, b] };
+    if !caller.data_mut().step.may_have_drawn(compared, (FLOAT..INDEX).contains(&ty)) {
+        return;
+    }
     if ty == INDEX {
         // A parser looks at each byte so, and what another of the same says is known.
         if !caller.data_mut().step.reports.indexes.insert((offset, a)) {
@@ -107,7 +169,7 @@ fn operands(mut caller: Caller<'_, Host>, offset: u32, from: u32, ty: u32, a: u6
         let others = (0..b).step_by(step as usize).filter(|other| *other != a);
         return others.for_each(|other| report(&mut caller, site, Compare::Integers(4, a, other)));
     }
-    // Truth values are compared with nothing that stands in an input, nor is what is inverted.
+    // Truth values are compared with nothing that stands in an input, nor is what is inverted. Of most the guest itself says nothing.
     let is_idle = |a: u64, b: u64| a | b <= 1 || a == u64::MAX || b == u64::MAX;
     let width = (ty % FLOAT) as u8;
     if ty < FLOAT && is_idle(a, b) {
