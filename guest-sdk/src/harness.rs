@@ -123,6 +123,15 @@ pub fn describe(name: &'static str, value: &dyn Debug) {
     abi::describe(name, &format!("{value:?}"));
 }
 
+/// Describes what a step was given, where a finding is told.
+#[doc(hidden)]
+#[inline(always)]
+pub fn if_told(describe: impl FnOnce()) {
+    if abi::verbose() {
+        describe();
+    }
+}
+
 /// Tells an argument of a rule that is fair in each way it may be called.
 #[doc(hidden)]
 pub fn way<T: Hash>(argument: &T) {

@@ -238,7 +238,7 @@ pub mod __private {
     pub use crate::check::check;
     pub use crate::guidance::event;
     pub use crate::harness::{
-        Copies, Copying, NoCopies, RuleResult, Slot, any_argument, argument, describe, way,
+        Copies, Copying, NoCopies, RuleResult, Slot, any_argument, argument, describe, if_told, way,
     };
     pub use crate::interop::{INPUT_MAX, endless, from_bytes};
     pub use crate::outcome::{fail_with, note};

@@ -5,7 +5,7 @@
 //! #[precondition(self.open)]                     fn pay(&mut self, amount: u32) { … }
 //! fn pay(&mut self,                              fn __spelunk_rule_pay(&mut self) {
 //!     #[draw(1..=9)] amount: u32) { … }              let amount: u32 = argument("amount", 1..=9);
-//!                                                    if verbose() { describe("amount", &amount); }
+//!                                                    if_told(|| Self::__spelunk_describe_rule_pay(&amount));
 //!                                                    self.pay(amount);
 //!                                                }
 //!                                                fn __spelunk_precondition_pay(&self) -> bool { self.open }
@@ -99,10 +99,12 @@ fn setup_methods(setups: &[Setup]) -> TokenStream {
     let alternatives = setups.iter().map(|Setup { method: Method { ident, cfgs }, arguments }| {
         let names = arguments.iter().map(|argument| &argument.ident);
         // No argument of the setup comes from a pool, so `self` is never written.
-        let draws = draws(&<Token![self]>::default(), arguments);
+        let added = format_ident!("__spelunk_describe_setup");
+        let (draws, describe) = draws(&<Token![self]>::default(), (&added, cfgs), arguments);
         quote! {
             #(#cfgs)*
             fn __spelunk_setup() -> Self { #draws Self::#ident(#(#names),*) }
+            #describe
         }
     });
     let absent = absent(setups.iter().map(|setup| &setup.method));
@@ -118,7 +120,8 @@ fn rule_method(rule: &Rule) -> TokenStream {
     let added = added_ident("rule", ident);
     let this = &receiver.self_token;
     let names = arguments.iter().map(|argument| &argument.ident);
-    let draws = draws(this, arguments);
+    let described = added_ident("describe_rule", ident);
+    let (draws, describe) = draws(this, (&described, cfgs), arguments);
     let way = rule.fairness.contains(&"each").then(|| {
         let way = arguments.iter().map(|Argument { ident, ty, .. }| {
             quote_spanned!(place(ty)=> ::spelunk_guest::__private::way(&#ident);)
@@ -140,6 +143,7 @@ fn rule_method(rule: &Rule) -> TokenStream {
     quote! {
         #(#cfgs)*
         fn #added(#receiver) { #draws #way #call; }
+        #describe
     }
 }
 
@@ -168,25 +172,38 @@ fn precondition_method(rule: &Rule) -> TokenStream {
     }
 }
 
-/// Draws the arguments in order, then tells them where a finding is told.
-fn draws(this: &Token![self], arguments: &[Argument]) -> TokenStream {
+/// What draws the arguments of a method in order, and the method that tells them where a finding is told. That is one by itself, since
+/// what it is for is no code of the user's whose coverage counts.
+fn draws(
+    this: &Token![self],
+    (describe, cfgs): (&Ident, &[Attribute]),
+    arguments: &[Argument],
+) -> (TokenStream, TokenStream) {
     if arguments.is_empty() {
-        return TokenStream::new();
+        return Default::default();
     }
     let draw = arguments.iter().map(|argument| {
         let Argument { ident, ty, .. } = argument;
         let value = drawn(this, argument);
         quote!(let #ident: #ty = #value;)
     });
-    let describe = arguments.iter().map(|argument| {
-        let ident = &argument.ident;
-        let name = argument.name();
-        quote_spanned!(place(&argument.ty)=> ::spelunk_guest::__private::describe(#name, &#ident);)
+    let names = arguments.iter().map(|argument| &argument.ident);
+    let parameters = arguments.iter().map(|Argument { ident, ty, .. }| quote!(#ident: &#ty));
+    let told = arguments.iter().map(|argument| {
+        let (ident, name) = (&argument.ident, argument.name());
+        quote_spanned!(place(&argument.ty)=> ::spelunk_guest::__private::describe(#name, #ident);)
     });
-    quote! {
+    let draws = quote! {
         #(#draw)*
-        if ::spelunk_guest::__private::verbose() { #(#describe)* }
-    }
+        ::spelunk_guest::__private::if_told(|| Self::#describe(#(&#names),*));
+    };
+    let method = quote! {
+        #(#cfgs)*
+        #[cold]
+        #[inline(never)]
+        fn #describe(#(#parameters),*) { #(#told)* }
+    };
+    (draws, method)
 }
 
 fn drawn(this: &Token![self], argument: &Argument) -> TokenStream {

@@ -136,11 +136,11 @@ impl Symbols {
 }
 
 impl Code<'_> {
-    /// The functions that are not imported, one by one, but those that `#[harness]` writes for checks to call.
+    /// The functions that are not imported, one by one, but those of `#[harness]` that no step of a run calls.
     pub fn functions(&self) -> impl Iterator<Item = CodeFunction> {
         let is_harness = self.symbols.is_harness();
         let functions = self.symbols.module().bodies().map(|(index, body)| self.function(index, body));
-        functions.filter(move |function| !(is_harness && library::is_for_checks(&function.name)))
+        functions.filter(move |function| !(is_harness && library::is_beside_steps(&function.name)))
     }
 
     fn function(&self, index: u32, body: Range<usize>) -> CodeFunction {

@@ -60,9 +60,12 @@ const PACKAGES: &str = "
 /// What `#[harness]` writes for a check to compare states, to copy and to show them.
 const FOR_CHECKS: &str = "copy_keep copy_load copy_move describe_state state";
 
-/// Whether a function of a harness is there for checks alone.
-pub(super) fn is_for_checks(name: &str) -> bool {
-    is_in(FOR_CHECKS, name)
+/// What begins the name of one that describes what a step was given.
+const DESCRIBES: &str = "__spelunk_describe_";
+
+/// Whether a function of a harness is there for checks alone, or to describe a finding.
+pub(super) fn is_beside_steps(name: &str) -> bool {
+    is_in(FOR_CHECKS, name) || name.contains(DESCRIBES)
 }
 
 fn is_in(words: &str, name: &str) -> bool {

@@ -102,6 +102,23 @@ fn of_a_target_and_its_harness() {
     check(&reached, "counter.rs", &["return count;"]);
 }
 
+/// All of the rules was called, and what describes their arguments where a finding is told counts for nothing.
+#[test]
+fn of_a_harness() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/bank");
+    let reached = explored(&target, Config::explore(), 2000, folder.path());
+    let file = reached.files.iter().position(|file| file.source.shown.ends_with("bank/src/lib.rs")).unwrap();
+    let text = std::fs::read_to_string(target.join("src/lib.rs")).unwrap();
+    let line_of =
+        |code: &str| 1 + text.lines().position(|line| line.trim().starts_with(code)).unwrap() as u32;
+    let rules = line_of("#[harness]")..line_of("fn conserved");
+    let lines = reached.lines_of(file).iter().filter(|line| rules.contains(&line.line));
+    let (hit, missed): (Vec<_>, Vec<_>) = lines.cloned().partition(|line| line.hits.any());
+    assert!(hit.len() > 10, "{hit:?}");
+    assert!(missed.is_empty(), "{missed:?}");
+}
+
 /// The lines of the target are told, and none of what it is compared with.
 #[test]
 fn of_two_versions() {

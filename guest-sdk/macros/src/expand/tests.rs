@@ -42,7 +42,7 @@ fn arguments_are_drawn_in_order_and_told_together() {
     let a = text.find("any_argument :: < u8 > (\"a\")").unwrap();
     let b = text.find("argument (\"b\" , 0 ..= a)").unwrap();
     assert!(a < b);
-    assert_eq!(text.matches("verbose ()").count(), 1);
+    assert_eq!(text.matches("if_told (").count(), 1);
 }
 
 #[test]
