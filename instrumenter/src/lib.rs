@@ -214,8 +214,7 @@ pub fn instrument(wasm: &[u8], options: &Options) -> Result<Instrumented> {
     let (wasm, code) = locate::emit(&mut module, &names);
     // Forgetting so much takes as long as validating.
     let ((), validated) = rayon::join(|| drop(module), || refuse::validate(&wasm, refuse::FEATURES));
-    validated
-        .context("the instrumented module is not valid; this is a fault of Spelunk's, please report it")?;
+    validated.map_err(|error| refuse::unlike(&error))?;
     Ok(Instrumented { wasm, edges: EdgeMap { functions: names, edges, blocks }, layout, code })
 }
 

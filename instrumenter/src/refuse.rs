@@ -3,7 +3,7 @@
 //! Each message names the item or operator, its offset in the file, and what to do about it.
 
 use crate::PREFIX;
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use wasmparser::{
     BinaryReaderError, ElementItems, Encoding, FuncValidatorAllocations, FunctionBody, Import, Operator,
@@ -59,6 +59,20 @@ pub(crate) fn validate(wasm: &[u8], features: WasmFeatures) -> Result<(), Binary
             validated.err()
         });
     errors.flatten().min_by_key(BinaryReaderError::offset).map_or(Ok(()), Err)
+}
+
+/// Why a module is not valid that was before it was instrumented: it may be beyond a limit then.
+pub(crate) fn unlike(error: &BinaryReaderError) -> anyhow::Error {
+    const LIMITS: [&str; 3] = ["exceed", "size is out of bounds", "too many"];
+    let message = error.message();
+    match LIMITS.iter().any(|limit| message.starts_with("implementation limit") || message.contains(limit)) {
+        true => anyhow!(
+            "instrumented, the module is beyond what WebAssembly engines take: {message}; make what is so large smaller, or \
+             leave functions out of counting (`--exclude`)"
+        ),
+        false => anyhow!("{error}")
+            .context("the instrumented module is not valid; this is a fault of Spelunk's, please report it"),
+    }
 }
 
 fn magic(wasm: &[u8]) -> Result<()> {

@@ -92,6 +92,23 @@ fn reserved_names_are_refused() {
 }
 
 #[test]
+fn what_is_valid_only_before_it_is_instrumented_is_refused() {
+    let beyond = |what: &str| {
+        format!(
+            "instrumented, the module is beyond what WebAssembly engines take: {what}; make what is so large smaller, or leave \
+             functions out of counting (`--exclude`)"
+        )
+    };
+    let memories = "(memory 0)".repeat(100);
+    check_refused(&format!("(module {memories})"), &beyond("memories count exceeds limit of 100"));
+    let body = "(if (local.get 0) (then (call 0 (local.get 0))))".repeat(600_000);
+    check_refused(
+        &format!("(module (func (param i32) {body}))"),
+        &beyond("function body size count exceeds limit of 7654321"),
+    );
+}
+
+#[test]
 fn options_that_make_no_sense_are_refused() {
     let wasm = wat::parse_str("(module (memory 3))").unwrap();
     let check = |options: Options, expected: &str| {
