@@ -315,6 +315,17 @@ pub(crate) fn is_unseen() {
     allocator::is_unseen();
 }
 
+/// Makes a copy, and says whether that wrote to what was there, where that is known; it `matters`, more time is taken.
+pub(crate) fn watched<R>(matters: bool, copy: impl FnOnce() -> R) -> (R, Option<bool>) {
+    #[cfg(all(feature = "allocator", not(target_os = "wasi")))]
+    return allocator::watched(matters, copy);
+    #[cfg(not(all(feature = "allocator", not(target_os = "wasi"))))]
+    {
+        let _ = matters;
+        (copy(), None)
+    }
+}
+
 /// The allocator of the libc, since its functions allocate too, and would take the memory of one beside it. What is freed is
 /// wiped.
 #[cfg(all(feature = "allocator", target_os = "wasi"))]

@@ -2,8 +2,10 @@
 
 use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::scalar::canonical;
+use crate::state::shared;
 use crate::{Arbitrary, Strategy, abi, any, panic};
 
 /// The state of a harness: nothing before `setup`, and nothing after a `teardown` that takes it.
@@ -73,7 +75,19 @@ impl<T: Clone> Copying<'_, T> {
 
     /// Goes to a copy; from a state that `is_whole`, or else from the middle of a call.
     pub fn load(&self, number: u32, is_whole: bool) {
-        let copy = self.1.0.with_or_default(|copies| copies.get(number as usize).cloned().flatten());
+        let copy = self.1.0.with_or_default(|copies| {
+            let is_met = shared::is_met();
+            let (copy, writes) = abi::watched(is_met, || copies.get(number as usize).cloned().flatten());
+            let alone = ALONE.load(Ordering::Relaxed);
+            if is_met && writes == Some(false) {
+                ALONE.store(alone.saturating_add(1), Ordering::Relaxed);
+            }
+            // Where nobody looked it may share something if the state has what can be shared, and was not seen to be copied whole.
+            if writes.unwrap_or(is_met && alone < ALONE_MIN) {
+                SHARES.store(true, Ordering::Relaxed);
+            }
+            copy
+        });
         match is_whole {
             true => self.0.0.replace(copy),
             false => {
@@ -82,7 +96,18 @@ impl<T: Clone> Copying<'_, T> {
             }
         }
     }
+
+    /// Whether a copy may share something with others that counts by whom: what a step does may depend on that.
+    pub fn shares(&self) -> bool {
+        SHARES.load(Ordering::Relaxed)
+    }
 }
+
+/// See [`Copying::shares`].
+static SHARES: AtomicBool = AtomicBool::new(false);
+/// How often a copy of what can be shared was seen to share nothing, and how often is enough.
+static ALONE: AtomicUsize = AtomicUsize::new(0);
+const ALONE_MIN: usize = 1000;
 
 /// A call was left in its middle, which has undone nothing: neither has what this crate keeps beside the state.
 fn begin_anew() {
@@ -98,6 +123,9 @@ pub trait NoCopies {
     fn keep(&self, _number: u32) {}
     fn put(&self, _number: u32) {}
     fn load(&self, _number: u32, _is_whole: bool) {}
+    fn shares(&self) -> bool {
+        false
+    }
 }
 
 impl<T> NoCopies for Copying<'_, T> {}

@@ -243,4 +243,4 @@ pub(crate) fn note(text: &str) {
 #[path = "native/abi.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod native;
-pub(crate) use native::{Shared, is_unseen, waker};
+pub(crate) use native::{Shared, is_unseen, waker, watched};

@@ -1,7 +1,7 @@
 //! The state of a harness, for a check to compare in place of the memory.
 
 mod order;
-mod shared;
+pub(crate) mod shared;
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;

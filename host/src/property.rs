@@ -59,6 +59,17 @@ impl PropertyKind {
     }
 }
 
+impl PropertyKind {
+    /// Whether one evaluation is enough for it to be met.
+    pub(crate) fn is_met(self, holds: bool) -> bool {
+        match self {
+            PropertyKind::Sometimes | PropertyKind::Reachable => holds,
+            PropertyKind::Unreachable => false,
+            _ => true,
+        }
+    }
+}
+
 impl fmt::Display for PropertyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -108,6 +108,15 @@ pub struct Contents<'t> {
     pub beside: u128,
 }
 
+/// Why states that a guest copies may not tell all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// A copy shares something with others, and a step can tell.
+    Shares,
+    /// A property was met for the first time.
+    Met,
+}
+
 /// A thing that can be stepped, saved and restored.
 pub trait Target {
     /// A saved state. Cloning one is cheap.
@@ -176,6 +185,14 @@ pub trait Target {
     /// Has it do as usual, or have its guest copy states again, in the state that the guest was in then.
     fn set_copying(&mut self, copies: bool) {
         let _ = copies;
+    }
+    /// What speaks against the states that its guest copied since this was asked last.
+    fn doubt(&mut self) -> Option<Doubt> {
+        None
+    }
+    /// Whether all properties that were met where its guest copies states were met as usual too.
+    fn has_met_alike(&self) -> bool {
+        true
     }
     /// Whether it can be restored to this state now.
     fn has(&self, snapshot: &Self::Snapshot) -> bool {

@@ -49,6 +49,12 @@ fn copy_exports(self_type: &syn::Type) -> TokenStream {
             Copying(&STATE, &COPIES).load(number, is_whole != 0);
         }
     };
+    let shares = quote! {
+        #[cfg_attr(target_family = "wasm", unsafe(export_name = "copy_shares"))]
+        extern "C" fn copy_shares() -> i32 {
+            Copying(&STATE, &COPIES).shares() as i32
+        }
+    };
     quote! {
         const _: () = {
             use ::spelunk_guest::__private::{Copies, Copying, NoCopies, NotClone, Told, declaration};
@@ -56,6 +62,7 @@ fn copy_exports(self_type: &syn::Type) -> TokenStream {
             #keep
             #moves
             #load
+            #shares
             const LINE: &str = if Told::<#self_type>::CLONES { "copies\n" } else { "" };
             #[used]
             #[cfg_attr(target_family = "wasm", unsafe(link_section = "spelunk:state"))]

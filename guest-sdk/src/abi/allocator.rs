@@ -3,6 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout};
 use std::arch::wasm32::{memory_grow, memory_size};
 use std::cell::UnsafeCell;
+use std::ops::Range;
 use std::ptr;
 
 use crate::heap::{self, GROUP, Lists, Memory, PAGE};
@@ -103,6 +104,37 @@ fn lists() -> Option<&'static mut Lists> {
 pub(crate) fn is_unseen() {
     // SAFETY: as above.
     unsafe { (*UNSEEN.0.get()).get_or_insert(const { Lists::new() }) };
+}
+
+/// Makes a copy, and says whether that wrote to what was there, as it does to count who shares something; nothing where that would take too
+/// long, unless it `matters`.
+pub(crate) fn watched<R>(matters: bool, copy: impl FnOnce() -> R) -> (R, Option<bool>) {
+    let Some(blocks) = begin_copy(matters) else { return (copy(), None) };
+    let before = sum(&blocks);
+    let copied = copy();
+    end_copy();
+    (copied, Some(sum(&blocks) != before))
+}
+
+#[inline(never)]
+fn begin_copy(matters: bool) -> Option<Range<usize>> {
+    lists()?.copies(matters)
+}
+
+#[inline(never)]
+fn end_copy() {
+    lists().into_iter().for_each(Lists::is_copied);
+}
+
+/// Of the words at these addresses, what changes with any of them.
+#[inline(never)]
+fn sum(addresses: &Range<usize>) -> (u64, u64) {
+    let (mut sum, mut sums) = (0u64, 0u64);
+    for at in addresses.clone().step_by(8) {
+        sum = sum.wrapping_add(Linear.word(at));
+        sums = sums.wrapping_add(sum);
+    }
+    (sum, sums)
 }
 
 #[inline]

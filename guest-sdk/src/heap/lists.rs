@@ -2,6 +2,8 @@
 //!
 //! Blocks of up to 1 KiB are as long as a multiple of 16 bytes, longer ones as a power of two. None is ever made of others.
 
+use std::ops::Range;
+
 use super::{GRANULE, Memory, PAGE};
 
 /// Up to here there is a list for each multiple of 16 bytes.
@@ -17,11 +19,29 @@ pub(crate) struct Lists {
     end: usize,
     /// Where the first block lies.
     start: usize,
+    /// Whether nothing is given that was freed.
+    only_unused: bool,
+    /// Bytes that may be looked at now, to see whether they are written to, and further ones where it matters.
+    credit: usize,
+    lent: usize,
 }
+
+/// So many bytes may be looked at for each copy, at first, and beyond that.
+const LOOKED_AT: usize = 64;
+const LOOKED_AT_FIRST: usize = 4 << 20;
+const LENT: usize = 512 << 20;
 
 impl Lists {
     pub(crate) const fn new() -> Lists {
-        Lists { free: [0; LISTS], next: 0, end: 0, start: 0 }
+        Lists {
+            free: [0; LISTS],
+            next: 0,
+            end: 0,
+            start: 0,
+            only_unused: false,
+            credit: LOOKED_AT_FIRST,
+            lent: LENT,
+        }
     }
 
     /// Whether this block was allocated here: all that are lie above all others.
@@ -35,7 +55,7 @@ impl Lists {
     pub(crate) fn allocate(&mut self, memory: &mut impl Memory, len: usize, align: usize) -> Option<usize> {
         let (list, room) = list_of(len, align)?;
         let at = self.free[list];
-        if at == 0 {
+        if at == 0 || self.only_unused {
             return self.unused(memory, room);
         }
         self.free[list] = memory.word(at) as usize;
@@ -48,6 +68,22 @@ impl Lists {
         let Some((list, _)) = list_of(len, align) else { return };
         memory.set_word(at, self.free[list] as u64);
         self.free[list] = at;
+    }
+
+    /// A copy begins: where all blocks lie that there are, if it is to be looked at whether one of them is written to; what is allocated until
+    /// [`Lists::is_copied`] lies beyond. That takes time, of which there is much more where it `matters`.
+    pub(crate) fn copies(&mut self, matters: bool) -> Option<Range<usize>> {
+        self.credit = self.credit.saturating_add(LOOKED_AT);
+        let bytes = self.next - self.start;
+        let credit = if matters && bytes > self.credit { &mut self.lent } else { &mut self.credit };
+        *credit = credit.checked_sub(bytes)?;
+        self.only_unused = true;
+        Some(self.start..self.next)
+    }
+
+    /// That copy is made.
+    pub(crate) fn is_copied(&mut self) {
+        self.only_unused = false;
     }
 
     /// Whether a block has room for `new_len` bytes where it lies.

@@ -265,6 +265,17 @@ fn blocks_of_lists_lie_apart_and_stay_as_they_are() {
         }
     }
     let most = memory.bytes.len();
+    // While something is copied, nothing is given that was freed.
+    let (first, (len, align, _)) = blocks.pop_first().unwrap();
+    lists.free(&mut memory, first, len, align);
+    let all = lists.copies(true).unwrap();
+    assert!(blocks.keys().all(|at| all.contains(at)));
+    let copy = lists.allocate(&mut memory, len, align).unwrap();
+    assert!(copy >= all.end);
+    lists.is_copied();
+    assert_eq!(lists.allocate(&mut memory, len, align), Some(first));
+    lists.free(&mut memory, first, len, align);
+    lists.free(&mut memory, copy, len, align);
     for (at, (len, align, _)) in blocks {
         lists.free(&mut memory, at, len, align);
         assert!(Lists::fits(len, align, len));

@@ -173,3 +173,7 @@ impl<T> Shared<T> {
 pub(crate) fn is_unseen() {
     host::outside()
 }
+
+pub(crate) fn watched<R>(_matters: bool, copy: impl FnOnce() -> R) -> (R, Option<bool>) {
+    (copy(), None)
+}

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Of the values that were met, by their addresses, the number of each.
 type Numbers = BTreeMap<usize, usize>;
@@ -9,6 +10,14 @@ type Numbers = BTreeMap<usize, usize>;
 thread_local! {
     /// Nothing where they are not told apart.
     static NUMBERS: RefCell<Option<Numbers>> = const { RefCell::new(None) };
+}
+
+/// A state held something behind such a pointer.
+static IS_MET: AtomicBool = AtomicBool::new(false);
+
+/// Whether a state held something that others may share.
+pub(crate) fn is_met() -> bool {
+    IS_MET.load(Ordering::Relaxed)
 }
 
 /// Puts back what was there.
@@ -36,6 +45,7 @@ pub(super) fn alone<R>(f: impl FnOnce() -> R) -> (R, bool) {
 
 /// The number of the value at an address, and whether it is met for the first time; nothing where they are not told apart.
 pub(super) fn number(address: usize) -> Option<(usize, bool)> {
+    IS_MET.store(true, Ordering::Relaxed);
     NUMBERS.with_borrow_mut(|numbers| {
         let numbers = numbers.as_mut()?;
         let next = numbers.len();

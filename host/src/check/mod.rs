@@ -334,8 +334,8 @@ pub enum TroubleKind {
     },
     /// What the guest copied by itself behaves differently from what it is a copy of. The check can be made without: see [`Options::copies`].
     Copies,
-    /// So many steps fail, each of which takes all copies away, that the check takes less time without.
-    Failing,
+    /// The check is to be made without states that the guest copies, for this reason, which is no fault of the guest's.
+    Without(&'static str),
     /// The host stopped the guest; it is no trouble of the guest's, and never reported as one.
     Stopped,
 }

@@ -1,10 +1,13 @@
 //! One step under a script.
 
 use super::{End, Options, TroubleKind};
-use crate::choice::{Chooser, Kind, Past, Scripted, Stopped, mix};
+use crate::choice::{Chooser, Kind, Past, Scripted, Stopped, advance, mix};
 use crate::outcome::{Failure, Halt, Outcome, Reject};
 use crate::target::{Holds, Successors, Target, attempt, follows_preconditions, last_step};
 use crate::trace::{Action, Trace};
+
+/// Steps of a rule that are performed from one state to see what they meet, at most.
+const STEPS_MAX: u32 = 1 << 14;
 
 /// How a step under a script went.
 pub(super) enum Visit {
@@ -131,6 +134,34 @@ impl<'t, T: Target> Visitor<'t, T> {
             }
         }
         Ok(true)
+    }
+
+    /// Performs all steps from where a trace leads, as usual, where a target copies states; `is_start`, setup is all that follows.
+    pub(super) fn all_steps(&mut self, trace: &Trace, is_start: bool) -> Result<(), TroubleKind> {
+        match self.walk(trace) {
+            Outcome::Pass => {}
+            Outcome::Stopped => return Err(TroubleKind::Stopped),
+            _ => return Ok(()),
+        }
+        let mut actions = vec![Action::Setup];
+        if !is_start {
+            self.target.enabled(&mut self.enabled)?;
+            actions = self.enabled.iter().map(|rule| Action::Rule(*rule)).collect();
+        }
+        let Some(ready) = self.target.snapshot() else { return Ok(()) };
+        let mut script = Vec::new();
+        for action in actions {
+            script.clear();
+            for _ in 0..STEPS_MAX {
+                self.target.restore(&ready);
+                match self.visit(action, &mut script, Past::First) {
+                    Err(TroubleKind::Stopped) => return Err(TroubleKind::Stopped),
+                    Ok(_) if advance(&mut script, 0) => {}
+                    _ => break,
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Performs a step. The answers that were given past the script are appended to it; how many were, too.

@@ -65,7 +65,7 @@ mod watchdog;
 
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use wasmtime::Store;
 
 use crate::choice::{Choice, Chooser};
@@ -73,7 +73,7 @@ use crate::compare::{Compare, Place};
 use crate::coverage::FeatureSet;
 use crate::outcome::{Halt, Outcome};
 use crate::property::Counts;
-use crate::target::{Contents, Fairness, Holds, Liveness, Rule, Scores, Successors, Target};
+use crate::target::{Contents, Doubt, Fairness, Holds, Liveness, Rule, Scores, Successors, Target};
 use crate::trace::Action;
 use against::Second;
 use calls::Calls;
@@ -169,27 +169,6 @@ impl Machine {
         machine.store.data_mut().tally = Tally::new(&machine.program.properties);
         machine.root = machine.state.save(&mut machine.store);
         Ok(machine)
-    }
-
-    /// Whether states are saved. Without snapshots every run is replayed from the start; no result changes.
-    ///
-    /// # Errors
-    /// Where the module has state that no snapshot can hold they cannot be turned on.
-    pub fn set_uses_snapshots(&mut self, uses_snapshots: bool) -> Result<()> {
-        if uses_snapshots && let Some(obstacle) = self.program.obstacles().first() {
-            bail!(
-                "no snapshot can hold what this module changes: {} at {:#x}",
-                obstacle.what,
-                obstacle.offset
-            );
-        }
-        self.uses_snapshots = uses_snapshots;
-        self.second.as_mut().map_or(Ok(()), |second| second.machine.set_uses_snapshots(uses_snapshots))
-    }
-
-    /// Whether states are saved.
-    pub fn uses_snapshots(&self) -> bool {
-        self.uses_snapshots
     }
 
     /// The program it runs.
@@ -307,6 +286,14 @@ impl Target for Machine {
 
     fn set_copying(&mut self, copies: bool) {
         self.copies.iter_mut().for_each(|of| of.is_on = copies);
+    }
+
+    fn doubt(&mut self) -> Option<Doubt> {
+        self.copying()?.doubt()
+    }
+
+    fn has_met_alike(&self) -> bool {
+        self.copies.as_ref().is_none_or(|copies| copies.has_met_alike(self))
     }
 
     fn has(&self, snapshot: &Snapshot) -> bool {

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use anyhow::{Result, bail};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::Machine;
 use super::component::Handles;
 use super::copies::Copied;
 use super::keyed;
@@ -194,5 +196,28 @@ pub(super) fn digest(
         // Of bytes that are together: making ready a hasher of streams takes longer than hashing so few.
         Hashing::Portable => xxh3_128(parts),
         Hashing::Keyed => keyed::hash(parts),
+    }
+}
+
+impl Machine {
+    /// Whether states are saved. Without snapshots every run is replayed from the start; no result changes.
+    ///
+    /// # Errors
+    /// Where the module has state that no snapshot can hold they cannot be turned on.
+    pub fn set_uses_snapshots(&mut self, uses_snapshots: bool) -> Result<()> {
+        if uses_snapshots && let Some(obstacle) = self.program.obstacles().first() {
+            bail!(
+                "no snapshot can hold what this module changes: {} at {:#x}",
+                obstacle.what,
+                obstacle.offset
+            );
+        }
+        self.uses_snapshots = uses_snapshots;
+        self.second.as_mut().map_or(Ok(()), |second| second.machine.set_uses_snapshots(uses_snapshots))
+    }
+
+    /// Whether states are saved.
+    pub fn uses_snapshots(&self) -> bool {
+        self.uses_snapshots
     }
 }

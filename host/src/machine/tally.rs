@@ -4,7 +4,7 @@
 //! nothing depends. What all runs together may name is limited where they are added up, in their order
 //! ([`Counts::add`]).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
@@ -33,6 +33,40 @@ pub(crate) struct Tally {
     liveness: Arc<[usize]>,
     /// What [`Tally::back_to_mark`] goes back to.
     marked: Marked,
+    pub(crate) met: Met,
+}
+
+/// Properties that did what they claim at some time, whether or not that counts.
+#[derive(Default)]
+pub(crate) struct Met {
+    /// By their hashes, as many as are told apart.
+    all: BTreeSet<u128>,
+    /// By index, those of which it is known.
+    known: Vec<bool>,
+    /// There is one that was not asked for yet.
+    is_more: bool,
+}
+
+impl Met {
+    fn meet(&mut self, at: usize, hash: u128) {
+        if self.known.len() <= at {
+            self.known.resize(at + 1, false);
+        }
+        self.known[at] = true;
+        if self.all.len() < NAMES_MAX {
+            self.is_more |= self.all.insert(hash);
+        }
+    }
+
+    /// Whether there are more than when this was asked last.
+    pub(crate) fn is_more(&mut self) -> bool {
+        std::mem::take(&mut self.is_more)
+    }
+
+    /// Whether all of them are among those of another.
+    pub(crate) fn is_among(&self, others: &Met) -> bool {
+        self.all.is_subset(&others.all)
+    }
 }
 
 /// Properties and events that are marked, at most.
@@ -67,11 +101,14 @@ impl Tally {
         let hash = hash(kind, name);
         let at = self.index.get(&hash).copied().or_else(|| self.add(hash, kind, name));
         if let Some(at) = at {
-            self.count(at, holds);
+            self.count((at, hash), (kind, holds));
         }
     }
 
-    fn count(&mut self, at: usize, holds: bool) {
+    fn count(&mut self, (at, hash): (usize, u128), (kind, holds): (PropertyKind, bool)) {
+        if kind.is_met(holds) && !self.met.known.get(at).is_some_and(|known| *known) {
+            self.met.meet(at, hash);
+        }
         if self.counts {
             self.properties.at(at).count(holds);
             self.has_counted = true;
@@ -80,9 +117,10 @@ impl Tally {
 
     /// The number of a property of runs without end, which is counted as reached; `None` where it is not declared.
     pub(crate) fn live(&mut self, kind: PropertyKind, name: &[u8], holds: bool) -> Option<usize> {
-        let at = self.index.get(&hash(kind, name)).copied()?;
+        let hash = hash(kind, name);
+        let at = self.index.get(&hash).copied()?;
         let number = self.liveness.binary_search(&at).ok()?;
-        self.count(at, holds);
+        self.count((at, hash), (kind, holds));
         Some(number)
     }
 
@@ -106,6 +144,7 @@ impl Tally {
     fn forget_others(&mut self) {
         self.properties.retain_counted(self.declared);
         self.index.clear();
+        self.met.known.clear();
         self.name_bytes = 0;
         for (at, property) in self.properties.iter().enumerate() {
             self.index.insert(hash(property.kind, property.name.as_bytes()), at);

@@ -95,8 +95,8 @@ impl Work<'_> {
                 self.walk_in_rounds(&mut machines, &options, (keeping, &mut counts))?
             }
         };
-        let (kept, walked) = match walked {
-            Err(trouble) if matches!(trouble.kind, TroubleKind::Copies | TroubleKind::Failing) => {
+        let (kept, walked) = match believed(walked, &mut machines, (&options, &counts)) {
+            Err(trouble) if matches!(trouble.kind, TroubleKind::Copies | TroubleKind::Without(_)) => {
                 // What it knows came of the copies.
                 kept.iter().for_each(Kept::remove);
                 drop(kept);
@@ -140,7 +140,7 @@ impl Work<'_> {
         self.tell_anew(&machines[0], trouble);
         let without = Options { copies: false, ..options.clone() };
         // Where copies are wrong, the next command is to begin with them again, and to say so.
-        let kept = (trouble.kind == TroubleKind::Failing).then(|| self.kept(&without)).flatten();
+        let kept = matches!(trouble.kind, TroubleKind::Without(_)).then(|| self.kept(&without)).flatten();
         *counts = machines[0].program().declared();
         let walked = self.walk_in_rounds(machines, &without, (kept_by(kept.as_ref())?, counts))?;
         Ok((kept, walked))
@@ -149,9 +149,8 @@ impl Work<'_> {
     /// Says why the check begins anew without copies.
     fn tell_anew(&self, machine: &Machine, trouble: &Trouble) {
         match trouble.kind {
-            TroubleKind::Failing => {
-                let text = "anew, and without copies of states, which take longer where so many steps fail";
-                self.observer.status("Checking", text);
+            TroubleKind::Without(why) => {
+                self.observer.status("Checking", &format!("anew, and without copies of states, {why}"));
             }
             _ => self.observer.warning(begins_anew(machine, trouble)),
         }
@@ -346,6 +345,27 @@ fn limit_of(machine: &Machine, options: &Options, checked: &Checked, is_unmet: b
 fn nothing_checked(machine: &Machine, checked: &Checked) -> Option<&'static str> {
     let why = checked.vacuity(machine.has_teardown())?;
     Some(if machine.says_what_threads_touch() { NO_OPERATION } else { why })
+}
+
+/// Why a check is made without copies that was made with them.
+const HIDDEN: &str = "since something was not seen, which copies may hide";
+
+/// What a check came to; trouble where something was not seen, and the guest copied its states, of which others may show it: a copy of a
+/// list has no room to spare.
+fn believed(
+    walked: Result<Checked, Box<Trouble>>,
+    machines: &mut [Machine],
+    (options, counts): (&Options, &Counts),
+) -> Result<Checked, Box<Trouble>> {
+    let checked = walked?;
+    let is_unseen = checked.limit.is_none() && counts.properties.iter().any(|property| property.is_unmet());
+    let may_copy = options.order == Order::Breadth && options.may_copy();
+    let copies = is_unseen && may_copy && machines[0].begin_copies();
+    machines[0].end_copies();
+    match copies {
+        true => Err(Box::new(Trouble { trace: Trace::default(), kind: TroubleKind::Without(HIDDEN) })),
+        false => Ok(checked),
+    }
 }
 
 /// Why nothing was checked of threads.

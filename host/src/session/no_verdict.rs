@@ -36,7 +36,7 @@ impl Work<'_> {
             }
             TroubleKind::Unequal { .. } => cannot(unequal(machine, trace, kind)),
             TroubleKind::Stopped => unreachable!("a check that is stopped has a limit, not trouble"),
-            TroubleKind::Copies | TroubleKind::Failing => unreachable!("it is checked without"),
+            TroubleKind::Copies | TroubleKind::Without(_) => unreachable!("it is checked without"),
             TroubleKind::Dependent { rules, why } => {
                 let [a, b] = rules.map(|rule| text::line(&machine.rules()[usize::from(rule)].name));
                 let place = place_of(machine, trace);

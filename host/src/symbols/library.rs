@@ -58,7 +58,7 @@ const PACKAGES: &str = "
 ";
 
 /// What `#[harness]` writes for a check to compare states, to copy and to show them.
-const FOR_CHECKS: &str = "copy_keep copy_load copy_move describe_state state";
+const FOR_CHECKS: &str = "copy_keep copy_load copy_move copy_shares describe_state state";
 
 /// What begins the name of one that describes what a step was given.
 const DESCRIBES: &str = "__spelunk_describe_";

@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use walrus::ir::*;
 use walrus::{FunctionId, LocalFunction, MemoryId, Module};
 
-/// How the names of functions begin that may use the data of the SDK's allocator.
-const SAY_WHAT_FAILS: &str = "spelunk_guest::memory::";
+/// How the names of functions begin that may use the data of the SDK's allocator: they say what fails, and what is copied.
+const OF_ALLOCATOR: [&str; 2] = ["spelunk_guest::memory::", "spelunk_guest::abi::allocator::"];
 
 /// A function outside of the allocator that uses data of it, and the address of the data. Data of the allocator is what it
 /// both reads and writes: `errno`, for one, it only writes.
@@ -31,9 +31,8 @@ pub(super) fn outside<'n>(
     }
     used.retain(|_, ways| *ways == [true, true]);
     let mut found = None;
-    // Those of the SDK say whether allocations may fail, which its allocator asks.
-    let may_not =
-        |id: FunctionId| !inside.contains(&id) && !names[id.index()].name.starts_with(SAY_WHAT_FAILS);
+    let is_of_allocator = |name: &str| OF_ALLOCATOR.iter().any(|beginning| name.starts_with(beginning));
+    let may_not = |id: FunctionId| !inside.contains(&id) && !is_of_allocator(&names[id.index()].name);
     for (id, function) in module.funcs.iter_local().filter(|(id, _)| may_not(*id)) {
         each_constant(function, memory, |address, _| {
             if found.is_none() && used.contains_key(&address) {

@@ -4,6 +4,7 @@ mod check;
 mod check_examples;
 mod copies;
 mod deadlock;
+mod hidden;
 mod leftover;
 mod liveness;
 mod orderings;

@@ -53,7 +53,7 @@ locks 33
 harness 44
 poll 12
 timeout 18
-once 8
+once 7
 ending 62
 moved 29
 stale 5

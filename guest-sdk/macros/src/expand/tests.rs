@@ -9,7 +9,8 @@ fn expanded(block: &str) -> String {
 }
 
 /// What a harness has that says by itself what it holds.
-const BY_CONTENT: &[&str] = &["state", "copy_keep", "copy_move", "copy_load", "describe_state"];
+const BY_CONTENT: &[&str] =
+    &["state", "copy_keep", "copy_move", "copy_load", "copy_shares", "describe_state"];
 
 #[track_caller]
 fn exports_of(block: &str, expected: &[&str]) {
@@ -110,8 +111,8 @@ fn of_alternatives_each_stands_under_its_cfg() {
     assert!(text.contains(other), "{text}");
     assert_eq!(
         text.matches("# [cfg (not (a))]").count(),
-        3 + 4 + 2,
-        "the methods, and what is made of them, natively too: {text}"
+        3 + 4 + 2 + 2,
+        "the methods, and what is made of them, natively too, and what describes arguments: {text}"
     );
     assert_eq!(text.matches("fn __spelunk_setup").count(), 3, "{text}");
     assert!(

@@ -125,9 +125,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
                     TroubleKind::Stopped => self.shared.stopped(),
                     // Without copies the check comes to it too, if it is one of the guest.
                     _ if self.visitor.target.is_copying() => {
-                        if trouble.kind != TroubleKind::Failing {
-                            trouble.kind = TroubleKind::Copies;
-                        }
+                        trouble.kind = trouble.kind.of_copies();
                         grown.trouble = Some(trouble);
                     }
                     // The others finish the round, so that it does not depend on them which trouble comes first.
@@ -140,7 +138,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
     }
 
     /// Looks at what a state leads to.
-    fn node(
+    pub(super) fn leads(
         &mut self,
         job: &Job<'_, T::Snapshot>,
         node: u32,

@@ -20,7 +20,7 @@ use super::saved::{SAVED_BYTES, Saved, Snapshot};
 use super::sections::StateSays;
 use crate::choice::Chooser;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
-use crate::target::{Successors, Target as _};
+use crate::target::{Doubt, Successors, Target as _};
 use crate::trace::Action;
 use copied::Numbers;
 use drive::{Driver, left};
@@ -46,6 +46,7 @@ pub(super) struct CopyCalls {
     keep: TypedFunc<u32, ()>,
     load: TypedFunc<(u32, u32), ()>,
     moves: Option<TypedFunc<u32, ()>>,
+    shares: Option<TypedFunc<(), u32>>,
 }
 
 impl CopyCalls {
@@ -54,7 +55,8 @@ impl CopyCalls {
         let keep = instance.get_typed_func(&mut *store, "copy_keep").ok()?;
         let load = instance.get_typed_func(&mut *store, "copy_load").ok()?;
         let moves = instance.get_typed_func(&mut *store, "copy_move").ok();
-        Some(CopyCalls { keep, load, moves })
+        let shares = instance.get_typed_func(&mut *store, "copy_shares").ok();
+        Some(CopyCalls { keep, load, moves, shares })
     }
 
     /// What loads and what moves a state, of a guest that does both.
@@ -396,6 +398,27 @@ impl Copies {
             Err(_) => self.left = Left::Torn,
         }
         said
+    }
+
+    /// As [`Target::doubt`](crate::target::Target::doubt).
+    pub(super) fn doubt(&mut self) -> Option<Doubt> {
+        let mut shares = false;
+        if self.left != Left::Torn {
+            if self.left == Left::Within {
+                self.machine.state.load_globals(&mut self.machine.store, &self.machine.root.0);
+            }
+            self.call(|calls, store| {
+                let call = calls.shares.as_ref().map_or(Ok(0), |call| call.call(store, ()));
+                call.map(|said| shares = said != 0)
+            });
+        }
+        let met = &mut self.machine.store.data_mut().tally.met;
+        if shares { Some(Doubt::Shares) } else { met.is_more().then_some(Doubt::Met) }
+    }
+
+    /// As [`Target::has_met_alike`](crate::target::Target::has_met_alike), beside the machine that does as usual.
+    pub(super) fn has_met_alike(&self, usual: &Machine) -> bool {
+        self.machine.store.data().tally.met.is_among(&usual.store.data().tally.met)
     }
 
     /// The instance, of which what it last did is asked.

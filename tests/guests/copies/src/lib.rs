@@ -2,7 +2,15 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(not(any(feature = "rarely", feature = "late", feature = "hidden")))]
+#[cfg(feature = "spare")]
+mod buffer;
+#[cfg(not(any(
+    feature = "rarely",
+    feature = "late",
+    feature = "hidden",
+    feature = "owned",
+    feature = "spare"
+)))]
 mod desk;
 #[cfg(feature = "late")]
 mod door;
@@ -10,3 +18,5 @@ mod door;
 mod ring;
 #[cfg(feature = "hidden")]
 mod shelf;
+#[cfg(feature = "owned")]
+mod text;
