@@ -58,7 +58,7 @@ macro_rules! never {
 
 /// Every run that is fair comes to a state in which this holds: `eventually!("decided", self.decided.is_some())`.
 ///
-/// It stands in an invariant, which looks at every state; the last value that is said in a step counts. `spelunk check` tells a run
+/// It stands in an invariant, which looks at every state; to say it twice in one step, and not the same, is a failure. `spelunk check` tells a run
 /// without end on which it never holds, as steps that lead to a loop, and the loop. What fair is, each rule says:
 /// `#[fair(strong)]`, `#[fair(each)]`, `#[unfair]`.
 #[macro_export]

@@ -111,6 +111,8 @@ pub(crate) struct Step {
     pub(crate) observed: Observed,
     /// What the state says of properties of runs without end.
     pub(crate) holds: Holds,
+    /// Of which it said so in this step, a bit for each.
+    pub(crate) claimed: u64,
     /// Which of the steps of its rule it is, where the guest says so.
     pub(crate) way: Option<u64>,
     /// The bits of its one global as it returned, where the guest told them.
@@ -181,7 +183,7 @@ impl Step {
         self.failed_again.clear();
         self.scores.clear();
         self.observed.clear();
-        self.holds = Holds::default();
+        (self.holds, self.claimed) = (Holds::default(), 0);
         (self.way, self.global) = (None, None);
         self.args.clear();
         self.chosen.clear();
@@ -190,6 +192,18 @@ impl Step {
         if let Some(effects) = &mut self.effects {
             effects.clear();
         }
+    }
+
+    /// Notes whether the two conditions of a property of runs without end hold; whether that is not the opposite of what was said before.
+    pub(crate) fn says(&mut self, number: usize, conditions: [bool; 2]) -> bool {
+        let bit = 1u64 << number;
+        let before = [self.holds.from & bit != 0, self.holds.to & bit != 0];
+        let is_new = self.claimed & bit == 0;
+        self.claimed |= bit;
+        for (bits, is_so) in [&mut self.holds.from, &mut self.holds.to].into_iter().zip(conditions) {
+            *bits = *bits & !bit | u64::from(is_so) << number;
+        }
+        is_new || before == conditions
     }
 
     /// It writes to standard error, or else to standard output.

@@ -384,9 +384,10 @@ fn live(
         let message = format!("a custom section `spelunk:properties` must declare it: `{kind} {name}`");
         return stop(FailureKind::Abi, Some(name), message);
     };
-    let holds = &mut host.step.holds;
-    for (bits, is_so) in [(&mut holds.from, from), (&mut holds.to, to)] {
-        *bits = *bits & !(1 << number) | u64::from(is_so) << number;
+    if !host.step.says(number, [from, to]) {
+        let name = String::from_utf8_lossy(name).into_owned();
+        let message = "it is said twice in one step, and not the same: claim it of each under another name, or once of all";
+        return stop(FailureKind::Abi, Some(name), message.to_string());
     }
     Ok(())
 }

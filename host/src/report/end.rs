@@ -302,7 +302,7 @@ fn covered_text(checked: &CheckedTarget, is_complete: bool) -> String {
     }
     out += &table(&rows);
     if !checked.first.is_empty() {
-        let mut rows = vec![["property", "reached", "held"].map(str::to_string)];
+        let mut rows = vec![["property", "reached at", "held at"].map(str::to_string)];
         for ((kind, name), (reached, held)) in &checked.first {
             rows.push([format!("{kind} {}", text::line(name)), reached.to_string(), depth(*held)]);
         }
