@@ -8,11 +8,12 @@ use wasmtime::{ExternType, FuncType, Module};
 
 use super::component::Component;
 use super::emscripten::names;
-use super::imports::MODULE;
 use super::link::{drawn_kind, shown};
 use super::sections::StateSays;
 use super::signed::Plans;
-use super::spelling::{DESCRIBE_STATE, INITIALIZE, INPUT, Imports, START, classify, is_numeric, params_of};
+use super::spelling::{
+    DESCRIBE_STATE, INITIALIZE, INPUT, Imports, START, classify, imports, is_numeric, no_rule, params_of,
+};
 use crate::choice::Kind;
 use crate::file::Signatures;
 use crate::target::Rule;
@@ -85,6 +86,8 @@ struct Sorting<'a> {
     guards: Vec<(&'a str, &'a String)>,
     /// Functions that the guest may be alone, and what is drawn for them.
     alone: Vec<(&'a String, Vec<Kind>)>,
+    /// Where [`CHECK`] stands among the plain ones.
+    check: Option<usize>,
     /// [`START`], or what Emscripten calls so.
     start: Option<&'a String>,
     /// What Emscripten's modules have called before everything else, in this order.
@@ -108,28 +111,6 @@ impl<'a> Sorting<'a> {
             None => self.start = self.start.or(Some(export)),
         }
     }
-}
-
-/// What the guest imports that gives exports a meaning.
-fn imports(module: &Module, state: &StateSays) -> Imports {
-    let has = |name| module.imports().any(|import| (import.module(), import.name()) == (MODULE, name));
-    Imports { hands_over_state: *state != StateSays::All || has("state"), describes: has("describe") }
-}
-
-/// What to say where there is nothing to call, with exports that would need more than numbers.
-fn no_rule(uncalled: &[String]) -> String {
-    let others = shown_few(uncalled).map(|others| format!("; these take other values: {others}"));
-    "the module exports no rule: export a function `rule:NAME`, or any function whose parameters are numbers"
-        .to_string()
-        + &others.unwrap_or_default()
-}
-
-/// The first of several; `None` of nothing.
-pub(super) fn shown_few(all: &[String]) -> Option<String> {
-    const SHOWN_MAX: usize = 5;
-    let more = all.len().saturating_sub(SHOWN_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!all.is_empty()).then(|| all[..all.len().min(SHOWN_MAX)].join(", ") + &more)
 }
 
 impl Exports {
@@ -176,6 +157,7 @@ impl Exports {
                 _ => exports.sort(&mut sorting, export, ty)?,
             }
         }
+        exports.add_check(&mut sorting, signatures);
         exports.add_start(&mut sorting, entry, signatures.is_some());
         exports.add_before(sorting.before, sorting.start);
         exports.add_function(std::mem::take(&mut sorting.alone))?;
@@ -229,7 +211,10 @@ impl Exports {
             "terminal" => self.terminal = Some(export.clone()),
             DESCRIBE_STATE => self.describe_state = Some(export.clone()),
             "start" => sorting.start = Some(export),
-            "check" => sorting.alone.push((export, Vec::new())),
+            "check" => {
+                sorting.check = Some(sorting.plain.len());
+                sorting.plain.push((export, ty));
+            }
             "input" => {
                 sorting.alone.push((export, vec![Kind::Bytes { min: 0, max: sorting.input_bytes_max }]));
             }
@@ -238,6 +223,19 @@ impl Exports {
             _ => self.setup.push(export.clone()),
         }
         Ok(())
+    }
+
+    /// A function [`CHECK`] is all there is where it asks for choices, or nothing else can be called: any module may have one of that name.
+    fn add_check(&mut self, sorting: &mut Sorting<'_>, signatures: Option<&Signatures>) {
+        let Some(at) = sorting.check else { return };
+        let name = sorting.plain[at].0;
+        let is_other = |other: &str| other != name && !names::is_allocator(other);
+        let has_others = signatures.is_some_and(|signatures| !signatures.rules.is_empty())
+            || sorting.candidates().any(|(other, _)| is_other(other));
+        if sorting.imports.asks || !has_others || !self.rules.is_empty() {
+            sorting.plain.remove(at);
+            sorting.alone.push((name, Vec::new()));
+        }
     }
 
     /// A program from its start to its end is all there is, where nothing else is to be called.
@@ -398,11 +396,13 @@ mod tests {
     }
 
     #[test]
-    fn a_function_named_check_is_all_there_is() {
-        check(
-            r#"(func (export "check")) (func (export "helper") (param i32)) (func (export "setup"))"#,
-            r#"["check"] [] [] [] ["setup"] []"#,
-        );
+    fn a_function_named_check_is_all_there_is_where_it_asks_or_is_alone() {
+        let rest = r#"(func (export "check")) (func (export "helper") (param i32)) (func (export "setup"))"#;
+        check(rest, r#"["check", "helper"] [] [] [] ["setup"] []"#);
+        let asks = r#"(import "spelunk" "verbose" (func (result i32)))"#;
+        check(&format!("{asks} {rest}"), r#"["check"] [] [] [] ["setup"] []"#);
+        let alone = r#"(func (export "check")) (func (export "malloc") (param i32))"#;
+        check(alone, r#"["check"] [] [] [] [] []"#);
         check(
             r#"(func (export "check") (param i32)) (func (export "state"))"#,
             r#"["check", "state"] [] [] [] [] []"#,

@@ -1,10 +1,12 @@
 //! What the name of an export says, and its type.
 
 use anyhow::{Context, Result, bail};
-use wasmtime::{FuncType, ValType};
+use wasmtime::{FuncType, Module, ValType};
 
 use super::emscripten::names::is_program;
+use super::imports::MODULE;
 use super::link::{drawn_kind, shown};
+use super::sections::StateSays;
 use crate::choice::Kind;
 
 /// The export of a guest that is one function.
@@ -61,6 +63,33 @@ fn spells(export: &str) -> Option<&'static str> {
 pub(super) struct Imports {
     pub(super) hands_over_state: bool,
     pub(super) describes: bool,
+    pub(super) asks: bool,
+}
+
+/// What the guest imports that gives exports a meaning.
+pub(super) fn imports(module: &Module, state: &StateSays) -> Imports {
+    let has = |name| module.imports().any(|import| (import.module(), import.name()) == (MODULE, name));
+    Imports {
+        hands_over_state: *state != StateSays::All || has("state"),
+        describes: has("describe"),
+        asks: module.imports().any(|import| import.module() == MODULE),
+    }
+}
+
+/// What to say where there is nothing to call, with exports that would need more than numbers.
+pub(super) fn no_rule(uncalled: &[String]) -> String {
+    let others = shown_few(uncalled).map(|others| format!("; these take other values: {others}"));
+    "the module exports no rule: export a function `rule:NAME`, or any function whose parameters are numbers"
+        .to_string()
+        + &others.unwrap_or_default()
+}
+
+/// The first of several; `None` of nothing.
+pub(super) fn shown_few(all: &[String]) -> Option<String> {
+    const SHOWN_MAX: usize = 5;
+    let more = all.len().saturating_sub(SHOWN_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!all.is_empty()).then(|| all[..all.len().min(SHOWN_MAX)].join(", ") + &more)
 }
 
 /// The kind and name that an export's name spells; `None` for a plain function. With a colon the type must

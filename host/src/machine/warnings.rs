@@ -6,10 +6,10 @@ use serde::Serialize;
 use wasmtime::{Linker, Store};
 
 use super::Machine;
-use super::exports::shown_few;
 use super::host::Host;
 use super::link::link;
 use super::program::Program;
+use super::spelling::shown_few;
 use crate::file::StubImports;
 
 /// What a warning is about.

@@ -174,7 +174,7 @@ fn a_database_answers_as_under_node() {
         let compared =
             format!("SELECT CASE WHEN ({QUESTION}) = '{answer}' THEN 1 ELSE abs(-9223372036854775808) END");
         let wasm = with_driver(&wasm, &[CHANGES, &compared]);
-        explore(&mut machine(&load(&wasm, None)), seeded(1), 3).0
+        explore(&mut machine(&load(&wasm, Some("check"))), seeded(1), 3).0
     };
     let failure = found(&answer).map(|found| found.failure);
     assert!(failure.is_none(), "{failure:?}; under node it is {answer}");

@@ -26,6 +26,15 @@ impl Exports {
         self.teardown.extend_from_slice(&signatures.teardown);
         let invariants = signatures.invariants.iter().map(|name| (name.clone(), name.clone()));
         self.invariants.extend(invariants);
+        let named = signatures.rules.first().map(|name| format!("`{name}` is a rule"));
+        let said = named.or_else(|| signatures.are_all_rules.then(|| "all are rules".to_string()));
+        if let (true, Some(said)) = (self.is_function, said) {
+            let function = &self.rule_exports[0];
+            bail!(
+                "the module exports `{function}`, so it is one function, and the signatures say that {said}: write `except = \
+                 [\"{function}\"]`, or name one function with --entry"
+            );
+        }
         for name in &signatures.rules {
             if self.rules.iter().any(|rule| rule.name == *name) {
                 bail!(
