@@ -158,10 +158,16 @@ pub struct Failure {
     pub place: Option<String>,
 }
 
+/// What the message of a program begins with that ended itself at a place that is known: no error came there from elsewhere.
+pub(crate) const ENDED_ITSELF: &str = "the program ended itself";
+
 /// What messages begin with that tell failures of one place apart: of Rust's errors, of its arithmetic, and of WebAssembly's.
 const BY_MESSAGE: [&str; 3] = ["called `Result::", "attempt to ", "integer "];
 
 impl Failure {
+    /// Letters of an [`Failure::id`].
+    pub const ID_LEN: usize = 24;
+
     /// A failure of no invariant or property, whose place is not known.
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
         Failure { kind, subject: None, message: message.into(), place: None }
@@ -176,7 +182,7 @@ impl Failure {
             let part = part.as_deref().unwrap_or("");
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
-        hasher.finalize().to_hex()[..24].to_string()
+        hasher.finalize().to_hex()[..Failure::ID_LEN].to_string()
     }
 
     /// Whether both are one failure.
@@ -185,10 +191,18 @@ impl Failure {
             && self.class() == other.class()
     }
 
+    /// Whether the other may be this one in another build, in which it has another place.
+    pub fn has_moved(&self, other: &Failure) -> bool {
+        (self.kind, &self.subject) == (other.kind, &other.subject)
+            && self.place != other.place
+            && class(&self.message) == class(&other.message)
+    }
+
     /// What the message says beside its values, of an error that was made elsewhere and came here, and of arithmetic, of which an
     /// expression can fail in several ways.
     fn class(&self) -> Option<String> {
-        let is_returned = matches!(self.kind, FailureKind::Fail | FailureKind::Exit);
+        let is_ended = self.kind == FailureKind::Exit && !self.message.starts_with(ENDED_ITSELF);
+        let is_returned = self.kind == FailureKind::Fail || is_ended;
         let is_told = || BY_MESSAGE.iter().any(|beginning| self.message.starts_with(beginning));
         (is_returned || is_told()).then(|| class(&self.message))
     }
@@ -248,6 +262,11 @@ mod tests {
             assert!(!one.is_same(&other) && one.id() != other.id());
             assert!(one.is_same(&failure(kind, "NoSpace(12)")));
         }
+        let [one, other] = [
+            "the program ended itself with code 1: a is no input",
+            "the program ended itself with code 1: b is none",
+        ];
+        assert!(failure(FailureKind::Exit, one).is_same(&failure(FailureKind::Exit, other)));
         let [zero, beyond] = ["attempt to divide by zero", "attempt to divide with overflow"]
             .map(|message| failure(FailureKind::Panic, message));
         assert!(!zero.is_same(&beyond) && zero.id() != beyond.id());

@@ -8,6 +8,7 @@ use serde_json::json;
 use spelunk::budget::Budget;
 use spelunk::file::{Hex, Shrinking, TraceFile};
 use spelunk::replay::{Replayed, replay};
+use spelunk::report::counted;
 use spelunk::session::{Caching, Finding, cause, describe, steps_of};
 use spelunk::story;
 use spelunk::trace::Trace;
@@ -53,12 +54,17 @@ impl Replay {
         match replayed {
             Replayed::Failed(failure) => {
                 if !file.failure.as_ref().is_some_and(|recorded| failure.is_same(recorded)) {
+                    let has_moved = file.failure.as_ref().is_some_and(|recorded| failure.has_moved(recorded));
                     let recorded = file.failure.map_or("none".to_string(), |recorded| recorded.to_string());
                     if is_same_build {
                         return self
                             .diverged(output, &format!("it fails with {failure}, recorded was {recorded}"));
                     }
-                    output.console.warning(&format!("another failure than recorded, which was {recorded}"));
+                    if !has_moved {
+                        output
+                            .console
+                            .warning(&format!("another failure than recorded, which was {recorded}"));
+                    }
                 }
                 output.report.event("replay", data("failed"))?;
                 // Another build may fail sooner.
@@ -72,9 +78,7 @@ impl Replay {
             }
             Replayed::Passed => {
                 output.report.event("replay", data("passed"))?;
-                let said =
-                    if file.failure.is_some() { "It did not reproduce: all" } else { "As recorded, all" };
-                output.report.text(&format!("{said} {} steps pass.", trace.len()))?;
+                output.report.text(&passed(file.failure.is_some(), trace.len()))?;
                 // The same module did fail here once.
                 Ok(PASSED)
             }
@@ -100,4 +104,11 @@ fn difference(first: &Replayed, second: &Replayed, states: &Trace, others: &Trac
         Some(step) => Some(format!("step {} leads to another state from one replay to the next", step + 1)),
         None => (first != second).then(|| "one replay ends differently from the next".to_string()),
     }
+}
+
+/// What to say where all steps pass of a trace that failed, or did not.
+fn passed(has_failed: bool, steps: usize) -> String {
+    let said = if has_failed { "It did not reproduce: all" } else { "As recorded, all" };
+    let verb = if steps == 1 { "passes" } else { "pass" };
+    format!("{said} {} {verb}.", counted(steps as u64, "step"))
 }

@@ -10,7 +10,7 @@ use spelunk::budget::{Budget, Over};
 use spelunk::file::{Shrinking, TraceFile};
 use spelunk::machine::Machine;
 use spelunk::outcome::Failure;
-use spelunk::replay::Replayed;
+use spelunk::replay::{Replayed, failure_of};
 use spelunk::session::{Event, Finding, Observer, describe, steps_of, write_trace};
 use spelunk::shrink::{NotReproduced, Shrunk, shrink};
 use spelunk::story;
@@ -52,6 +52,8 @@ impl Shrink {
             output.console.warning("the trace was recorded on another build of this target");
         }
         let trace = file.trace(&machine).with_context(|| self.guest.misfit(&self.trace, is_same_build))?;
+        let now = if is_same_build { None } else { failure_of(&mut machine, &trace) };
+        let failure = now.as_ref().filter(|now| now.has_moved(failure)).unwrap_or(failure);
         match self.shrunk(&mut machine, &trace, failure, output, budget) {
             Ok(shrunk) => self.end(&mut machine, &trace, shrunk, output, budget),
             Err(NotReproduced(Replayed::Stopped)) => {

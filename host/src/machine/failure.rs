@@ -8,7 +8,7 @@ use super::host::Stop;
 use super::memory_error::MemoryError;
 use super::said::{Said, last_line, said};
 use super::state::{Spent, State};
-use crate::outcome::{Failure, FailureKind, Halt, Outcome, Reject};
+use crate::outcome::{ENDED_ITSELF, Failure, FailureKind, Halt, Outcome, Reject};
 use crate::symbols::{Frame, Role, STACK_MAX};
 use crate::trace::Action;
 
@@ -126,10 +126,11 @@ fn exited(program: &Program, stderr: &[u8], error: &Error, code: u32, phase: Pha
         return Some(Failure { kind: FailureKind::Panic, subject: None, message, place });
     }
     let why = last_line(stderr).map(|line| format!(": {line}")).unwrap_or_default();
-    let message = format!("the program ended with code {code}{why}");
-    // Which code it was is part of what went wrong.
     // Where it was ended from; a program that returned from `main` was where it was called.
     let own = culprit(program, error, None).filter(|frame| frame.role == Role::Own && frame.line.is_some());
+    let ended = if own.is_some() { ENDED_ITSELF } else { "the program ended" };
+    let message = format!("{ended} with code {code}{why}");
+    // Which code it was is part of what went wrong.
     program.fails_on_exit().then(|| Failure {
         kind,
         subject: Some(code.to_string()),

@@ -203,7 +203,7 @@ impl Search<'_, '_, '_> {
         let known: Vec<_> = self.explorer.findings().take(self.next).cloned().collect();
         for found in &known {
             let path = self.work.guest.place.trace(&found.failure);
-            // Under another name where it was saved from another build, in which it failed at another line.
+            // Under another name where that was not to be had.
             let is_it = |saved: &&Saved| saved.path == path || saved.fails_with(&found.failure);
             let saved = self.saved.iter().find(is_it);
             if saved.is_none_or(|saved| saved.is_pending() || saved.is_damaged()) && !self.is_flaky {

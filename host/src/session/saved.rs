@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::finding::{Finding, describe, steps_of};
+use super::finding::{Finding, describe, steps_of, write_trace};
 use super::{Event, Job, Work};
 use crate::check::Options;
 use crate::disk;
@@ -60,6 +60,13 @@ impl Saved {
         self.still_fails().is_some() && self.shrinking == Some(Shrinking::Pending)
     }
 
+    /// Whether it still fails as it did, at another place than its file is named after.
+    fn is_moved(&self) -> bool {
+        let name = self.path.file_stem().unwrap_or_default().to_string_lossy();
+        let is_id = name.len() == Failure::ID_LEN && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_id && self.was.is_none() && self.still_fails().is_some_and(|failure| failure.id() != name)
+    }
+
     /// Whether it leads to its loop again. Whether that is fair, on another build than it was recorded on, a check alone can say.
     pub(super) fn is_loop(&self) -> bool {
         self.still_fails().is_some_and(|failure| failure.kind == FailureKind::Liveness)
@@ -113,10 +120,33 @@ impl Work<'_> {
     /// Replays what was found before, in the order of its names, and reports what became of it.
     pub(super) fn replay_saved(&self, machine: &mut Machine) -> Result<Vec<Saved>> {
         let folder = self.guest.place.findings();
-        Saved::replay_all(machine, &folder, |saved| {
+        let mut moved = Vec::new();
+        let mut all = Saved::replay_all(machine, &folder, |saved| {
             self.bound(saved);
+            moved.extend(saved.is_moved().then(|| saved.path.clone()));
             self.observer.on(Event::Saved(saved))
-        })
+        })?;
+        for saved in all.iter_mut().filter(|saved| moved.contains(&saved.path)) {
+            self.rename(machine, saved);
+        }
+        Ok(all)
+    }
+
+    /// Saves a finding of another build anew, under the name that it has in this one, in which its place is another: all else finds it by
+    /// that. It stays as it is where that cannot be.
+    fn rename(&self, machine: &Machine, saved: &mut Saved) {
+        let Some(failure) = saved.still_fails() else { return };
+        let to = self.guest.place.trace(failure);
+        if to.exists() || write_trace(machine, &saved.trace, (Some(failure), saved.shrinking), &to).is_err() {
+            return;
+        }
+        for path in [saved.path.with_extension("input"), saved.path.clone()] {
+            drop(std::fs::remove_file(path));
+        }
+        let text =
+            format!("{} to {}: the same failure, at another place", saved.path.display(), to.display());
+        self.observer.status("Renamed", &text);
+        saved.path = to;
     }
 
     /// A check within a bound of steps says nothing of what takes more.
@@ -193,18 +223,20 @@ impl Saved {
             _ => false,
         };
         let was = file.failure.filter(is_other);
-        let fate = match replayed {
+        let (fate, trace) = match replayed {
             // Sooner than it did.
             Replayed::Failed(failure) if again.len() < trace.len() => {
                 let shrinking = Some(Shrinking::Pending);
                 let fate = Fate::StillFails(*failure);
                 return Saved { path, fate, was, trace: again, shrinking, is_of_this };
             }
-            Replayed::Failed(failure) => Fate::StillFails(*failure),
-            Replayed::Passed | Replayed::Diverged { .. } if !limits.is_empty() => elsewhere(&limits),
-            Replayed::Passed => Fate::Fixed,
-            Replayed::Stopped => Fate::Unknown,
-            diverged @ Replayed::Diverged { .. } => Fate::Stale(describe(machine, &trace, &diverged)),
+            Replayed::Failed(failure) => (Fate::StillFails(*failure), again),
+            Replayed::Passed | Replayed::Diverged { .. } if !limits.is_empty() => (elsewhere(&limits), trace),
+            Replayed::Passed => (Fate::Fixed, trace),
+            Replayed::Stopped => (Fate::Unknown, trace),
+            diverged @ Replayed::Diverged { .. } => {
+                (Fate::Stale(describe(machine, &trace, &diverged)), trace)
+            }
         };
         Saved { path, fate, was, trace, shrinking: file.shrinking, is_of_this }
     }

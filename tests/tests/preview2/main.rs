@@ -64,8 +64,8 @@ fn machine() -> Machine {
 
 /// The rules that fail, and how.
 const FAILURES: [(&str, &str); 6] = [
-    ("exit-badly", "exit 1: the program ended with code 1"),
-    ("exit-with-a-code", "exit 7: the program ended with code 7"),
+    ("exit-badly", "exit 1: the program ended itself with code 1"),
+    ("exit-with-a-code", "exit 7: the program ended itself with code 7"),
     ("flushes-too-much", "abi: it writes 4097 bytes at once to a stream; 4096 are the most"),
     ("too-many-streams", "abi: it has more than 1024 streams, pollables, errors and listings at once"),
     ("waiting-for-nothing", "abi: it waits for one of no pollables"),

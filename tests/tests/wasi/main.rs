@@ -123,7 +123,10 @@ fn every_function_does_what_the_specification_says() {
     let mut found = outcomes(&mut machine);
     let mut take = |name: &str| found.remove(name).unwrap();
     assert_eq!(take("proc_exit"), "Exit");
-    assert_eq!(take("proc_exit_with_a_code"), "exit 4294967295: the program ended with code 4294967295");
+    assert_eq!(
+        take("proc_exit_with_a_code"),
+        "exit 4294967295: the program ended itself with code 4294967295"
+    );
     assert_eq!(take("proc_raise_abrt"), "exit: the program raised the signal ABRT");
     let failed: Vec<_> = found.iter().filter(|(_, outcome)| *outcome != "Pass").collect();
     assert!(failed.is_empty(), "{failed:#?}");

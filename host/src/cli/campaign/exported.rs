@@ -250,7 +250,7 @@ impl Import {
             json!({ "checkpoints": checkpoints, "findings": findings, "known": known, "edges": edges }),
         )?;
         output.report.text(&format!(
-            "{} and {} taken in, {known} known before; {} now",
+            "{} and {} taken in, {known} show nothing new; {} now",
             counted(checkpoints, "checkpoint"),
             counted(findings, "finding"),
             counted(edges.into(), "edge")
