@@ -1,5 +1,11 @@
 //! What a step compared with what.
 
+use std::hash::BuildHasher;
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rustc_hash::FxBuildHasher;
+
 /// A comparison in a step: its place in the code, and above that how often it was met there before.
 pub type Place = u64;
 
@@ -27,4 +33,19 @@ impl Compare {
             Compare::Prefixes(..) | Compare::Part(_) => false,
         }
     }
+}
+
+/// What was compared, each once, at the place where it was met first.
+pub(crate) fn each_once<'c>(
+    compares: impl IntoIterator<Item = &'c (Place, Compare)>,
+) -> impl Iterator<Item = &'c (Place, Compare)> {
+    let mut met = HashTable::<&Compare>::new();
+    let mut is_first = move |compare: &'c Compare| {
+        let hash = FxBuildHasher.hash_one(compare);
+        let entry = met.entry(hash, |known| *known == compare, |known| FxBuildHasher.hash_one(known));
+        let is_first = matches!(entry, Entry::Vacant(_));
+        entry.insert(compare);
+        is_first
+    };
+    compares.into_iter().filter(move |(_, compare)| is_first(compare))
 }

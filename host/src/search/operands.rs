@@ -4,13 +4,9 @@
 //! (input-to-state correspondence: REDQUEEN, Aschermann et al., 2019). What stands nowhere, because it was computed, is changed
 //! by the difference of both sides at a place that is guessed.
 
-use std::hash::BuildHasher;
 use std::ops::Range;
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use rand::{Rng, RngExt};
-use rustc_hash::FxBuildHasher;
 
 use super::drawn::Drawn;
 use super::knowledge::{Values, bytes_of, values_of};
@@ -19,7 +15,7 @@ use super::parts::{self, Parts};
 use super::tokens::put;
 use super::written::{Operand, decimal, hexadecimal, number};
 use crate::choice::{Choice, Kind, Value, printable};
-use crate::compare::{Compare, Place};
+use crate::compare::{Compare, Place, each_once};
 use crate::trace::Action;
 
 /// Different replacements of each sort that are kept.
@@ -124,16 +120,7 @@ impl Hints {
             _ => None,
         }));
         let drawn = Drawn::of(choices);
-        let mut met = HashTable::<&Compare>::new();
-        let mut is_first = |compare: &'c Compare| {
-            let hash = FxBuildHasher.hash_one(compare);
-            let entry = met.entry(hash, |known| *known == compare, |known| FxBuildHasher.hash_one(known));
-            let is_first = matches!(entry, Entry::Vacant(_));
-            entry.insert(compare);
-            is_first
-        };
-        let compares = compares.into_iter().filter(|(_, compare)| is_first(compare));
-        for (place, compare) in compares.take(COMPARES_MAX) {
+        for (place, compare) in each_once(compares).take(COMPARES_MAX) {
             match compare {
                 Compare::Integers(width, a, b) => {
                     hints.values_of(&drawn, *width, (*a, *b));
