@@ -131,6 +131,21 @@ impl Settings {
         Ok(options)
     }
 
+    /// The flags of those that differ.
+    pub fn flags_beside(&self, other: &Settings) -> Vec<String> {
+        let named = |name: String| -> Vec<String> {
+            let flags = match &*name {
+                "limits" => self.limits.flags_beside(&other.limits),
+                "environment" => self.environment.flags_beside(&other.environment),
+                "selection" => self.selection.flags_beside(&other.selection),
+                "rules" => vec!["--rule"],
+                _ => return vec![format!("--{}", name.replace('_', "-"))],
+            };
+            flags.into_iter().map(str::to_string).collect()
+        };
+        self.differences(other).into_iter().flat_map(named).collect()
+    }
+
     /// The names of those that differ.
     pub fn differences(&self, other: &Settings) -> Vec<String> {
         let fields = |settings: &Settings| match serde_json::to_value(settings) {

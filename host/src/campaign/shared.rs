@@ -32,11 +32,11 @@ impl Campaign {
                     "the campaign {name} is of another module, or another build of it: copy the module to all machines, or use another --campaign"
                 );
                 let begun: Settings = serde_json::from_value(header.settings)?;
-                let differences = begun.differences(&settings);
+                let differing = begun.flags_beside(&settings);
                 ensure!(
-                    differences.is_empty(),
-                    "the campaign {name} was begun with another {}: give the same, or use another --campaign",
-                    differences.join(", another ").replace('_', "-")
+                    differing.is_empty(),
+                    "the campaign {name} was begun with other {}: give the same, or use another --campaign",
+                    differing.join(", ")
                 );
             }
             None => {

@@ -84,7 +84,7 @@ pub(super) struct Explore {
     /// Replay every run from the start instead of restoring snapshots. Slower; the results are the same.
     #[arg(long, help_heading = "Search")]
     no_snapshots: bool,
-    /// Checkpoints kept, at most.
+    /// Checkpoints kept, at most, of those that took new edges, and of others. [default: 256; of a function as many inputs as there is room for]
     #[arg(long, help_heading = "Limits")]
     max_checkpoints: Option<usize>,
     /// Memory for saved states; those of the lowest energy beyond it are replayed instead.

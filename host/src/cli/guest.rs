@@ -139,7 +139,7 @@ enum EdgeMode {
 #[derive(Args)]
 pub(super) struct GuestLimits {
     /// Loop iterations and calls that a step may take, about.
-    #[arg(long, default_value_t = u64::from(Limits::default().step_budget) * 256, help_heading = "Limits")]
+    #[arg(long, default_value_t = u64::from(Limits::default().step_budget) * 256, value_parser = clap::value_parser!(u64).range(256..), help_heading = "Limits")]
     step_budget: u64,
     /// Calls that may nest.
     #[arg(long, default_value_t = Limits::default().depth_max, help_heading = "Limits")]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use spelunk::disk;
 use spelunk::file::{Environment, HostFault, Stdin};
@@ -62,6 +62,11 @@ impl System {
             Some(path) => Some(Stdin::Bytes(Arc::from(read(path)?))),
             None => self.draw_stdin.then_some(Stdin::Drawn),
         };
+        let names: Vec<&str> =
+            self.env.iter().filter_map(|variable| Some(variable.split_once('=')?.0)).collect();
+        for (at, name) in names.iter().enumerate() {
+            ensure!(!names[..at].contains(name), "--env names the variable `{name}` twice: give it once");
+        }
         Ok(Environment {
             args: self.args.clone(),
             args_drawn_max: self.draw_args,

@@ -244,8 +244,12 @@ impl Debugger {
         let lines =
             told.state.iter().map(|(name, value)| format!("{} = {}", text::line(name), text::line(value)));
         let lines: Vec<String> = lines.collect();
-        let text =
-            if lines.is_empty() { "the guest describes no state here".to_string() } else { lines.join("\n") };
+        let text = if lines.is_empty() {
+            "the guest describes no state here: a harness in Rust does whose fields have `State` or `Debug`"
+                .to_string()
+        } else {
+            lines.join("\n")
+        };
         let state: Vec<Json> =
             told.state.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
         Ok(Answer::of(text, json!({ "state": state })))

@@ -174,6 +174,19 @@ impl fmt::Display for Sanitizer {
     }
 }
 
+impl Selection {
+    /// The flags by which it differs from another.
+    pub fn flags_beside(&self, other: &Selection) -> Vec<&'static str> {
+        let parts = [
+            ("--edges", self.edges == other.edges),
+            ("--include", self.include == other.include),
+            ("--exclude", self.exclude == other.exclude),
+            ("--sanitize", self.sanitize == other.sanitize),
+        ];
+        parts.into_iter().filter(|(_, is_same)| !is_same).map(|(flag, _)| flag).collect()
+    }
+}
+
 impl Default for Selection {
     fn default() -> Selection {
         Selection {

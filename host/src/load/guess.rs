@@ -35,6 +35,8 @@ pub(super) struct Guess {
     pub(super) signatures: Signatures,
     /// Exports that are not called, since a type of theirs does not say how.
     pub(super) left_out: Vec<String>,
+    /// Arguments can be put somewhere.
+    pub(super) has_room: bool,
 }
 
 /// An exported function, and what its source declares.
@@ -82,6 +84,7 @@ pub(super) fn guessed(wasm: &[u8]) -> Option<Guess> {
     let mut guess = Guess {
         signatures: Signatures { are_all_rules: true, ..Signatures::default() },
         left_out: Vec::new(),
+        has_room,
     };
     for function in &known {
         let name = function.name.to_string();

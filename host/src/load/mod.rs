@@ -137,8 +137,8 @@ impl Build<'_> {
         let shown = folder.display();
         let (package, places) = package::of_folder(folder)?;
         package.ensure_module(folder)?;
-        let of_package = package.metadata.as_ref().and_then(|metadata| metadata.spelunk.target.as_deref());
-        let target = self.target.or(of_package).unwrap_or(RUST_TARGETS[0]);
+        let own = package.own()?;
+        let target = self.target.or(own.target.as_deref()).unwrap_or(RUST_TARGETS[0]);
         ensure!(
             RUST_TARGETS.contains(&target),
             "`{shown}` is to be built for `{target}`; there are {}",

@@ -28,8 +28,9 @@ pub(super) struct Package {
     pub(super) name: String,
     manifest_path: PathBuf,
     targets: Vec<Target>,
+    /// What it says of itself to tools.
     #[serde(default)]
-    pub(super) metadata: Option<PackageMetadata>,
+    metadata: serde_json::Value,
 }
 
 #[derive(Deserialize)]
@@ -37,13 +38,6 @@ struct Target {
     name: String,
     /// Of a library, the same as `crate_types`; of others `bin`, `test` and the like.
     kind: Vec<String>,
-}
-
-/// What a package says of itself to tools.
-#[derive(Default, Deserialize)]
-pub(super) struct PackageMetadata {
-    #[serde(default)]
-    pub(super) spelunk: Own,
 }
 
 /// `[package.metadata.spelunk]`.
@@ -59,6 +53,13 @@ const LIBRARIES: [&str; 6] = ["lib", "rlib", "dylib", "cdylib", "staticlib", "pr
 const MODULE: &str = "cdylib";
 
 impl Package {
+    /// What it says of itself to Spelunk.
+    pub(super) fn own(&self) -> Result<Own> {
+        let Some(own) = self.metadata.get("spelunk") else { return Ok(Own::default()) };
+        Own::deserialize(own)
+            .with_context(|| format!("[package.metadata.spelunk] in `{}`", self.manifest_path.display()))
+    }
+
     fn library(&self) -> Option<&Target> {
         let is_library = |target: &&Target| target.kind.iter().any(|kind| LIBRARIES.contains(&kind.as_str()));
         self.targets.iter().find(is_library)

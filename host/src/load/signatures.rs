@@ -57,7 +57,7 @@ fn guess(wasm: &[u8]) -> Option<(Vec<u8>, String)> {
     if !matches!(Signatures::take_from(wasm), Ok((None, _))) {
         return None;
     }
-    let Guess { signatures, left_out } = guessed(wasm)?;
+    let Guess { signatures, left_out, has_room } = guessed(wasm)?;
     let with = signatures.put_into(wasm).ok()?;
     let mut text = match signatures.rules.len() {
         0 => "nothing from debug information and names".to_string(),
@@ -65,9 +65,17 @@ fn guess(wasm: &[u8]) -> Option<(Vec<u8>, String)> {
         many => format!("how {many} exports are called, from debug information and names"),
     };
     if !left_out.is_empty() {
-        text += &format!("; that does not say how to call {}", Few(&left_out));
+        let why = match has_room {
+            true => "that does not say how to call",
+            false => "where texts and lists may be put is not known, since no allocator is: not called are",
+        };
+        text += &format!("; {why} {}", Few(&left_out));
     }
-    Some((with, text + "; a file of signatures would say it better"))
+    let better = match has_room {
+        true => "; a file of signatures would say it better",
+        false => "; a file of signatures may name an `allocator`, or `\"region\"`",
+    };
+    Some((with, text + better))
 }
 
 fn read(file: &Path) -> Result<String> {

@@ -146,17 +146,8 @@ fn reproduced_by(finding: &Finding) -> String {
 /// The finding as text, without the label that it begins with.
 pub(super) fn finding_text(finding: &Finding) -> String {
     let lines: Vec<&Line> = told(&finding.story).collect();
-    let count = lines.iter().filter(|line| line.action != Action::Loop).count();
-    let steps = counted(count as u64, "step");
     let known = if finding.was_known { "   (found before)" } else { "" };
-    let shrunk = match (finding.is_minimal, finding.steps_before > count) {
-        (true, true) => format!("   (shrunk: {} → {steps})", finding.steps_before),
-        (true, false) => String::new(),
-        (false, _) => {
-            format!("   (shrunk: {} → {steps}, perhaps not all the way)", finding.steps_before)
-        }
-    };
-    let mut out = format!("{}{known}{shrunk}\n", finding.failure);
+    let mut out = format!("{}{known}{}\n", finding.failure, shrunk_text(finding, &lines));
     let argument = |name: &str, value: &str| format!("{}={}", text::line(name), text::line(value));
     let width = lines.iter().filter(|line| !line.told.args.is_empty()).map(|line| line.name.len()).max();
     let width = width.unwrap_or(0).min(24);
@@ -189,20 +180,56 @@ pub(super) fn finding_text(finding: &Finding) -> String {
         }
     }
     out += &place_text(finding);
-    if let Some(cause) = &finding.cause {
-        let place = cause
-            .failure
-            .place
-            .as_ref()
-            .map(|place| format!(", at {}", text::line(place)))
-            .unwrap_or_default();
-        out += &format!("  under --sanitize {}: {}{place}\n", sanitizers(cause), cause.failure);
-    }
+    out += &why_text(finding);
     if let Some(built) = &finding.built {
         out += &format!("  built {built}\n");
     }
     out += &format!("\n{}", reproduced_by(finding));
     out
+}
+
+/// From how many steps to how many it was shrunk, of which these are shown.
+fn shrunk_text(finding: &Finding, lines: &[&Line]) -> String {
+    let count = lines.iter().filter(|line| line.action != Action::Loop).count();
+    // Where the setup is shown it was one of the steps before, too.
+    let is_frame = |line: &&&Line| matches!(line.action, Action::Setup | Action::Teardown);
+    let before = finding.steps_before + lines.iter().filter(is_frame).count();
+    let steps = counted(count as u64, "step");
+    match (finding.is_minimal, before > count) {
+        (true, true) => format!("   (shrunk: {before} → {steps})"),
+        (true, false) => String::new(),
+        (false, _) => format!("   (shrunk: {before} → {steps}, perhaps not all the way)"),
+    }
+}
+
+/// What is known beside the steps and the place.
+fn why_text(finding: &Finding) -> String {
+    let cause = finding.cause.as_ref().map(|cause| {
+        let place = cause.failure.place.as_ref().map(|place| format!(", at {}", text::line(place)));
+        let place = place.unwrap_or_default();
+        format!("  under --sanitize {}: {}{place}\n", sanitizers(cause), cause.failure)
+    });
+    let lacking = lacking(&finding.failure).map(|lacking| format!("  {lacking}\n"));
+    cause.unwrap_or_default() + &lacking.unwrap_or_default()
+}
+
+/// What to do where the standard library of Rust says that the platform lacks something.
+fn lacking(failure: &Failure) -> Option<&'static str> {
+    const LACKING: [(&str, &str); 3] = [
+        (
+            "time not implemented on this platform",
+            "wasm32-unknown-unknown has no clock; wasm32-wasip1 has (--guest-target)",
+        ),
+        (
+            "failed to spawn thread",
+            "a guest has one thread; those of `spelunk_guest::sync` are explored in every order",
+        ),
+        (
+            "operation not supported on this platform",
+            "wasm32-unknown-unknown has neither files nor programs nor a network; wasm32-wasip1 has files (--guest-target)",
+        ),
+    ];
+    LACKING.into_iter().find(|(said, _)| failure.message.contains(said)).map(|(_, advice)| advice)
 }
 
 /// Frames that are shown of a stack.

@@ -45,11 +45,10 @@ impl Work<'_> {
             let campaign = self.begin(settings)?;
             return Ok(started(Explorer::with_workers(machines, options), Some(campaign)));
         };
-        let differences = campaign.settings().differences(settings);
-        if !differences.is_empty() {
+        let differing = campaign.settings().flags_beside(settings);
+        if !differing.is_empty() {
             drop(campaign);
-            let names = differences.join(", another ").replace('_', "-");
-            self.back_up(folder, &format!("it was begun with another {names}"))?;
+            self.back_up(folder, &format!("it was begun with other {}", differing.join(", ")))?;
             let campaign = self.begin(settings)?;
             return Ok(started(Explorer::with_workers(machines, options), Some(campaign)));
         }

@@ -122,6 +122,9 @@ fn move_all(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// What need not be kept: of what Spelunk writes all but the traces of findings, which are tests.
+const IGNORED: &str = "/target\n.spelunk/*/*\n!.spelunk/*/findings/\n";
+
 /// Writes all under another name first, and then gives it its own: a harness is there whole or not at all, and takes the place of nothing.
 fn create(
     folder: &Path,
@@ -144,7 +147,7 @@ fn create(
     let part = part.map_err(|error| io::Error::from(error.kind())).with_context(cannot)?;
     let whole = part.path().join("whole");
     let files = files.iter().map(|(path, text)| (*path, text.as_str()));
-    let files = files.chain([("Cargo.toml", &*manifest), (".gitignore", "/target\n.spelunk/\n")]);
+    let files = files.chain([("Cargo.toml", &*manifest), (".gitignore", IGNORED)]);
     sdk::write_files(&whole, files).with_context(cannot)?;
     if sdk == Sdk::Vendored {
         write_sdk(&whole.join(VENDORED)).with_context(cannot)?;

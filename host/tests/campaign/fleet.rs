@@ -308,7 +308,7 @@ fn what_does_not_fit_is_refused() {
     let explore = |more: &str| place.run(&format!("explore --nats {nats} --campaign one --runs 10 {more}"));
     explore("clean.wat").passed();
     explore("counted.wat").fails_with("is of another module, or another build of it");
-    explore("clean.wat --seed 3").fails_with("was begun with another seed");
+    explore("clean.wat --seed 3").fails_with("was begun with other --seed");
     explore("clean.wat --fresh").fails_with("is no file: leave out --fresh and --in-memory");
     explore("clean.wat --in-memory").fails_with("is no file");
     place.run(&format!("check clean.wat --nats {nats} --campaign one --steps 3")).fails_with("is no check");
