@@ -27,8 +27,8 @@ pub(crate) struct Lists {
 }
 
 /// So many bytes may be looked at for each copy, at first, and beyond that.
-const LOOKED_AT: usize = 64;
-const LOOKED_AT_FIRST: usize = 4 << 20;
+const LOOKED_AT: usize = 256;
+const LOOKED_AT_FIRST: usize = 16 << 20;
 const LENT: usize = 512 << 20;
 
 impl Lists {
