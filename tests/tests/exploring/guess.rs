@@ -135,8 +135,8 @@ fn an_allocator_of_another_type_is_none() {
     let (wasm, said) = undescribed(&module);
     assert_eq!(
         said,
-        "Guessed how 1 export is called, from debug information and names; that does not say how to call `keep`; a file of signatures would \
-         say it better\n"
+        "Guessed how 1 export is called, from debug information and names; where texts and lists may be put is not known, since no allocator \
+         is: not called are `keep`; a file of signatures may name an `allocator`, or `\"region\"`\n"
     );
     check_clean(&wasm, 100);
 }
