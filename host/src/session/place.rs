@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::Result;
 
 use crate::disk;
+use crate::file::TraceFile;
 use crate::outcome::Failure;
 
 /// A target's folder below the one that the user named.
@@ -67,6 +68,20 @@ impl Place {
     /// The file of a finding.
     pub fn trace(&self, failure: &Failure) -> PathBuf {
         self.findings().join(format!("{}.json", failure.id()))
+    }
+
+    /// The file of a finding that was saved; where it is not there, that of the same failure at another place, as another build has it.
+    pub fn saved(&self, failure: &Failure) -> PathBuf {
+        let path = self.trace(failure);
+        if path.exists() {
+            return path;
+        }
+        let is_it = |path: &PathBuf| {
+            let saved = TraceFile::read(path).ok().and_then(|file| file.failure);
+            saved.is_some_and(|saved| saved.is_same(failure) || saved.has_moved(failure))
+        };
+        let mut files = disk::files(&self.findings(), Some("json")).unwrap_or_default().into_iter();
+        files.find(is_it).unwrap_or(path)
     }
 
     /// Makes the folders.

@@ -108,7 +108,7 @@ impl Status {
             id: failure.id(),
             failure: failure.clone(),
             run,
-            trace: place.trace(failure),
+            trace: place.saved(failure),
         };
         let unmet = known.tally.counts.properties.iter().filter(|property| property.is_unmet());
         let states = known.checkpoints.iter().filter(|checkpoint| checkpoint.snapshot.is_some()).count();
@@ -138,7 +138,9 @@ impl Status {
     pub fn with_shrunk(mut self) -> Status {
         for found in &mut self.findings {
             let shrunk = TraceFile::read(&found.trace).ok().and_then(|file| file.failure);
-            if let Some(shrunk) = shrunk.filter(|shrunk| shrunk.is_same(&found.failure)) {
+            if let Some(shrunk) =
+                shrunk.filter(|shrunk| shrunk.is_same(&found.failure) || shrunk.has_moved(&found.failure))
+            {
                 found.failure = shrunk;
             }
         }

@@ -102,7 +102,7 @@ fn write_inputs(opened: &Opened, folder: &Path, output: &mut Output) -> Result<(
     let kept = write_folder(program, (folder, "queue"), queue)?;
     let crashes = known.findings.iter().map(|finding| {
         // The shrunk one, where there is one that fits.
-        let path = Place::at(campaign.folder()).trace(&finding.failure);
+        let path = Place::at(campaign.folder()).saved(&finding.failure);
         let shrunk = TraceFile::read(&path).ok().and_then(|file| file.trace(machine).ok());
         shrunk.unwrap_or_else(|| finding.trace.clone())
     });

@@ -55,7 +55,7 @@ impl Push {
         let mut fleet = Campaign::join(shared, to, &campaign.module()?, settings)?;
         fleet.news_all(program)?;
         for finding in &opened.known.findings {
-            let path = Place::at(campaign.folder()).trace(&finding.failure);
+            let path = Place::at(campaign.folder()).saved(&finding.failure);
             if let Some(file) = TraceFile::read(&path).ok().filter(TraceFile::is_shrunk) {
                 fleet.settle(&finding.failure, &file);
             }

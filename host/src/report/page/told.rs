@@ -18,7 +18,7 @@ pub(super) struct Told {
 
 /// The finding with its story, of its shrunk trace where there is one. Where there is no time, nothing is executed.
 pub(super) fn told(guest: &Guest<'_>, machine: &mut Machine, found: &Found, budget: &Budget) -> Told {
-    let path = guest.place.trace(&found.failure);
+    let path = guest.place.saved(&found.failure);
     let shrunk = TraceFile::read(&path).ok().and_then(|file| Some((file.trace(machine).ok()?, file)));
     let (trace, is_minimal) = match &shrunk {
         Some((trace, file)) => (trace, file.shrinking == Some(Shrinking::Minimal)),
