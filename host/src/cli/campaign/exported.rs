@@ -147,7 +147,7 @@ fn write_all(opened: &mut Opened, to: &Path, output: &mut Output, budget: &Budge
     let Opened { campaign, machine, known } = opened;
     for finding in &known.findings {
         let name = format!("{}.json", finding.failure.id());
-        let from = campaign.folder().join("findings").join(&name);
+        let from = Place::at(campaign.folder()).saved(&finding.failure);
         keep_trace(machine, (&finding.trace, &finding.failure), &from, &to.join(&name))?;
     }
     let header = Header {
