@@ -75,17 +75,12 @@ impl<T: Clone> Copying<'_, T> {
 
     /// Goes to a copy; from a state that `is_whole`, or else from the middle of a call.
     pub fn load(&self, number: u32, is_whole: bool) {
+        settle();
         let copy = self.1.0.with_or_default(|copies| {
-            let is_met = shared::is_met();
-            let (copy, writes) = abi::watched(is_met, || copies.get(number as usize).cloned().flatten());
-            let alone = ALONE.load(Ordering::Relaxed);
-            if is_met && writes == Some(false) {
-                ALONE.store(alone.saturating_add(1), Ordering::Relaxed);
-            }
-            // Where nobody looked it may share something if the state has what can be shared, and was not seen to be copied whole.
-            if writes.unwrap_or(is_met && alone < ALONE_MIN) {
-                SHARES.store(true, Ordering::Relaxed);
-            }
+            let copy = || copies.get(number as usize).cloned().flatten();
+            let (copy, writes) = abi::watched(shared::was_met(), copy);
+            IS_WATCHED.store(writes.is_some(), Ordering::Relaxed);
+            SHARES.fetch_or(writes == Some(true), Ordering::Relaxed);
             copy
         });
         match is_whole {
@@ -99,15 +94,30 @@ impl<T: Clone> Copying<'_, T> {
 
     /// Whether a copy may share something with others that counts by whom: what a step does may depend on that.
     pub fn shares(&self) -> bool {
+        settle();
         SHARES.load(Ordering::Relaxed)
     }
 }
 
 /// See [`Copying::shares`].
 static SHARES: AtomicBool = AtomicBool::new(false);
+/// Whether the last copy was looked at as it was made.
+static IS_WATCHED: AtomicBool = AtomicBool::new(true);
 /// How often a copy of what can be shared was seen to share nothing, and how often is enough.
 static ALONE: AtomicUsize = AtomicUsize::new(0);
 const ALONE_MIN: usize = 1000;
+
+/// What follows of the last copy, of which the guest has said since what it holds: where nobody looked, it may share what can be shared, unless
+/// copies of such states were seen to share nothing.
+fn settle() {
+    if !shared::is_met() {
+        return;
+    }
+    match IS_WATCHED.load(Ordering::Relaxed) {
+        true => _ = ALONE.fetch_add(1, Ordering::Relaxed),
+        false => _ = SHARES.fetch_or(ALONE.load(Ordering::Relaxed) < ALONE_MIN, Ordering::Relaxed),
+    }
+}
 
 /// A call was left in its middle, which has undone nothing: neither has what this crate keeps beside the state.
 fn begin_anew() {

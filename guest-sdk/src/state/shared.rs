@@ -12,12 +12,18 @@ thread_local! {
     static NUMBERS: RefCell<Option<Numbers>> = const { RefCell::new(None) };
 }
 
-/// A state held something behind such a pointer.
+/// A state held something behind such a pointer: ever, and since it was asked last.
+static WAS_MET: AtomicBool = AtomicBool::new(false);
 static IS_MET: AtomicBool = AtomicBool::new(false);
 
-/// Whether a state held something that others may share.
+/// Whether a state ever held something that others may share.
+pub(crate) fn was_met() -> bool {
+    WAS_MET.load(Ordering::Relaxed)
+}
+
+/// Whether one did since this was asked last.
 pub(crate) fn is_met() -> bool {
-    IS_MET.load(Ordering::Relaxed)
+    IS_MET.swap(false, Ordering::Relaxed)
 }
 
 /// Puts back what was there.
@@ -45,6 +51,7 @@ pub(super) fn alone<R>(f: impl FnOnce() -> R) -> (R, bool) {
 
 /// The number of the value at an address, and whether it is met for the first time; nothing where they are not told apart.
 pub(super) fn number(address: usize) -> Option<(usize, bool)> {
+    WAS_MET.store(true, Ordering::Relaxed);
     IS_MET.store(true, Ordering::Relaxed);
     NUMBERS.with_borrow_mut(|numbers| {
         let numbers = numbers.as_mut()?;

@@ -108,7 +108,7 @@ impl Status {
             id: failure.id(),
             failure: failure.clone(),
             run,
-            trace: place.saved(failure),
+            trace: place.trace(failure),
         };
         let unmet = known.tally.counts.properties.iter().filter(|property| property.is_unmet());
         let states = known.checkpoints.iter().filter(|checkpoint| checkpoint.snapshot.is_some()).count();
@@ -136,7 +136,9 @@ impl Status {
 
     /// With what each finding says once it is shrunk, as its trace has it.
     pub fn with_shrunk(mut self) -> Status {
+        let place = Place::at(&self.folder);
         for found in &mut self.findings {
+            found.trace = place.saved(&found.failure);
             let shrunk = TraceFile::read(&found.trace).ok().and_then(|file| file.failure);
             if let Some(shrunk) =
                 shrunk.filter(|shrunk| shrunk.is_same(&found.failure) || shrunk.has_moved(&found.failure))
