@@ -15,7 +15,7 @@ use super::{CopyCalls, NOWHERE, READY};
 use crate::choice::{Past, Scripted, advance};
 use crate::machine::calls::Call;
 use crate::machine::host::{Host, Private};
-use crate::machine::{Calls, Machine};
+use crate::machine::{Calls, Limits, Machine};
 use crate::target::{Successor, Successors};
 
 /// Rules, and preconditions, that a guest may have to be driven: a word has a bit for each.
@@ -97,10 +97,10 @@ impl Functions {
     }
 
     /// What gives the guest the budgets of a call, and what is left of that for steps.
-    fn budgets(&self) -> (String, String) {
+    fn budgets(&self, steps: u64) -> (String, String) {
         let (mut refills, mut left) = (String::new(), "(i64.const 0)".to_string());
         if let Some(at) = self.private.budget {
-            _ = write!(refills, "(i64.store (i32.const {at}) (i64.const {}))", self.steps);
+            _ = write!(refills, "(i64.store (i32.const {at}) (i64.const {steps}))");
             left = format!("(i64.load (i32.const {at}))");
         }
         if let Some(at) = self.private.depth {
@@ -157,8 +157,9 @@ impl Functions {
     fn loads(&self, refills: &str) -> String {
         let Inside { said_len, said, phase, aside, .. } = self.inside;
         let (loads, says, steps) = (self.phase(LOADS), self.says(), self.phase(STEPS));
+        let (more, _) = self.budgets(self.steps.max(Limits::default().steps()));
         format!(
-            "{refills} {loads} (call $0 (local.get $from) (local.get $is_whole)) (local.set $is_whole (i32.const 1)) {refills} {says}
+            "{more} {loads} (call $0 (local.get $from) (local.get $is_whole)) (local.set $is_whole (i32.const 1)) {refills} {says}
             (if (i32.eqz (call $is_same (local.get $said) (local.get $held))) (then
                 (if (i32.eqz (call $is_like (local.get $said))) (then return))
                 (local.set $held (i32.const -1))
@@ -203,7 +204,7 @@ impl Functions {
             (local $off i64) (local $said i32) (local $held i32) (local $left i64) (local $next i64)
             (local.set $held (i32.const -1))
             (if (i32.eqz (local.get $is_begun)) (then ";
-        let (refills, left) = self.budgets();
+        let (refills, left) = self.budgets(self.steps);
         let (loads, says) = (self.loads(&refills), self.says());
         text += &loads;
         let (guards, rules) = (3, 3 + self.preconditions);

@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 use wasmtime::{Func, Instance, Store, TypedFunc};
 
-use super::Machine;
 use super::host::{Host, Stop};
 use super::pages::Held;
 use super::saved::{SAVED_BYTES, Saved, Snapshot};
 use super::sections::StateSays;
+use super::{Limits, Machine};
 use crate::choice::Chooser;
 use crate::outcome::{Failure, FailureKind, Halt, Outcome};
 use crate::target::{Doubt, Successors, Target as _};
@@ -152,7 +152,10 @@ impl Copies {
 
     /// Calls the guest beside a step; whether that came to its end.
     fn call(&mut self, f: impl FnOnce(&CopyCalls, &mut Store<Host>) -> wasmtime::Result<()>) -> bool {
-        self.machine.state.begin(&self.machine.program.limits);
+        // To make a copy may look at all others, so it takes more than a step of a small budget.
+        let limits = self.machine.program.limits;
+        let step_budget = limits.step_budget.max(Limits::default().step_budget);
+        self.machine.state.begin(&Limits { step_budget, ..limits });
         let called = self.machine.enter(
             |_| false,
             |machine| {
