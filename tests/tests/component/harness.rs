@@ -103,6 +103,33 @@ fn an_error_is_a_failure_where_that_is_asked_for() {
     );
 }
 
+/// Fails with texts of `LEN` bytes and more that begin with so many of ASCII.
+const TEXTS: &str = r#"(component
+  (core module $M (memory (export "memory") 1)
+    (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
+    (func (export "f") (param $at i32) (param $len i32) (result i32)
+      (if (i32.lt_u (local.get $len) (i32.const LEN)) (then (return (i32.const 0))))
+      (i32.eqz (i32.and (i32.load (local.get $at)) (i32.const MASK)))))
+  (core instance $m (instantiate $M))
+  (func $f (param "text" string) (result (result))
+    (canon lift (core func $m "f") (memory $m "memory") (realloc (func $m "realloc"))))
+  (export "f" (func $f)))"#;
+
+/// Whether a text is one that programs trip over or is made of letters is a choice before these.
+#[test]
+fn a_text_that_programs_trip_over_is_shrunk_to_letters() {
+    let environment = || Environment { errors_that_fail: vec!["f".to_string()], ..Environment::default() };
+    on_guest_stack(|| {
+        for (len, mask, expected) in [("1", "0x80", "f text=\"a\""), ("3", "0x808080", "f text=\"aaa\"")] {
+            let texts = TEXTS.replace("LEN", len).replace("MASK", mask);
+            let program = Arc::new(load(&texts, environment()).unwrap());
+            for seed in 1..=100 {
+                assert_eq!(first_story(&program, seed).1, expected, "seed {seed}");
+            }
+        }
+    });
+}
+
 /// Three steps to a state in which none may be taken.
 const STEPS: &str = r#"(component
   (core module $M (global $at (mut i32) (i32.const 0))

@@ -159,7 +159,6 @@ fn list(interface: &Interface, element: Ty, host: &mut Host, used: &mut Used) ->
     }
     let mut elements = Vec::new();
     for count in 0..=ELEMENTS_MAX {
-        bound(host, count)?;
         // What there is none of makes the list end.
         let pools = (!used.is_import).then_some(&host.guest.pools);
         let max = if is_there(interface, element, pools) { ELEMENTS_MAX } else { 0 };
@@ -173,38 +172,47 @@ fn list(interface: &Interface, element: Ty, host: &mut Host, used: &mut Used) ->
             break;
         }
     }
+    bound(host, elements.len() as u32)?;
     Ok(Value::List(elements))
 }
 
 fn text(host: &mut Host) -> Drawn<String> {
     if boolean(host, SPECIAL)? {
-        let text = SPECIALS[index(host, SPECIALS.len())?];
-        // It makes as many choices as others of its length do, so that those are simpler.
-        for _ in text.chars() {
-            boolean(host, 1.0)?;
-            boolean(host, 1.0)?;
-        }
-        return Ok(text.to_string());
+        return special(host);
     }
-    let mut text = String::new();
+    let (mut text, mut letters) = (String::new(), 0);
     for count in 0..=ELEMENTS_MAX {
-        bound(host, count)?;
         span_begin(&mut host.step, (u32::MAX, LABEL))?;
         let more = more(&mut host.step, count, (0, ELEMENTS_MAX))?;
         if more {
             text += LETTERS[index(host, LETTERS.len())?];
+            letters += 1;
         }
         host.step.chooser.span_end(false);
         if !more {
             break;
         }
     }
+    bound(host, letters)?;
     Ok(text)
 }
 
+/// A text that programs trip over. It makes the choices that letters make, one by one, so that as many letters are simpler, and
+/// are what remains where they do as well.
+fn special(host: &mut Host) -> Drawn<String> {
+    boolean(host, 1.0)?;
+    let text = SPECIALS[index(host, SPECIALS.len())?];
+    for _ in text.chars().skip(1) {
+        boolean(host, 1.0)?;
+        index(host, 1)?;
+    }
+    boolean(host, 0.0)?;
+    Ok(text.to_string())
+}
+
 /// Nothing is drawn that has more parts, though there is more. A check learns that by a choice that it cannot try all answers to.
-fn bound(host: &mut Host, count: u32) -> Drawn<()> {
-    if count == ELEMENTS_MAX {
+fn bound(host: &mut Host, parts: u32) -> Drawn<()> {
+    if parts == ELEMENTS_MAX {
         ask(&mut host.step, MORE)?;
     }
     Ok(())
