@@ -166,7 +166,13 @@ impl Build<'_> {
             forgotten.extend(taken);
         };
         shared.built(&output.messages, output.is_success)?;
-        ensure!(output.is_success, "cargo could not build `{shown}`; its messages are above");
+        let hint = match target == RUST_TARGETS[0] && places.locks("getrandom") {
+            true => {
+                "; where that is `getrandom`, --guest-target wasm32-wasip1 builds for a target that has random numbers"
+            }
+            false => "",
+        };
+        ensure!(output.is_success, "cargo could not build `{shown}`; its messages are above{hint}");
         let module = artifact(&output.messages, &places.manifest);
         let module = module.with_context(|| format!("cargo built no .wasm of `{shown}`"))?;
         self.read(&module)

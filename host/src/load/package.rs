@@ -23,6 +23,15 @@ pub(super) struct Places {
     pub(super) target: PathBuf,
 }
 
+impl Places {
+    /// Whether the lock file has a package of this name.
+    pub(super) fn locks(&self, name: &str) -> bool {
+        let lock = std::fs::read_to_string(self.workspace.join("Cargo.lock")).unwrap_or_default();
+        lock.lines()
+            .any(|line| line.strip_prefix("name = ").is_some_and(|found| found.trim_matches('"') == name))
+    }
+}
+
 #[derive(Deserialize)]
 pub(super) struct Package {
     pub(super) name: String,

@@ -58,6 +58,8 @@ pub struct Vitals<'v> {
     pub is_function: bool,
     /// Whether that takes inputs, of which some may be given.
     pub takes_input: bool,
+    /// Whether it is a program that was given no arguments, without which it may do nothing.
+    pub lacks_args: bool,
     /// Whether every run is the same.
     pub is_constant: bool,
     /// Whether a failure did not happen again.
@@ -150,7 +152,8 @@ impl Vitals<'_> {
             (false, true) => "another --seed, or a --dict",
             (false, false) => "longer runs (--steps-per-run), another --seed, or rules that lead further",
         };
-        let text = format!("nothing new since run {} of {runs}: try {what}", self.last_new);
+        let first = if self.lacks_args { "arguments after `--`, " } else { "" };
+        let text = format!("nothing new since run {} of {runs}: try {first}{what}", self.last_new);
         Some((SymptomKind::Stalled, text))
     }
 }
@@ -217,6 +220,8 @@ mod tests {
         let text = "nothing new since run 0 of 10000: try other --seeds with real inputs, or a --dict";
         let of_inputs = Vitals { is_function: true, takes_input: true, ..at(0, 10_000) };
         check(&of_inputs, &[(SymptomKind::Stalled, text)]);
+        let text = "nothing new since run 0 of 10000: try arguments after `--`, other --seeds with real inputs, or a --dict";
+        check(&Vitals { lacks_args: true, ..of_inputs }, &[(SymptomKind::Stalled, text)]);
     }
 
     #[test]

@@ -207,6 +207,7 @@ pub(super) fn health(
         is_uncounted: !is_counted && settings.strategy != Strategy::Random,
         is_function: program.is_function(),
         takes_input: program.takes_input(),
+        lacks_args: program.lacks_args(),
         is_constant: known.is_constant(),
         is_flaky,
         calls: may_be_called.map(|(index, rule)| (&*rule.name, calls(index))).collect(),
