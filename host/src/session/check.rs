@@ -201,9 +201,18 @@ impl Work<'_> {
         if let Some(path) = &self.guest.config.graph {
             write_graph(path, "")?;
         }
-        if options.reduces && machine.says_what_threads_touch() && !options.may_leave_out_orders() {
-            let text = "--reduce leaves out no orders of threads depth-first, under a bound, or where states are not compared";
-            self.observer.warning(text.to_string());
+        let leaves_out = (machine.says_what_threads_touch(), machine.program().has_independent_rules());
+        let idle = match leaves_out {
+            (true, _) if !options.may_leave_out_orders() => {
+                Some("no orders of threads depth-first, under a bound, or where states are not compared")
+            }
+            (false, false) => {
+                Some("nothing: no rules are declared independent, and no threads say what they touch")
+            }
+            _ => None,
+        };
+        if let Some(what) = idle.filter(|_| options.reduces) {
+            self.observer.warning(format!("--reduce leaves out {what}"));
         }
         let what_follows = "paths are replayed from the start, and states are not compared";
         self.warn_of_obstacles(machine.program(), what_follows);
