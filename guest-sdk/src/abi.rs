@@ -279,23 +279,32 @@ impl<T: Clone> Shared<T> {
     }
 }
 
-/// Wakes this task. It is a number and nothing else, so that a clone costs nothing.
+/// Wakes this task. It is a number and nothing else; what is cloned or dropped of it is counted.
 pub(crate) fn waker(task: usize) -> Waker {
-    static VTABLE: RawWakerVTable = RawWakerVTable::new(raw, wake, wake, drop);
+    static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop);
 
-    fn raw(task: *const ()) -> RawWaker {
+    fn clone(task: *const ()) -> RawWaker {
+        crate::task::hold(task.addr());
         RawWaker::new(task, &VTABLE)
     }
 
     fn wake(task: *const ()) {
+        wake_by_ref(task);
+        drop(task);
+    }
+
+    fn wake_by_ref(task: *const ()) {
         crate::task::wake(task.addr());
     }
 
-    fn drop(_task: *const ()) {}
+    fn drop(task: *const ()) {
+        crate::task::let_go(task.addr());
+    }
 
+    let raw = RawWaker::new(ptr::without_provenance(task), &VTABLE);
     // SAFETY: the data is a number that nobody reads as a pointer, and the functions only pass it on. `Waker`
     // is for several threads, and a guest has one.
-    unsafe { Waker::from_raw(raw(ptr::without_provenance(task))) }
+    unsafe { Waker::from_raw(raw) }
 }
 
 /// Makes a guest for WASI a reactor. Without this export, the linker lets each call of the host begin and end the program.

@@ -125,6 +125,12 @@ impl Wake for Task {
     }
 }
 
+impl Drop for Task {
+    fn drop(&mut self) {
+        crate::task::let_go(self.0);
+    }
+}
+
 pub(crate) fn waker(task: usize) -> Waker {
     Arc::new(Task(task)).into()
 }

@@ -4,11 +4,12 @@ use std::panic::Location;
 use std::time::Duration;
 
 use super::mutex::is_free;
-use super::scheduler::{Wait, What, current, is_notified, notify, point, sleep, stop, waiters};
+use super::scheduler::{Wait, What, current, is_notified, notify, point, sleep, stop, waiters, waits_for};
 use super::{LockResult, MutexGuard, cell::Shared};
 use crate::abi;
 
-/// As [`std::sync::Condvar`]. Nobody wakes without having been notified; who of several is, is a choice.
+/// As [`std::sync::Condvar`]. Nobody wakes without having been notified; who of several is, is a choice. To wait with one mutex while
+/// another waits with another one panics.
 #[derive(Default)]
 pub struct Condvar {
     /// It has an address of its own.
@@ -111,6 +112,12 @@ impl Condvar {
         let sleeper = Sleeper { thread: current(), condvar: self.object(), mutex: guard.object() };
         let object = (&raw const sleeper).cast();
         point(What::Leave, object, at);
+        let has_other = |number: &u32| of(waits_for(*number)).mutex != sleeper.mutex;
+        // `std` may do so, too.
+        assert!(
+            !waiters(self.object()).iter().any(has_other),
+            "attempted to use a condition variable with two mutexes"
+        );
         let (left, wait) = guard.leave(at);
         let can_go_on: fn(*const ()) -> bool = match times_out {
             true => |_| true,

@@ -65,6 +65,8 @@
 //! - The last operation of a thread and its end are one step, as `is_finished` sees them. The number of a thread that has ended is used
 //!   again, also as `ThreadId`, once nobody has its handle or its [`thread::Thread`].
 //! - A panic ends the run, as a failure. So no mutex is ever poisoned.
+//! - A thread has 252 KiB of stack, whatever [`thread::Builder::stack_size`] asks for.
+//! - One thread runs tasks: [`task::run`](crate::task::run) is not for two at a time.
 //! - `thread_local!` of `std` is one for all threads.
 //!
 //! # In a harness

@@ -30,6 +30,13 @@ struct Head {
     has_receiver: bool,
 }
 
+impl Head {
+    /// Whether one that sends may wait for room.
+    fn is_bounded(&self) -> bool {
+        (1..usize::MAX).contains(&self.room)
+    }
+}
+
 impl<T> Channel<T> {
     fn new(room: usize) -> Arc<Self> {
         let head = Head { messages: 0, room, senders: 1, has_receiver: true };
@@ -63,7 +70,11 @@ impl<T> Channel<T> {
             queue.reserve_exact(1);
             queue.push((value, current()));
         });
-        order::sent(self.object().addr(), self.head.get().messages - 1);
+        let head = self.head.get();
+        if head.is_bounded() {
+            order::filled(self.object().addr());
+        }
+        order::sent(self.object().addr(), head.messages - 1);
     }
 
     /// The first message. Whoever waits until it is received goes on.
@@ -77,8 +88,12 @@ impl<T> Channel<T> {
             queue.shrink_to_fit();
             first
         })?;
+        let head = self.head.get();
         order::taken(self.object().addr(), 0, true);
-        if self.head.get().room == 0 {
+        if head.is_bounded() {
+            order::made_room(self.object().addr(), head.room - head.messages - 1);
+        }
+        if head.room == 0 {
             // It is handed over: each sees what the other did.
             order::let_on(sender);
             notify(sender);

@@ -251,24 +251,42 @@ fn see(viewer: Viewer, other: Viewer) {
 
 /// A message of the thread that runs was put at this place of a queue, behind all others.
 pub(super) fn sent(channel: usize, nth: usize) {
+    put(Viewer { role: Role::Message, which: channel, nth: nth as u32 });
+}
+
+/// The thread that runs took a message, and left room behind all other, of which there is so much. One that later fills it sees what the
+/// thread did, as `std` has it.
+pub(super) fn made_room(channel: usize, nth: usize) {
+    put(Viewer { role: Role::Room, which: channel, nth: nth as u32 });
+}
+
+fn put(last: Viewer) {
     if let Some(thread) = thread() {
-        let message = Viewer { role: Role::Message, which: channel, nth: nth as u32 };
-        with(|memory| memory.copy(message, Viewer::of(Role::Now, thread)));
+        with(|memory| memory.copy(last, Viewer::of(Role::Now, thread)));
     }
 }
 
 /// A message was taken from this place of a queue; `is_received` by the thread that runs, or else forgotten.
 pub(super) fn taken(channel: usize, nth: usize, is_received: bool) {
+    take(Viewer { role: Role::Message, which: channel, nth: nth as u32 }, is_received);
+}
+
+/// The thread that runs fills the first room there is.
+pub(super) fn filled(channel: usize) {
+    take(Viewer { role: Role::Room, which: channel, nth: 0 }, true);
+}
+
+/// One of a queue is taken, and those behind it close up.
+fn take(one: Viewer, is_seen: bool) {
     let Some(thread) = thread() else { return };
-    let message = Viewer { role: Role::Message, which: channel, nth: nth as u32 };
     with(|memory| {
-        if is_received {
-            memory.join(Viewer::of(Role::Now, thread), message);
+        if is_seen {
+            memory.join(Viewer::of(Role::Now, thread), one);
         }
-        memory.forget(message);
+        memory.forget(one);
         memory.retain(|seen| {
             let Viewer { role, which, nth } = &mut seen.viewer;
-            if *role == Role::Message && *which == channel && *nth > message.nth {
+            if (*role, *which) == (one.role, one.which) && *nth > one.nth {
                 *nth -= 1;
             }
             true
@@ -281,7 +299,8 @@ pub(super) fn taken(channel: usize, nth: usize, is_received: bool) {
 pub(super) fn forget_messages(channel: usize) {
     if is_any_late() {
         with(|memory| {
-            memory.retain(|seen| seen.viewer.role != Role::Message || seen.viewer.which != channel);
+            let is_in_it = |role| matches!(role, Role::Message | Role::Room);
+            memory.retain(|seen| !is_in_it(seen.viewer.role) || seen.viewer.which != channel);
         });
     }
 }

@@ -262,6 +262,11 @@ pub(super) fn waiters(object: *const ()) -> Vec<u32> {
     with(of_slots)
 }
 
+/// What the thread of this number waits for.
+pub(super) fn waits_for(number: u32) -> *const () {
+    of(number, |slot| slot.wait.object)
+}
+
 /// How many numbers threads have had.
 pub(super) fn count() -> u32 {
     with(|slots| slots.len() as u32)

@@ -23,8 +23,8 @@ pub(super) struct Record {
     frames: usize,
 }
 
-/// Bytes of a stack. What is not used costs nothing.
-const ROOM: usize = 60 << 10;
+/// Bytes of a stack, which with what stands beside it has 4 pages. What is not used costs nothing.
+const ROOM: usize = 252 << 10;
 
 /// From the lowest address: what is written down of functions that were left, what is free, the stack, which grows down.
 #[repr(C, align(16))]

@@ -208,6 +208,12 @@ impl Builder {
         Builder { name: name.into() }
     }
 
+    /// Changes nothing: a thread has 252 KiB, whatever it asks for.
+    #[must_use]
+    pub fn stack_size(self, _size: usize) -> Builder {
+        self
+    }
+
     /// Starts it.
     ///
     /// # Errors

@@ -28,7 +28,8 @@ pub(super) const NOBODY: usize = usize::MAX;
 /// depends on the tasks that are there, and what is overwritten is so in all its bytes. Hence the structs where
 /// enums would do, and none has a gap between its fields, which would be copied from wherever it was made.
 struct Executor {
-    /// By the number of the task, a power of two of them. A number is used again when its task is done.
+    /// By the number of the task, a power of two of them, or none. A number is used again when its task is done and nobody
+    /// could wake it: whoever woke the next of that number would hide that it was not woken.
     slots: RefCell<Vec<Slot>>,
     /// Those that can go on, without the current one.
     runnable: RefCell<Set>,
@@ -60,7 +61,7 @@ impl Executor {
     /// Adds a task that can go on at once, and returns its number.
     fn add(&self, task: Option<Task>, name: &'static str, is_background: bool) -> usize {
         let mut slots = self.slots.borrow_mut();
-        let number = slots.iter().position(|slot| slot.is_free()).unwrap_or(slots.len());
+        let number = slots.iter().position(Slot::is_unused).unwrap_or(slots.len());
         if number == slots.len() {
             let more = slots.len().max(SLOTS_MIN);
             slots.reserve_exact(more);
@@ -69,6 +70,7 @@ impl Executor {
         slots[number] = Slot {
             task,
             waker: abi::waker(number),
+            known: 1,
             waits: Wait::for_something(),
             is_woken: true,
             is_background,
@@ -82,22 +84,28 @@ impl Executor {
 
     /// Forgets a task that is done.
     fn remove(&self, number: usize) {
+        let Slot { waker, is_background, .. } = self.with(number, Slot::take);
+        self.left.update(|left| left - usize::from(!is_background));
+        drop(waker);
+    }
+
+    /// One more knows a task, or one less.
+    fn know(&self, number: usize, change: impl FnOnce(u32) -> u32) {
         let mut slots = self.slots.borrow_mut();
-        let slot = std::mem::replace(&mut slots[number], Slot::free());
-        self.left.update(|left| left - usize::from(!slot.is_background));
-        let mut len = slots.len();
-        while len > SLOTS_MIN && slots[len / 2..len].iter().all(|slot| slot.is_free()) {
-            len /= 2;
-        }
-        if len < slots.len() {
-            slots.truncate(len);
-            slots.shrink_to_fit();
+        // Those of which nothing is known were forgotten.
+        let Some(slot) = slots.get_mut(number) else { return };
+        slot.known = change(slot.known);
+        if slot.is_unused() {
+            trim(&mut slots);
         }
     }
 
     /// Chooses who runs next; `None` when all are done.
     fn next(&self, is_verbose: bool) -> Option<usize> {
-        assert!(self.current.get() == NOBODY, "`run` and `step` are not for within a task");
+        assert!(
+            self.current.get() == NOBODY,
+            "`run` and `step` are not for within a task, nor for two threads"
+        );
         while self.left.get() > 0 {
             let alternatives = self.runnable.borrow().len();
             if alternatives == 0 {
@@ -155,10 +163,13 @@ impl Executor {
             // What it does not come to again it does not wait for any more.
             (slot.gates, slot.open_gates) = (Gates::NONE, 0);
             slot.waits = Wait::for_something();
-            slot.waker.clone()
+            std::mem::replace(&mut slot.waker, Waker::noop().clone())
         });
+        // Those that are cloned are counted, so nothing is borrowed meanwhile.
+        let given = waker.clone();
+        self.with(number, |slot| slot.waker = waker);
         self.current.set(number);
-        let result = poll(&mut Context::from_waker(&waker));
+        let result = poll(&mut Context::from_waker(&given));
         self.current.set(NOBODY);
         if result.is_ready() {
             self.remove(number);
@@ -212,10 +223,24 @@ impl Executor {
 
     /// Drops the tasks in the background.
     fn end(&self) {
+        let mut slots = self.slots.borrow_mut();
+        let left: Vec<Slot> = slots.iter_mut().filter(|slot| !slot.is_free()).map(Slot::take).collect();
+        drop(slots);
         // What they drop may wake others, so nothing is borrowed meanwhile.
-        drop(self.slots.take());
+        drop(left);
         drop(self.timers.take());
         *self.runnable.borrow_mut() = Set::new();
+        trim(&mut self.slots.borrow_mut());
+    }
+}
+
+/// Leaves as many slots as those need that are used: what there was is not to be seen.
+fn trim(slots: &mut Vec<Slot>) {
+    let used = slots.iter().rposition(|slot| !slot.is_unused()).map_or(0, |last| last + 1);
+    let len = if used == 0 { 0 } else { used.next_power_of_two().max(SLOTS_MIN) };
+    if len < slots.len() {
+        slots.truncate(len);
+        slots.shrink_to_fit();
     }
 }
 
@@ -288,6 +313,16 @@ pub fn all_are_done() -> bool {
 pub(crate) fn wake(number: usize) {
     // On native targets a waker may outlive the thread.
     let _ = EXECUTOR.try_with(|executor| executor.update(number, |slot| slot.is_woken = true));
+}
+
+/// One more could wake the task of this number.
+pub(crate) fn hold(number: usize) {
+    let _ = EXECUTOR.try_with(|executor| executor.know(number, |known| known + 1));
+}
+
+/// One less could.
+pub(crate) fn let_go(number: usize) {
+    let _ = EXECUTOR.try_with(|executor| executor.know(number, |known| known.saturating_sub(1)));
 }
 
 pub(super) fn spawn(task: Task, is_background: bool) -> usize {
@@ -422,6 +457,8 @@ impl fmt::Display for Waits<'_> {
 pub(crate) fn reset() {
     EXECUTOR.with(|executor| {
         executor.end();
+        // Of what was left in a panic some may still be known.
+        drop(executor.slots.take());
         executor.current.set(NOBODY);
         executor.left.set(0);
         executor.now.set(0);

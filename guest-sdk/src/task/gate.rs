@@ -114,6 +114,7 @@ impl Entry {
         match task {
             Some(task) if gate.tasks.borrow_mut().insert(task) => {
                 self.task = task;
+                executor::hold(task);
                 executor::gate_entered(task, gate.place(), gate.is_open());
             }
             _ => {
@@ -142,6 +143,7 @@ impl Entry {
             task => {
                 gate.tasks.borrow_mut().remove(task);
                 executor::gate_left(task, gate.place(), gate.is_open());
+                executor::let_go(task);
             }
         }
     }

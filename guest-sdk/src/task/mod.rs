@@ -110,10 +110,12 @@ mod turn;
 pub use channel::{
     Receive, Receiver, Send, SendError, Sender, TrySendError, UnboundedSender, channel, unbounded,
 };
+#[cfg(target_family = "wasm")]
+pub(crate) use executor::hold;
 #[cfg(any(test, not(target_family = "wasm")))]
 pub(crate) use executor::reset;
 pub use executor::{all_are_done, run, step};
-pub(crate) use executor::{begin_anew, is_any, wake};
+pub(crate) use executor::{begin_anew, is_any, let_go, wake};
 pub use join::{JoinHandle, spawn, spawn_background};
 pub use mutex::{Lock, Mutex, MutexGuard};
 pub use time::{Elapsed, Sleep, now, sleep, timeout};

@@ -17,6 +17,8 @@ pub(super) struct Slot {
     /// The gates at which it waits since it ran last, and how many of them are open.
     pub(super) gates: Gates,
     pub(super) open_gates: u16,
+    /// Wakers of the task, this one too, and gates that know it: its number stays its own as long.
+    pub(super) known: u32,
     pub(super) is_woken: bool,
     pub(super) is_background: bool,
 }
@@ -30,13 +32,26 @@ impl Slot {
             name: Cow::Borrowed(""),
             gates: Gates::NONE,
             open_gates: 0,
+            known: 0,
             is_woken: false,
             is_background: false,
         }
     }
 
+    /// The task, which is here no more. Its number may be known still.
+    pub(super) fn take(&mut self) -> Slot {
+        let free = Slot { known: self.known, ..Slot::free() };
+        std::mem::replace(self, free)
+    }
+
+    /// Whether no task is here.
     pub(super) fn is_free(&self) -> bool {
         matches!(self.waits.kind, WaitKind::ToBeUsed)
+    }
+
+    /// Whether a task may get this number.
+    pub(super) fn is_unused(&self) -> bool {
+        self.is_free() && self.known == 0
     }
 }
 

@@ -117,10 +117,16 @@ pub(super) fn of_folder(folder: &Path) -> Result<(Package, Places)> {
     let shown = folder.display();
     let manifest = folder.join("Cargo.toml");
     ensure!(folder.exists(), "there is no folder `{shown}`");
-    ensure!(
-        manifest.is_file(),
-        "the folder `{shown}` has no Cargo.toml; name a .wasm, a .wat or a folder that holds a Rust package"
-    );
+    if !manifest.is_file() {
+        let above = folder.canonicalize().ok().and_then(|folder| {
+            let has_one = |above: &&Path| above.join("Cargo.toml").is_file();
+            folder.ancestors().skip(1).find(has_one).map(Path::to_path_buf)
+        });
+        let above = above.map(|above| format!(", as `{}` does", above.display())).unwrap_or_default();
+        bail!(
+            "the folder `{shown}` has no Cargo.toml; name a .wasm, a .wat or a folder that holds a Rust package{above}"
+        );
+    }
     let manifest = manifest.canonicalize()?;
     // Cargo would say what is missing, and not what to do.
     let text = std::fs::read_to_string(&manifest).unwrap_or_default();

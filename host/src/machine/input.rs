@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::Program;
 use super::host::{Host, Stop};
 use super::system::{INPUT, Input, System};
 use crate::choice::{Kind, Value};
@@ -47,5 +48,21 @@ impl Host {
         };
         self.step.drew(name, &Value::Bytes(bytes.clone()));
         Ok(bytes)
+    }
+}
+
+impl Program {
+    /// Whether the guest is a function that takes bytes, as the targets of other fuzzers do, or is a program that reads drawn bytes.
+    pub fn takes_input(&self) -> bool {
+        let is_drawn =
+            |system: &System| system.get().stdin.is_none() || self.conditions().environment.draws_file();
+        self.exports.takes_input
+            || self.exports.is_command && self.world.system.as_ref().is_some_and(is_drawn)
+    }
+
+    /// Whether it is called by `_start`, and given no arguments.
+    pub fn lacks_args(&self) -> bool {
+        let environment = &self.conditions().environment;
+        self.exports.is_command && environment.args.is_empty() && environment.args_drawn_max == 0
     }
 }

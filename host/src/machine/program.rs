@@ -128,6 +128,10 @@ impl World {
             }),
         };
         let image = names::with_folders(image, module);
+        ensure!(
+            imports_system || environment.faults.is_empty(),
+            "--faults strike calls to a system, and the guest imports none of its functions"
+        );
         let system =
             imports_system.then(|| System::new(environment, &image, exports.is_command)).transpose()?;
         Ok(World { environment: Arc::new(environment.clone()), system })
@@ -426,14 +430,6 @@ impl Program {
     /// Whether the guest is one function, which is called once in a run.
     pub fn is_function(&self) -> bool {
         self.exports.is_function
-    }
-
-    /// Whether that function takes bytes, as the targets of other fuzzers do, or is a program that reads drawn bytes.
-    pub fn takes_input(&self) -> bool {
-        let is_drawn =
-            |system: &System| system.get().stdin.is_none() || self.conditions.environment.draws_file();
-        self.exports.takes_input
-            || self.exports.is_command && self.world.system.as_ref().is_some_and(is_drawn)
     }
 
     /// What a check compares of two states.

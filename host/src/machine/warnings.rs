@@ -53,12 +53,6 @@ impl Program {
         found.into_iter().filter_map(|(kind, text)| Some(Warning { kind, text: text? })).collect()
     }
 
-    /// Whether it is called by `_start`, and given no arguments.
-    pub fn lacks_args(&self) -> bool {
-        let environment = &self.conditions().environment;
-        self.exports.is_command && environment.args.is_empty() && environment.args_drawn_max == 0
-    }
-
     fn unprovided(&self) -> Option<String> {
         let mut store = Store::new(&self.engine, Host::default());
         let (stubs, mut linker) = (StubImports::None, Linker::new(&self.engine));

@@ -1,5 +1,8 @@
 //! A finding as its story: what each step did, and the command that shows it again.
 
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
 use serde_json::{Map, Value as Json, json};
 
 use super::counted;
@@ -8,7 +11,7 @@ use crate::machine::Sanitizer;
 use crate::outcome::{Failure, FailureKind};
 use crate::session::{Cause, Finding};
 use crate::story::Line;
-use crate::symbols::{Frame, Role};
+use crate::symbols::{Excerpt, Frame, Role};
 use crate::text;
 use crate::trace::Action;
 
@@ -241,7 +244,8 @@ fn place_text(finding: &Finding) -> String {
     let is_entry =
         matches!(finding.failure.kind, FailureKind::Hang | FailureKind::Timeout | FailureKind::StackOverflow)
             || finding.failure.kind == FailureKind::Difference && finding.stack().is_empty();
-    let mut out = format!("  {} {}\n", if is_entry { "in" } else { "at" }, text::line(place));
+    let shown = seen_from_here(place, finding.excerpt.as_ref());
+    let mut out = format!("  {} {}\n", if is_entry { "in" } else { "at" }, text::line(&shown));
     for line in finding.excerpt.iter().flat_map(|excerpt| excerpt.text.lines()) {
         out += &format!("      {}\n", text::line(line));
     }
@@ -255,6 +259,23 @@ fn place_text(finding: &Finding) -> String {
         out += &format!("    and from {} more\n", frames.len() - FRAMES_MAX);
     }
     out
+}
+
+/// A place whose path would name another file in the current folder, as where several packages have a `src/lib.rs`, with the one that is meant.
+fn seen_from_here<'p>(place: &'p str, excerpt: Option<&Excerpt>) -> Cow<'p, str> {
+    let other = excerpt.and_then(|excerpt| {
+        let (file, rest) = place.split_once(':')?;
+        let is_other = Path::new(file).canonicalize().is_ok_and(|there| there != excerpt.file);
+        is_other.then(|| format!("{}:{rest}", relative(&excerpt.file).display()))
+    });
+    other.map_or(Cow::Borrowed(place), Cow::Owned)
+}
+
+/// A path as seen from the current folder, where it lies in it.
+pub(super) fn relative(path: &Path) -> PathBuf {
+    let here = Path::new(".").canonicalize().ok();
+    here.and_then(|here| Some(path.strip_prefix(here).ok()?.to_path_buf()))
+        .unwrap_or_else(|| path.to_path_buf())
 }
 
 /// The guest's own frames, from the one that names the failure on; none where lines are not known.

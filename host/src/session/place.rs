@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use crate::disk;
 use crate::file::TraceFile;
@@ -90,6 +90,7 @@ impl Place {
     /// One is a symbolic link, or cannot be made.
     pub fn make(&self) -> Result<()> {
         disk::make_folder(&self.base, &self.findings())
+            .context("`--in-memory` needs no folder, and `--out` names another")
     }
 }
 
@@ -100,8 +101,9 @@ fn name_of(target: &Path) -> String {
 }
 
 fn full_name_of(target: &Path) -> String {
-    let absolute = target.canonicalize().unwrap_or_else(|_| target.to_path_buf());
     let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
+    // It may be there no more.
+    let absolute = target.canonicalize().unwrap_or_else(|_| here.join(target));
     if absolute == here {
         return format!("{HERE}{}", plain(&here.file_name().unwrap_or_default().to_string_lossy()));
     }

@@ -38,6 +38,9 @@ pub struct Status {
     pub discovery: Option<Discovery>,
     pub checkpoints: Checkpoints,
     pub findings: Vec<Found>,
+    /// Traces of findings that are saved beside these: what was fixed since, say.
+    #[serde(default)]
+    pub left: Vec<PathBuf>,
     pub bytes: u64,
     pub unmet: Vec<Unmet>,
     /// The rules, and what calling them comes to.
@@ -125,6 +128,7 @@ impl Status {
             discovery: known.discovery(),
             checkpoints: Checkpoints { kept: known.checkpoints.len(), saved: progress.checkpoints, states },
             findings: known.findings.iter().map(|finding| found(&finding.failure, finding.run)).collect(),
+            left: Vec::new(),
             bytes: campaign.bytes()?,
             unmet: unmet.map(|p| Unmet { kind: p.kind, name: p.name.clone() }).collect(),
             rules: called_rules(known, program),
@@ -134,7 +138,7 @@ impl Status {
         })
     }
 
-    /// With what each finding says once it is shrunk, as its trace has it.
+    /// With what each finding says once it is shrunk, as its trace has it, and the other traces.
     pub fn with_shrunk(mut self) -> Status {
         let place = Place::at(&self.folder);
         for found in &mut self.findings {
@@ -146,6 +150,8 @@ impl Status {
                 found.failure = shrunk;
             }
         }
+        let saved = disk::files(&place.findings(), Some("json")).unwrap_or_default().into_iter();
+        self.left = saved.filter(|path| self.findings.iter().all(|found| found.trace != *path)).collect();
         self
     }
 

@@ -108,7 +108,9 @@ fn suggestion(name: &str) -> String {
         (_, true) => format!("{plain}-harness"),
         _ => plain.to_string(),
     };
-    format!("it takes letters, digits, `-` and `_`, a letter first, and no word of Rust; say --name {other}")
+    format!(
+        "it takes letters, digits, `-` and `_`, a letter first, and neither a word of Rust nor a crate that comes with it; say --name {other}"
+    )
 }
 
 #[cfg(test)]

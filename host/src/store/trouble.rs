@@ -31,7 +31,7 @@ pub(super) fn trouble(path: &Path, error: impl Into<redb::Error>) -> Error {
     let path = path.display();
     match error.into() {
         DatabaseAlreadyOpen => anyhow!(
-            "another process has the campaign `{path}` open: wait until it ends; `--in-memory` explores without a campaign"
+            "another process has the campaign `{path}` open: wait until it ends; `spelunk explore --in-memory` needs none"
         ),
         Io(error) => match error.kind() {
             ErrorKind::InvalidData | ErrorKind::UnexpectedEof | ErrorKind::InvalidInput => {

@@ -11,7 +11,7 @@ use spelunk_tests::{check_replays, steps_of};
 
 const GUEST: &str = "tests/guests/sync";
 
-const ALGORITHMS: [&str; 18] = [
+const ALGORITHMS: [&str; 20] = [
     "peterson",
     "bakery",
     "ticket",
@@ -19,6 +19,8 @@ const ALGORITHMS: [&str; 18] = [
     "queue",
     "async_mutex",
     "wakeup",
+    "mutexes",
+    "stack",
     "publish",
     "scope",
     "locks",
@@ -47,6 +49,8 @@ treiber 358
 queue 294
 async_mutex 212
 wakeup 16
+mutexes 166
+stack 3
 publish 20
 scope 288
 locks 33
@@ -89,6 +93,8 @@ treiber, 20 steps: panic: assertion `left == right` failed: two have node 1
 queue, 14 steps: panic: assertion `left == right` failed: something else was received than was sent
 async_mutex, 10 steps: deadlock: no thread can go on
 wakeup, 8 steps: deadlock: no thread can go on
+mutexes, 4 steps: panic: attempted to use a condition variable with two mutexes
+stack, 0 steps: stack-overflow: the stack of a thread is full: keep large values elsewhere, such as in a `Box`, or nest fewer calls
 publish, 3 steps: panic: assertion `left == right` failed: the value is not there yet
 scope, 18 steps: deadlock: no thread can go on
 locks, 21 steps: panic: assertion `left == right` failed: an addition was lost

@@ -33,6 +33,8 @@ pub(super) enum Role {
     Unparked,
     /// Of a message, by its channel and its place in the queue.
     Message,
+    /// Of room in a channel, as of a message: who took what was there.
+    Room,
     /// Of all that is sequentially consistent.
     Sequential,
 }

@@ -8,7 +8,7 @@ use super::nodes::{NONE, Nodes, index_of};
 use super::{Check, Limit};
 use crate::check::liveness::{Edge, Graph, Lasso};
 use crate::check::path::{self, is_step};
-use crate::check::{End, lock};
+use crate::check::{End, Keeping, lock};
 use crate::choice::{Scripted, Value};
 use crate::outcome::{Failure, FailureKind};
 use crate::target::{Fairness, Holds, Liveness, Target};
@@ -282,7 +282,11 @@ impl States {
 
 impl<S: Clone> Check<'_, S> {
     /// Judges the properties of runs without end in what was met of the graph; or, where orders are left out, looks for a loop. Whether there is one.
-    pub(super) fn judge<T: Target>(&mut self, target: &T) -> bool {
+    /// What was met is kept before that, which may be stopped.
+    pub(super) fn judge<T: Target>(&mut self, target: &T, keeping: Option<&Keeping<'_>>) -> bool {
+        if let Some(keeping) = keeping.filter(|keeping| keeping.helpers.is_none()) {
+            self.keep(keeping);
+        }
         let Some(mut states) = self.states.take() else { return false };
         let first = states.starts.len();
         let (edges, classes) = states.edges(target);

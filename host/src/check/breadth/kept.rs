@@ -40,7 +40,7 @@ pub struct News {
     census: Census,
     bounds: u64,
     /// Of each node its parent, the step from there and how many answers that has.
-    nodes: Vec<(u32, Action, u32)>,
+    pub(super) nodes: Vec<(u32, Action, u32)>,
     scripts: Vec<(u32, u32)>,
     kinds: Vec<Kind>,
     /// Of each node the hash of its state, where states are compared.

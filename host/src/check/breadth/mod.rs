@@ -111,7 +111,7 @@ where
     let picture = check.states.as_ref().filter(|_| options.draws).map(|states| states.picture(&check.nodes));
     let has_loop = has_liveness
         && lock(&shared.limit).is_none_or(|limit| !matches!(limit, Limit::Time | Limit::Interrupt))
-        && check.judge(workers[0].visitor.target);
+        && check.judge(workers[0].visitor.target, keeping.as_ref());
     Ok(check.finished(picture, has_loop))
 }
 

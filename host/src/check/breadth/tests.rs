@@ -15,7 +15,7 @@ use crate::check::{
 };
 use crate::choice::{Chooser, mix};
 use crate::model::{Model, fail};
-use crate::outcome::Outcome;
+use crate::outcome::{FailureKind, Outcome};
 use crate::property::{Counts, PropertyKind};
 use crate::target::{Holds, Liveness};
 use crate::trace::{Action, Trace};
@@ -329,6 +329,28 @@ fn what_is_forged_ends_no_process() {
         }
         assert!(sound > 200 && hostile.taken.load(Ordering::Relaxed) > 200, "{sound} {:?}", hostile.taken);
     }
+}
+
+/// What is stopped while it judges goes on with that.
+#[test]
+fn what_was_met_is_kept_before_it_is_judged() {
+    let options = Options { findings_max: 100, ..Options::default() };
+    let checked = |before: Vec<News>, meeting: &Meeting| {
+        let keeping = Keeping { before: Box::new(before.into_iter()), keeper: meeting, helpers: None };
+        walk((true, true), &options, keeping)
+    };
+    let (first, second) = (Meeting::default(), Meeting::default());
+    let all = checked(Vec::new(), &first);
+    let kept: Vec<News> = first.news().iter().map(|news| postcard::from_bytes(news).unwrap()).collect();
+    assert_eq!(kept.iter().map(|news| news.nodes.len() as u64).sum::<u64>(), all.census.states);
+    assert!(all.findings.iter().any(|found| found.failure.kind == FailureKind::Liveness));
+    assert_eq!(checked(kept, &second), all);
+    let more = second
+        .news()
+        .iter()
+        .map(|news| postcard::from_bytes::<News>(news).unwrap().nodes.len())
+        .sum::<usize>();
+    assert_eq!(more, 0);
 }
 
 /// Keeps something now and then, and has room elsewhere for bytes that can be read so often.

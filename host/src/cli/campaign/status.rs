@@ -126,6 +126,12 @@ fn status_text(status: &Status) -> String {
         };
         text += &format!("\nfound {when}: {}  {}", found.failure, shown(&found.trace));
     }
+    for path in &status.left {
+        text += &format!(
+            "\nsaved, and not found by these runs: {} (`spelunk replay` says whether it still fails)",
+            shown(path)
+        );
+    }
     for property in &status.unmet {
         text += &format!("\nnot seen in these runs: {} {}", property.kind, text::line(&property.name));
     }

@@ -3,6 +3,8 @@
 use anyhow::{Context, Result, bail, ensure};
 use toml::{Table, Value};
 
+use crate::text;
+
 /// A table, and the keys that it may have.
 pub(super) struct Keys {
     table: Table,
@@ -86,13 +88,13 @@ pub(crate) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) 
     let near = known.iter().map(|other| (strsim::damerau_levenshtein(name, other), *other)).min();
     match near {
         Some((distance, near)) if distance <= 1 + name.chars().count() / 3 => {
-            format!("did you mean `{near}`?")
+            format!("did you mean `{}`?", text::line(near))
         }
         Some(_) if known.len() <= NAMED_MAX => {
-            let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+            let names: Vec<String> = known.iter().map(|name| format!("`{}`", text::line(name))).collect();
             format!("there are {}", names.join(", "))
         }
-        Some((_, near)) => format!("there are {}, the nearest is `{near}`", known.len()),
+        Some((_, near)) => format!("there are {}, the nearest is `{}`", known.len(), text::line(near)),
         None => "there are none".to_string(),
     }
 }

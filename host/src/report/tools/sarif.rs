@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 
 use super::{Heard, title};
-use crate::report::story;
+use crate::report::story::{self, relative};
 use crate::session::{Finding, Verdict};
 use crate::symbols::Frame;
 use crate::text;
@@ -75,13 +75,6 @@ fn result(finding: &Finding) -> Json {
     result
 }
 
-/// A path as seen from the current folder, where it lies in it.
-fn relative(path: &Path) -> PathBuf {
-    let here = Path::new(".").canonicalize().ok();
-    here.and_then(|here| Some(path.strip_prefix(here).ok()?.to_path_buf()))
-        .unwrap_or_else(|| path.to_path_buf())
-}
-
 fn message(text: &str) -> Json {
     json!({ "text": text::printable(text) })
 }
@@ -103,7 +96,10 @@ fn location(file: &Path, line: u32, function: Option<&str>) -> Json {
 fn frame(frame: &Frame) -> Json {
     match (&frame.file, frame.line) {
         (Some(file), Some(line)) => {
-            json!({ "location": location(Path::new(file), line, Some(&frame.function)) })
+            // Short paths of several packages may be the same.
+            let compiled = frame.compiled.as_ref().and_then(|file| Path::new(file).canonicalize().ok());
+            let file = compiled.map_or_else(|| PathBuf::from(file), |file| relative(&file));
+            json!({ "location": location(&file, line, Some(&frame.function)) })
         }
         _ => json!({ "location": { "logicalLocations": [{ "fullyQualifiedName": frame.function }] } }),
     }

@@ -28,6 +28,8 @@ mod litmus;
 mod locks;
 #[cfg(feature = "moved")]
 mod moved;
+#[cfg(feature = "mutexes")]
+mod mutexes;
 #[cfg(feature = "once")]
 mod once;
 #[cfg(feature = "peterson")]
@@ -44,6 +46,8 @@ mod queue;
 mod random;
 #[cfg(feature = "scope")]
 mod scope;
+#[cfg(feature = "stack")]
+mod stack;
 #[cfg(feature = "stale")]
 mod stale;
 #[cfg(feature = "ticket")]

@@ -7,12 +7,41 @@ use spelunk_guest::sync::{Arc, Barrier, mpsc, thread};
 use crate::programs::{PROGRAMS, Program};
 
 /// With what other explorers of threads lack.
-const MORE: &[(&str, Program)] = &[("handed over", handed_over), ("met twice", met_twice)];
+const MORE: &[(&str, Program)] = &[
+    ("handed over", handed_over),
+    ("room made", room_made),
+    ("room left", room_left),
+    ("met twice", met_twice),
+];
 
 /// Who sends without room sees what the one did who received.
 fn handed_over() -> Vec<u32> {
     let x = Arc::new(AtomicU32::new(0));
     let (sender, receiver) = mpsc::sync_channel(0);
+    let other = x.clone();
+    let thread = thread::spawn(move || {
+        sender.send(()).unwrap();
+        other.load(Relaxed)
+    });
+    x.store(1, Relaxed);
+    receiver.recv().unwrap();
+    vec![thread.join().unwrap()]
+}
+
+/// Who sends where there was no room sees what the one did who made it.
+fn room_made() -> Vec<u32> {
+    sent_to(1)
+}
+
+/// But not where there was some.
+fn room_left() -> Vec<u32> {
+    sent_to(2)
+}
+
+fn sent_to(room: usize) -> Vec<u32> {
+    let x = Arc::new(AtomicU32::new(0));
+    let (sender, receiver) = mpsc::sync_channel(room);
+    sender.send(()).unwrap();
     let other = x.clone();
     let thread = thread::spawn(move || {
         sender.send(()).unwrap();
