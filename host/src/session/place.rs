@@ -1,5 +1,6 @@
 //! Where what belongs to a target is kept.
 
+use std::io::Error;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Result, anyhow};
@@ -89,8 +90,12 @@ impl Place {
     /// # Errors
     /// One is a symbolic link, or cannot be made.
     pub fn make(&self) -> Result<()> {
-        disk::make_folder(&self.base, &self.findings())
-            .context("`--in-memory` needs no folder, and `--out` names another")
+        disk::make_folder(&self.base, &self.findings()).map_err(|error| {
+            match error.root_cause().is::<Error>() {
+                true => anyhow!("{error:#}; `--in-memory` needs none, and --out names another"),
+                false => error,
+            }
+        })
     }
 }
 
