@@ -35,8 +35,8 @@ pub(super) struct Check {
     /// Stop after this many different failures; 0 is as many as are kept, 10,000.
     #[arg(long, default_value_t = Options::default().findings_max)]
     max_findings: usize,
-    /// Threads. No result depends on how many. Depth-first there is one where states are compared, where paths are
-    /// listed, and with --runs. [default: one for each core]
+    /// Threads. No result depends on how many, but for how far a check gets within --memory and --time. Depth-first there is one where
+    /// states are compared, where paths are listed, and with --runs. [default: one for each core]
     #[arg(long)]
     workers: Option<NonZero<usize>>,
     /// Begin anew. Else a breadth-first check goes on where the same command ended before it was complete, be it by a signal.

@@ -31,7 +31,7 @@ use super::texts::texts_of;
 use super::watchdog::{CALL_MAX, Place};
 use crate::budget::Budget;
 use crate::file::{
-    Against, Conditions, Environment, Given, Image, Limits, Names, Parts, Selection, Signatures,
+    Against, Conditions, Environment, Given, HostFault, Image, Limits, Names, Parts, Selection, Signatures,
 };
 use crate::property::{Counts, Properties};
 use crate::symbols::Symbols;
@@ -128,9 +128,10 @@ impl World {
             }),
         };
         let image = names::with_folders(image, module);
+        let needs_system = |fault: &HostFault| *fault != HostFault::MemoryGrow;
         ensure!(
-            imports_system || environment.faults.is_empty(),
-            "--faults strike calls to a system, and the guest imports none of its functions"
+            imports_system || !environment.faults.iter().any(needs_system),
+            "of --faults `memory` alone can strike: the guest imports no function of a system"
         );
         let system =
             imports_system.then(|| System::new(environment, &image, exports.is_command)).transpose()?;

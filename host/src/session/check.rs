@@ -77,6 +77,8 @@ impl Work<'_> {
             return Err(Error::new(ErrorKind::Config, anyhow!(text)).into());
         }
         self.begin_checking(&machines[0], &options)?;
+        let reduces = options.reduces && what_reduces(&machines[0]) != (false, false);
+        let options = Options { reduces, ..options };
         // Before a state is hashed: what was kept, or is at a server, may be under another key.
         let fleet = self.guest.config.fleet.as_ref();
         let meeting = fleet.map(|fleet| self.meet(fleet, machines[0].program(), &options)).transpose()?;
@@ -201,8 +203,7 @@ impl Work<'_> {
         if let Some(path) = &self.guest.config.graph {
             write_graph(path, "")?;
         }
-        let leaves_out = (machine.says_what_threads_touch(), machine.program().has_independent_rules());
-        let idle = match leaves_out {
+        let idle = match what_reduces(machine) {
             (true, _) if !options.may_leave_out_orders() => {
                 Some("no orders of threads depth-first, under a bound, or where states are not compared")
             }
@@ -390,6 +391,11 @@ fn hint(machine: &Machine, options: &Options, limit: Limit) -> Option<&'static s
         true => "with --reduce the same command begins anew",
         false => "--reduce leaves out orders of threads that make no difference",
     })
+}
+
+/// Of what orders may be left out: of threads, and of rules.
+fn what_reduces(machine: &Machine) -> (bool, bool) {
+    (machine.says_what_threads_touch(), machine.program().has_independent_rules())
 }
 
 /// How states are compared, and what is believed beside that.

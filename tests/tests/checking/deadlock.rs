@@ -10,6 +10,7 @@ use spelunk::outcome::Found;
 use spelunk::replay::{Replayed, replay};
 use spelunk::search::energy::Strategy;
 use spelunk::trace::{Action, Trace};
+use spelunk_tests::checks::{default_options, program, run};
 use spelunk_tests::{check_replays, explore, machine, on_guest_stack, seeded, shrunk, steps_of};
 
 const DEADLOCK: &str =
@@ -158,5 +159,16 @@ fn a_trace_to_a_deadlock_that_is_none_diverges() {
         let (replayed, _) = replay(&mut machine(&program), &trace, false);
         let why = "a rule may be called here".to_string();
         assert_eq!(replayed, Replayed::Diverged { step: 1, why });
+    });
+}
+
+/// It has the number of the second task, and does not wake that.
+#[test]
+fn a_waker_of_a_task_that_has_ended_wakes_nobody() {
+    on_guest_stack(|| {
+        let program = program("tests/guests/tasks", &["ended"]);
+        let checked = run(&program, 1, &default_options(&program));
+        let failures: Vec<String> = checked.findings.iter().map(|found| found.failure.to_string()).collect();
+        assert_eq!(failures, ["deadlock: a choice among nothing: no alternative is left"]);
     });
 }

@@ -1,5 +1,8 @@
 //! What is awaited no more, or by others, and a task that is alone.
 
+use std::cell::Cell;
+use std::task::Waker;
+
 use super::*;
 
 /// What was awaited for a while only, and comes then, lets nobody go on who waits for something else.
@@ -126,4 +129,79 @@ fn a_sleep_outlives_who_awaited_it() {
         1,
         &["10"],
     );
+}
+
+/// Ready once it was set, and wakes the first who waited.
+#[derive(Default)]
+struct First {
+    is_set: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl First {
+    async fn wait(&self) {
+        std::future::poll_fn(|context| {
+            if self.is_set.get() {
+                return Poll::Ready(());
+            }
+            self.waker.borrow_mut().get_or_insert_with(|| context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    fn set(&self) {
+        self.is_set.set(true);
+        self.waker.take().inspect(Waker::wake_by_ref);
+    }
+}
+
+/// Where the first has ended, nobody is woken: not even who comes after it in its place.
+#[test]
+fn who_was_woken_in_vain_is_not_the_next_of_its_number() {
+    let program = |earlier: bool| {
+        let first = Rc::new(First::default());
+        let gives_up = first.clone();
+        let given_up = async move { assert!(timeout(SECOND, gives_up.wait()).await.is_err()) };
+        match earlier {
+            true => run(given_up),
+            false => drop(spawn(given_up)),
+        }
+        run(async move {
+            sleep(2 * SECOND).await;
+            let second = first.clone();
+            let waits = spawn(async move { second.wait().await });
+            sleep(SECOND).await;
+            first.set();
+            waits.await;
+        });
+    };
+    for earlier in [true, false] {
+        let (runs, deadlocks) = all(|_| program(earlier));
+        assert_eq!(runs.len(), deadlocks);
+        assert!(deadlocks > 0);
+    }
+}
+
+/// Of a future that was moved out of its task, too, which has ended.
+#[test]
+fn who_waits_at_a_gate_is_not_the_next_of_its_number() {
+    let (runs, deadlocks) = all(|_| {
+        run(async {
+            let (sender, mut receiver) = channel::<()>(1);
+            let receives = spawn(async move {
+                let mut receives = Box::pin(async move { receiver.recv().await });
+                let once =
+                    std::future::poll_fn(|context| Poll::Ready(receives.as_mut().poll(context).is_ready()));
+                assert!(!once.await);
+                receives
+            });
+            let receives = receives.await;
+            let waits = spawn(std::future::pending::<()>());
+            sender.try_send(()).unwrap();
+            drop(receives);
+            waits.await;
+        });
+    });
+    assert_eq!((runs.len(), deadlocks), (1, 1));
 }
