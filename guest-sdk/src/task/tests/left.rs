@@ -194,7 +194,7 @@ fn who_waits_at_a_gate_is_not_the_next_of_its_number() {
                 let once =
                     std::future::poll_fn(|context| Poll::Ready(receives.as_mut().poll(context).is_ready()));
                 assert!(!once.await);
-                receives
+                Some(receives)
             });
             let receives = receives.await;
             let waits = spawn(std::future::pending::<()>());
