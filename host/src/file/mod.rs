@@ -1,6 +1,7 @@
 //! Trace files: a finding on disk. JSON, one step a line, so that two of them can be compared with `diff`.
 
 mod against;
+mod build_flags;
 mod dictionary;
 mod environment;
 mod faults;
@@ -22,6 +23,7 @@ use crate::outcome::Failure;
 use crate::trace::{STEPS_MAX, Trace};
 
 pub use against::{Against, Ignored};
+pub use build_flags::BuildFlags;
 pub use dictionary::Dictionary;
 pub use environment::{Environment, Stdin};
 pub use faults::HostFault;
@@ -58,6 +60,9 @@ pub struct TraceFile {
     /// What it was given of a system around it.
     #[serde(default, skip_serializing_if = "Environment::is_default")]
     pub environment: Environment,
+    /// The flags that it was built with.
+    #[serde(default, skip_serializing_if = "BuildFlags::is_default")]
+    pub built: BuildFlags,
     /// What it ended with; `None` where every step passes.
     pub failure: Option<Failure>,
     /// How far it was shrunk, where it fails.
@@ -166,6 +171,9 @@ impl TraceFile {
         let _ = writeln!(text, "  \"selection\": {},", json(&self.selection));
         if !self.environment.is_default() {
             let _ = writeln!(text, "  \"environment\": {},", json(&self.environment));
+        }
+        if !self.built.is_default() {
+            let _ = writeln!(text, "  \"built\": {},", json(&self.built));
         }
         let _ = writeln!(text, "  \"failure\": {},", json(&self.failure));
         if let Some(shrinking) = self.shrinking {

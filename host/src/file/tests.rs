@@ -49,7 +49,19 @@ fn example() -> (TraceFile, Trace) {
     let shrinking = Some(Shrinking::Limited);
     let environment = Environment::default();
     let module = Hex(9);
-    (TraceFile { spelunk: VERSION, module, limits, selection, environment, failure, shrinking, steps }, trace)
+    let built = BuildFlags { features: vec!["a".into()], ..BuildFlags::default() };
+    let file = TraceFile {
+        spelunk: VERSION,
+        module,
+        limits,
+        selection,
+        environment,
+        built,
+        failure,
+        shrinking,
+        steps,
+    };
+    (file, trace)
 }
 
 #[test]
@@ -58,7 +70,7 @@ fn what_is_written_is_read_back() {
     let parsed = TraceFile::parse(file.text().as_bytes()).unwrap();
     assert_eq!(parsed, file);
     assert_eq!(parsed.trace(&model()).unwrap(), trace);
-    assert_eq!(file.text().lines().count(), 13);
+    assert_eq!(file.text().lines().count(), 14);
 }
 
 fn check(change: impl Fn(&mut TraceFile), expected: &str) {

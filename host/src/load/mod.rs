@@ -23,6 +23,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::budget::Budget;
 use crate::disk;
+use crate::file::BuildFlags;
 pub use folders::Folder;
 use package::Places;
 pub use package::library_of;
@@ -74,10 +75,17 @@ pub fn load(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) 
         None => bail!("--ignore says what is not compared, and is for --against"),
     };
     let (folders, bytes_max) = build.folders;
-    if folders.is_empty() {
-        return Ok(wasm);
-    }
-    folders::image_of(folders, bytes_max, &build.budget)?.put_into(&wasm)
+    let wasm = match folders.is_empty() {
+        true => wasm,
+        false => folders::image_of(folders, bytes_max, &build.budget)?.put_into(&wasm)?,
+    };
+    let flag = |given: Option<&str>| given.map(str::to_string);
+    let flags = BuildFlags {
+        features: build.features.to_vec(),
+        profile: flag(build.profile),
+        target: flag(build.target),
+    };
+    if flags.is_default() { Ok(wasm) } else { flags.put_into(&wasm) }
 }
 
 /// A module without another one, and without files.

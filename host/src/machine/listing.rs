@@ -6,6 +6,7 @@ use wasmtime::ExternType;
 use super::component;
 use super::link::shown;
 use super::program::Program;
+use crate::file::BuildFlags;
 
 /// What a program exports and imports, by what it means.
 #[derive(Debug, Default, PartialEq, Serialize)]
@@ -36,6 +37,11 @@ impl Program {
     /// Exports that are not called, since signatures leave them out.
     pub fn left_out(&self) -> &[String] {
         &self.exports.left_out
+    }
+
+    /// The flags that it was built with.
+    pub fn build_flags(&self) -> &BuildFlags {
+        &self.built
     }
 
     /// What it has.

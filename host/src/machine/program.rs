@@ -31,7 +31,8 @@ use super::texts::texts_of;
 use super::watchdog::{CALL_MAX, Place};
 use crate::budget::Budget;
 use crate::file::{
-    Against, Conditions, Environment, Given, HostFault, Image, Limits, Names, Parts, Selection, Signatures,
+    Against, BuildFlags, Conditions, Environment, Given, HostFault, Image, Limits, Names, Parts, Selection,
+    Signatures,
 };
 use crate::property::{Counts, Properties};
 use crate::symbols::Symbols;
@@ -66,6 +67,7 @@ pub struct Program {
     conditions: Conditions,
     pub(super) world: World,
     pub(super) hash: u128,
+    pub(super) built: BuildFlags,
     /// It is compared with another, but for calls of these imports.
     pub(super) compared: Option<Arc<BTreeSet<String>>>,
     /// The other, of the first of the two.
@@ -260,17 +262,19 @@ impl Program {
         budget: &Budget,
     ) -> Result<Program> {
         let hash = xxh3_128(wasm);
-        let (image, rest) = Image::take_from(wasm)?;
+        let (built, rest) = BuildFlags::take_from(wasm)?;
+        let (image, rest) = Image::take_from(&rest)?;
         let (against, rest) = Against::take_from(&rest)?;
         let origin = Origin { hash, image: &image, conditions: &conditions, cache, budget };
-        match against {
-            Some(against) => Program::pair(&rest, against, origin),
+        let mut program = match against {
+            Some(against) => Program::pair(&rest, against, origin)?,
             None => {
-                let mut program = Program::load_one(&rest, origin, None)?;
-                program.lens = (!conditions.selection.compares).then(|| Lens::of(wasm, cache));
-                Ok(program)
+                let lens = (!conditions.selection.compares).then(|| Lens::of(wasm, cache));
+                Program { lens, ..Program::load_one(&rest, origin, None)? }
             }
-        }
+        };
+        program.built = built;
+        Ok(program)
     }
 
     /// A module by itself, or one of two that are compared: with what both have, and imports whose calls are not compared.
@@ -291,10 +295,9 @@ impl Program {
         let interface = component.as_ref().map(|component| &component.interface);
         let (instrumented, module) =
             compiled((wasm, interface), (limits, selection), &engine, cache, budget)?;
-        let environment = &conditions.environment;
         let state_says = StateSays::of(&custom_section(wasm, "spelunk:state"))?;
         let called = Called {
-            entry: environment.entry.as_deref(),
+            entry: conditions.environment.entry.as_deref(),
             signatures: signatures.as_ref(),
             has_memory: !instrumented.layout.memories.is_empty(),
             sizes_memory: signatures.is_some() && sizes_memory(wasm),
@@ -302,8 +305,8 @@ impl Program {
         };
         let mut exports = exports_of(&module, interface, &given, &called, conditions)?;
         both.map_or(Ok(()), |(shared, _)| exports.share(shared))?;
-        check(environment, &exports)?;
-        let world = World::of(&module, environment, image, &exports)?;
+        check(&conditions.environment, &exports)?;
+        let world = World::of(&module, &conditions.environment, image, &exports)?;
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
         let properties = Properties::parse(&custom_section(wasm, "spelunk:properties"));
         Ok(Program {
@@ -328,6 +331,7 @@ impl Program {
             conditions: conditions.clone(),
             world,
             hash,
+            built: BuildFlags::default(),
             compared: both.map(|(_, ignored)| ignored.clone()),
             against: None,
             lens: None,

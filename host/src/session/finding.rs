@@ -230,6 +230,7 @@ pub fn write_trace(
         limits,
         selection,
         environment,
+        built: machine.program().build_flags().clone(),
         failure: failure.cloned(),
         shrinking,
         steps: file::lines_of(machine, trace),

@@ -232,7 +232,13 @@ impl Saved {
             }
             Replayed::Failed(failure) => (Fate::StillFails(*failure), again),
             Replayed::Passed | Replayed::Diverged { .. } if !limits.is_empty() => (elsewhere(&limits), trace),
-            Replayed::Passed => (Fate::Fixed, trace),
+            Replayed::Passed => match file.built.flags_beside(program.build_flags()) {
+                flags if flags.is_empty() => (Fate::Fixed, trace),
+                flags => {
+                    let why = format!("it passes, and was found with other {}", flags.join(", "));
+                    (Fate::Elsewhere(why), trace)
+                }
+            },
             Replayed::Stopped => (Fate::Unknown, trace),
             diverged @ Replayed::Diverged { .. } => {
                 (Fate::Stale(describe(machine, &trace, &diverged)), trace)
