@@ -16,32 +16,24 @@ const MORE: &[(&str, Program)] = &[
 
 /// Who sends without room sees what the one did who received.
 fn handed_over() -> Vec<u32> {
-    let x = Arc::new(AtomicU32::new(0));
-    let (sender, receiver) = mpsc::sync_channel(0);
-    let other = x.clone();
-    let thread = thread::spawn(move || {
-        sender.send(()).unwrap();
-        other.load(Relaxed)
-    });
-    x.store(1, Relaxed);
-    receiver.recv().unwrap();
-    vec![thread.join().unwrap()]
+    sent_to(0, 0)
 }
 
 /// Who sends where there was no room sees what the one did who made it.
 fn room_made() -> Vec<u32> {
-    sent_to(1)
+    sent_to(1, 1)
 }
 
 /// But not where there was some.
 fn room_left() -> Vec<u32> {
-    sent_to(2)
+    sent_to(2, 1)
 }
 
-fn sent_to(room: usize) -> Vec<u32> {
+/// A message is sent to a channel with so much room that holds so many.
+fn sent_to(room: usize, held: usize) -> Vec<u32> {
     let x = Arc::new(AtomicU32::new(0));
     let (sender, receiver) = mpsc::sync_channel(room);
-    sender.send(()).unwrap();
+    (0..held).for_each(|_| sender.send(()).unwrap());
     let other = x.clone();
     let thread = thread::spawn(move || {
         sender.send(()).unwrap();
