@@ -223,11 +223,12 @@ impl Executor {
 
     /// Drops the tasks in the background.
     fn end(&self) {
-        let mut slots = self.slots.borrow_mut();
-        let left: Vec<Slot> = slots.iter_mut().filter(|slot| !slot.is_free()).map(Slot::take).collect();
-        drop(slots);
-        // What they drop may wake others, so nothing is borrowed meanwhile.
-        drop(left);
+        let count = self.slots.borrow().len();
+        for number in 0..count {
+            // What it drops may wake others, so nothing is borrowed meanwhile.
+            let task = self.with_live(number, Slot::take);
+            drop(task);
+        }
         drop(self.timers.take());
         *self.runnable.borrow_mut() = Set::new();
         trim(&mut self.slots.borrow_mut());
