@@ -112,7 +112,7 @@ fn unbounded(
             if machine.program().takes_input() {
                 "`spelunk explore` is for such a function; or export `check`, which draws what it needs"
             } else {
-                "give the rule no parameters, and have it draw from a range or choose among given values"
+                "say its range in a file of signatures (--signatures), or have the rule draw what it needs in place of parameters"
             },
         ),
         false if machine.program().takes_input() => (
