@@ -94,8 +94,10 @@ pub fn replay_each<T: Target>(
 /// Why a step may not be taken.
 fn forbidden(action: Action) -> &'static str {
     match action {
-        Action::Deadlock => "a rule may be called here",
+        Action::Deadlock => "a rule may be called here, or a run may end",
         Action::Again(_) => "the steps since the loop began lead to another state, or what must come does",
+        Action::Fault(_, true) => "the fault is on already",
+        Action::Fault(..) => "the fault is not on",
         _ => "its precondition does not hold here",
     }
 }

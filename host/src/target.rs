@@ -126,6 +126,10 @@ pub trait Target {
     fn rules(&self) -> &[Rule];
     /// The names of the faults, in a fixed order.
     fn faults(&self) -> &[String];
+    /// Whether a fault is on, where that is known.
+    fn has_fault(&self, _fault: u16) -> Option<bool> {
+        None
+    }
     /// Whether a run starts with a setup step.
     fn has_setup(&self) -> bool;
     /// Whether that step calls nothing, and is there for the invariants to be checked.
@@ -366,7 +370,7 @@ pub(crate) fn last_step(action: Action, failure: &Failure) -> Action {
 
 /// Performs one step of a trace. The preconditions are evaluated first, as exploration does before it
 /// chooses a rule or ends the run, so that what they do to the state is the same in every execution; a rule that may not be
-/// called is rejected and leaves no step, and so is a deadlock that is none.
+/// called is rejected and leaves no step, and so is a deadlock that is none, or a fault that is as it is to be.
 pub fn attempt<T: Target>(
     target: &mut T,
     chooser: &mut Chooser,
@@ -375,6 +379,11 @@ pub fn attempt<T: Target>(
     recorded: impl IntoIterator<Item = Option<Value>>,
     trace: &mut Trace,
 ) -> Outcome {
+    if let Action::Fault(fault, on) = action
+        && target.has_fault(fault) == Some(on)
+    {
+        return Outcome::Reject(Reject::Precondition);
+    }
     if follows_preconditions(action) {
         if let Err(halt) = target.enabled(enabled) {
             let failing = match &halt {

@@ -453,6 +453,11 @@ impl Target for Machine {
         is_so && self.second.as_ref().is_none_or(|second| second.machine.is_independent(a, b))
     }
 
+    fn has_fault(&self, fault: u16) -> Option<bool> {
+        let faults = &self.store.data().guest.faults;
+        if self.is_in_copies().is_some() { None } else { faults.get(usize::from(fault)).copied() }
+    }
+
     fn liveness(&self) -> &[Liveness] {
         &self.program.liveness
     }

@@ -9,9 +9,10 @@ use super::{Event, Job, Work};
 use crate::check::Options;
 use crate::disk;
 use crate::file::{Shrinking, TraceFile};
-use crate::machine::Machine;
+use crate::machine::{Machine, Program};
 use crate::outcome::{Failure, FailureKind, Found};
 use crate::replay::{Replayed, replay};
+use crate::text;
 use crate::trace::Trace;
 
 /// A trace that an earlier session saved.
@@ -222,7 +223,7 @@ impl Saved {
             Replayed::Failed(now) => (was.kind, &was.subject) != (now.kind, &now.subject),
             _ => false,
         };
-        let was = file.failure.filter(is_other);
+        let was = file.failure.clone().filter(is_other);
         let (fate, trace) = match replayed {
             // Sooner than it did.
             Replayed::Failed(failure) if again.len() < trace.len() => {
@@ -232,13 +233,7 @@ impl Saved {
             }
             Replayed::Failed(failure) => (Fate::StillFails(*failure), again),
             Replayed::Passed | Replayed::Diverged { .. } if !limits.is_empty() => (elsewhere(&limits), trace),
-            Replayed::Passed => match file.built.flags_beside(program.build_flags()) {
-                flags if flags.is_empty() => (Fate::Fixed, trace),
-                flags => {
-                    let why = format!("it passes, and was found with other {}", flags.join(", "));
-                    (Fate::Elsewhere(why), trace)
-                }
-            },
+            Replayed::Passed => (passing(&program, &file), trace),
             Replayed::Stopped => (Fate::Unknown, trace),
             diverged @ Replayed::Diverged { .. } => {
                 (Fate::Stale(describe(machine, &trace, &diverged)), trace)
@@ -254,5 +249,20 @@ impl Saved {
 
     fn without_trace(path: PathBuf, fate: Fate) -> Saved {
         Saved { path, fate, was: None, trace: Trace::default(), shrinking: None, is_of_this: false }
+    }
+}
+
+/// What becomes of a trace every step of which passes.
+fn passing(program: &Program, file: &TraceFile) -> Fate {
+    let flags = file.built.flags_beside(program.build_flags());
+    let claimed = file.failure.as_ref().filter(|failure| failure.kind == FailureKind::Invariant);
+    match claimed.and_then(|failure| failure.subject.as_ref()) {
+        _ if !flags.is_empty() => {
+            Fate::Elsewhere(format!("it passes, and was found with other {}", flags.join(", ")))
+        }
+        Some(invariant) if !program.listing().invariants.contains(invariant) => {
+            Fate::Stale(format!("the target has no invariant `{}`", text::line(invariant)))
+        }
+        _ => Fate::Fixed,
     }
 }

@@ -6,7 +6,7 @@ use spelunk::check::{self, Census, Checked, Limit, Options, Order, TroubleKind};
 use spelunk::machine::{Edges, Limits, Machine, Program, Selection};
 use spelunk::replay::{Replayed, replay};
 use spelunk::target::Target;
-use spelunk::trace::Action;
+use spelunk::trace::{Action, Trace};
 use spelunk_tests::checks::seen;
 
 fn program(wat: &str) -> Arc<Program> {
@@ -445,5 +445,32 @@ fn what_lies_beyond_the_bound_is_no_error() {
         let options = Options { steps_max: Some(steps), order: Order::Breadth, ..Options::default() };
         let checked = check::check(&mut machines(&program, 1), &options, &|_| None, &mut |_, _| ());
         assert_eq!(checked.map(|checked| checked.census.states).ok(), states, "{steps}");
+    }
+}
+
+/// All faults are off at the start, and a step changes one.
+#[test]
+fn a_fault_is_turned_off_only_where_it_is_on() {
+    // Who turns it off breaks it.
+    let program = program(
+        r#"(module (global $is_broken (mut i32) (i32.const 0))
+          (func (export "fault:f") (param i32) (global.set $is_broken (i32.eqz (local.get 0))))
+          (func (export "rule:a") (if (global.get $is_broken) (then unreachable))))"#,
+    );
+    for order in [Order::Breadth, Order::Depth] {
+        let mut machines = machines(&program, 1);
+        let checked = run(&mut machines, &Options { order, ..Options::default() });
+        let [found] = &checked.findings[..] else { panic!("{checked:?}") };
+        let shrunk = spelunk_tests::shrunk(&mut machines[0], found);
+        let actions: Vec<Action> = shrunk.trace.steps().iter().map(|step| step.action).collect();
+        assert_eq!(actions, [Action::Fault(0, true), Action::Fault(0, false), Action::Rule(0)]);
+    }
+    for (toggles, step, why) in
+        [(&[false][..], 0, "the fault is not on"), (&[true, true], 1, "the fault is on already")]
+    {
+        let mut trace = Trace::default();
+        toggles.iter().for_each(|on| trace.push(Action::Fault(0, *on), 0));
+        let (replayed, _) = replay(&mut machines(&program, 1)[0], &trace, false);
+        assert_eq!(replayed, Replayed::Diverged { step, why: why.to_string() });
     }
 }

@@ -157,7 +157,7 @@ fn a_trace_to_a_deadlock_that_is_none_diverges() {
         trace.push(Action::Rule(0), 0);
         trace.push(Action::Deadlock, 0);
         let (replayed, _) = replay(&mut machine(&program), &trace, false);
-        let why = "a rule may be called here".to_string();
+        let why = "a rule may be called here, or a run may end".to_string();
         assert_eq!(replayed, Replayed::Diverged { step: 1, why });
     });
 }
