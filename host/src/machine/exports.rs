@@ -12,7 +12,8 @@ use super::link::{drawn_kind, shown};
 use super::sections::StateSays;
 use super::signed::Plans;
 use super::spelling::{
-    DESCRIBE_STATE, INITIALIZE, INPUT, Imports, START, classify, imports, is_numeric, no_rule, params_of,
+    Called, DESCRIBE_STATE, INITIALIZE, INPUT, Imports, START, classify, imports, is_numeric, no_rule,
+    params_of,
 };
 use crate::choice::Kind;
 use crate::file::Signatures;
@@ -50,7 +51,7 @@ pub(crate) struct Exports {
     pub(crate) is_command: bool,
     /// The export that is a program as C knows it.
     pub(crate) main: Option<String>,
-    /// Exports that are not called, since signatures leave them out.
+    /// Exports that are not called, since signatures leave them out, or rules that are named so.
     pub(crate) left_out: Vec<String>,
     /// Those that would be rules if they took numbers alone, with their types.
     pub(crate) uncalled: Vec<String>,
@@ -60,18 +61,6 @@ pub(crate) struct Exports {
     pub(crate) component: Option<Arc<Component>>,
     /// It is compared with a module in which a run starts with something to be called.
     pub(crate) is_set_up: bool,
-}
-
-/// What is said of the exports beside their names.
-#[derive(Default)]
-pub(crate) struct Called<'a> {
-    /// The only one to be called.
-    pub(crate) entry: Option<&'a str>,
-    pub(crate) signatures: Option<&'a Signatures>,
-    pub(crate) has_memory: bool,
-    /// The code looks at how large its memory is, as allocators do.
-    pub(crate) sizes_memory: bool,
-    pub(crate) state: StateSays,
 }
 
 /// What is known while exports are sorted.
@@ -169,6 +158,9 @@ impl Exports {
         }
         let are_all_rules = signatures.is_some_and(|signatures| signatures.are_all_rules && entry.is_none());
         exports.add_plain(&sorting, are_all_rules);
+        if !sorting.imports.asks && signatures.is_none() && entry.is_none() && !exports.is_function {
+            exports.leave_out(&sorting);
+        }
         match entry {
             _ if !exports.rules.is_empty() => {}
             Some(entry) => bail!("the module exports no function `{entry}`, which --entry names"),
@@ -299,6 +291,15 @@ impl Exports {
                 functions.iter().for_each(|(export, ty)| self.add_rule(export, export, ty));
             }
         }
+    }
+
+    /// What nothing calls of a module that may not know of Spelunk: other functions beside one that is a rule by its name, and one called
+    /// `terminal` where a rule may always be called.
+    fn leave_out(&mut self, sorting: &Sorting<'_>) {
+        let plain = sorting.candidates().map(|(name, _)| *name).filter(|name| !names::is_allocator(name));
+        let plain = plain.filter(|name| !self.rule_exports.contains(name));
+        let terminal = self.terminal.as_ref().filter(|_| sorting.guards.is_empty());
+        self.left_out = plain.chain(terminal).cloned().collect();
     }
 
     fn add_rule(&mut self, name: &str, export: &str, ty: &FuncType) {

@@ -18,13 +18,14 @@ use super::component::{self, Interface};
 use super::data::Data;
 use super::emscripten::linking::Dynamic;
 use super::emscripten::names;
-use super::exports::{Called, Exports};
+use super::exports::Exports;
 use super::imports::MODULE;
 use super::lens::{self, Lens};
 use super::memory::Memories;
 use super::sections::{
     Compares, StateSays, custom_section, fairness_of, independent_of, liveness_of, sizes_memory,
 };
+use super::spelling::Called;
 use super::stack::ShadowStack;
 use super::system::System;
 use super::texts::texts_of;

@@ -8,6 +8,19 @@ use super::imports::MODULE;
 use super::link::{drawn_kind, shown};
 use super::sections::StateSays;
 use crate::choice::Kind;
+use crate::file::Signatures;
+
+/// What is said of the exports beside their names.
+#[derive(Default)]
+pub(crate) struct Called<'a> {
+    /// The only one to be called.
+    pub(crate) entry: Option<&'a str>,
+    pub(crate) signatures: Option<&'a Signatures>,
+    pub(crate) has_memory: bool,
+    /// The code looks at how large its memory is, as allocators do.
+    pub(crate) sizes_memory: bool,
+    pub(crate) state: StateSays,
+}
 
 /// The export of a guest that is one function.
 pub(super) const CHECK: &str = "check";

@@ -240,7 +240,10 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
         out += &covered_text(checked, name == "holds");
     }
     if !checked.left_out.is_empty() {
-        out += &format!("\nnever called, since signatures leave it out: {}", text::Few(&checked.left_out));
+        out += &format!(
+            "\nnever called, since signatures, or rules that are named so, leave it out: {}",
+            text::Few(&checked.left_out)
+        );
     }
     out += &checked.leftover.as_ref().map(leftover_text).unwrap_or_default();
     out += &checked.hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
@@ -402,7 +405,7 @@ mod tests {
         check(Verdict::Passed, &hinted, &format!("holds: {counts}\nhint: do it"));
         let left_out: Vec<String> = ["a\x1b", "b", "c", "d", "e"].map(String::from).into();
         let told = format!(
-            "holds: {counts}\nnever called, since signatures leave it out: `a\\u{{1b}}`, `b`, `c`, `d` and 1 more"
+            "holds: {counts}\nnever called, since signatures, or rules that are named so, leave it out: `a\\u{{1b}}`, `b`, `c`, `d` and 1 more"
         );
         check(Verdict::Passed, &CheckedTarget { left_out, ..holds.clone() }, &told);
         let vacuous = CheckedTarget { warning: Some("nothing was checked"), compared: None, ..holds.clone() };

@@ -243,7 +243,8 @@ fn walk(machine: &mut Machine, seed: u64, steps: u32) -> Vec<u128> {
     let (mut enabled, mut states) = (Vec::new(), Vec::new());
     for _ in 0..steps {
         let action = if rng.random_bool(0.2) {
-            Action::Fault(rng.random_range(0..machine.faults().len() as u16), rng.random())
+            let fault = rng.random_range(0..machine.faults().len() as u16);
+            Action::Fault(fault, machine.has_fault(fault) == Some(false))
         } else {
             machine.enabled(&mut enabled).expect("no precondition fails");
             Action::Rule(enabled[rng.random_range(0..enabled.len())])

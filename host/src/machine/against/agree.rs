@@ -8,8 +8,9 @@ use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
 use wasmtime::{Engine, Module};
 
 use super::super::component::{self, Interface, is_component};
-use super::super::exports::{Called, Exports};
+use super::super::exports::Exports;
 use super::super::link::shown;
+use super::super::spelling::Called;
 use crate::budget::Budget;
 use crate::file::{Conditions, Given, Ignored, Parts, Signatures, nearest, push_number};
 use crate::text::line;
