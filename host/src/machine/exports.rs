@@ -158,9 +158,7 @@ impl Exports {
         }
         let are_all_rules = signatures.is_some_and(|signatures| signatures.are_all_rules && entry.is_none());
         exports.add_plain(&sorting, are_all_rules);
-        if !sorting.imports.asks && signatures.is_none() && entry.is_none() && !exports.is_function {
-            exports.leave_out(&sorting);
-        }
+        exports.leave_out(&sorting, signatures.is_none() && entry.is_none());
         match entry {
             _ if !exports.rules.is_empty() => {}
             Some(entry) => bail!("the module exports no function `{entry}`, which --entry names"),
@@ -294,12 +292,13 @@ impl Exports {
     }
 
     /// What nothing calls of a module that may not know of Spelunk: other functions beside one that is a rule by its name, and one called
-    /// `terminal` where a rule may always be called.
-    fn leave_out(&mut self, sorting: &Sorting<'_>) {
+    /// `terminal` where a rule may always be called. Where names alone decide.
+    fn leave_out(&mut self, sorting: &Sorting<'_>, is_by_name: bool) {
+        let is_told = is_by_name && !sorting.imports.asks && !self.is_function;
         let plain = sorting.candidates().map(|(name, _)| *name).filter(|name| !names::is_allocator(name));
         let plain = plain.filter(|name| !self.rule_exports.contains(name));
         let terminal = self.terminal.as_ref().filter(|_| sorting.guards.is_empty());
-        self.left_out = plain.chain(terminal).cloned().collect();
+        self.left_out.extend(plain.chain(terminal).filter(|_| is_told).cloned());
     }
 
     fn add_rule(&mut self, name: &str, export: &str, ty: &FuncType) {
