@@ -276,11 +276,13 @@ pub(super) fn filled(channel: usize) {
     take(Viewer { role: Role::Room, which: channel, nth: 0 }, true);
 }
 
-/// One of a queue is taken, and those behind it close up.
+/// One of a queue is taken, also outside of threads, and those behind it close up.
 fn take(one: Viewer, is_seen: bool) {
-    let Some(thread) = thread() else { return };
+    if !is_any_late() {
+        return;
+    }
     with(|memory| {
-        if is_seen {
+        if let Some(thread) = thread().filter(|_| is_seen) {
             memory.join(Viewer::of(Role::Now, thread), one);
         }
         memory.forget(one);

@@ -74,7 +74,7 @@ fn text(listing: &Listing, warnings: &[Warning]) -> String {
         ("faults", plain(faults)),
         ("setup", plain(setup)),
         ("teardown", plain(teardown)),
-        ("not called, since signatures, or rules that are named so, leave it out", plain(left_out)),
+        ("not called, since neither names nor signatures make them rules", plain(left_out)),
         ("resources", plain(resources)),
         ("imports", typed(imports)),
         ("no snapshots, because of", plain(obstacles)),

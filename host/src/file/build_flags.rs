@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use anyhow::{Context, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::section;
+use super::{differing, section};
 
 /// The custom section that says it.
 const SECTION: &str = "spelunk:built";
@@ -38,7 +38,7 @@ impl BuildFlags {
             ("--guest-profile", self.profile == other.profile),
             ("--guest-target", self.target == other.target),
         ];
-        parts.into_iter().filter(|(_, is_same)| !is_same).map(|(flag, _)| flag).collect()
+        differing(parts)
     }
 
     /// The module with what is said of its build.

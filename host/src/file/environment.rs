@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::{HostFault, MEMORY_BYTES_MAX};
+use super::{HostFault, MEMORY_BYTES_MAX, differing};
 
 /// Arguments, variables and standard input of a guest, and how it is called.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -117,7 +117,7 @@ impl Environment {
             ("--allow-deadlock", *allows_deadlock == other.allows_deadlock),
             ("--error-is-failure", *errors_that_fail == other.errors_that_fail),
         ];
-        parts.into_iter().filter(|(_, is_same)| !is_same).map(|(flag, _)| flag).collect()
+        differing(parts)
     }
 
     /// What stands in an argument for the path of a drawn file, as for AFL.

@@ -5,6 +5,8 @@ use std::fmt;
 use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
+use super::differing;
+
 /// The largest step budget: the guest counts it down in a signed number.
 pub const STEP_BUDGET_MAX: u32 = i32::MAX as u32;
 /// The largest limit of a memory: what 32-bit addresses reach.
@@ -55,7 +57,7 @@ impl Limits {
             ("--stub-imports", *stub_imports == other.stub_imports),
             ("--input-max", *input_bytes_max == other.input_bytes_max),
         ];
-        parts.into_iter().filter(|(_, is_same)| !is_same).map(|(flag, _)| flag).collect()
+        differing(parts)
     }
 
     /// The steps that a call may take.
@@ -183,7 +185,7 @@ impl Selection {
             ("--exclude", self.exclude == other.exclude),
             ("--sanitize", self.sanitize == other.sanitize),
         ];
-        parts.into_iter().filter(|(_, is_same)| !is_same).map(|(flag, _)| flag).collect()
+        differing(parts)
     }
 }
 

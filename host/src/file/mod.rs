@@ -81,6 +81,11 @@ pub struct Conditions {
     pub environment: Environment,
 }
 
+/// The flags that are not the same.
+fn differing<const N: usize>(flags: [(&'static str, bool); N]) -> Vec<&'static str> {
+    flags.into_iter().filter(|(_, is_same)| !is_same).map(|(flag, _)| flag).collect()
+}
+
 /// How far a trace was shrunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

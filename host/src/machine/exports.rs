@@ -51,7 +51,7 @@ pub(crate) struct Exports {
     pub(crate) is_command: bool,
     /// The export that is a program as C knows it.
     pub(crate) main: Option<String>,
-    /// Exports that are not called, since signatures leave them out, or rules that are named so.
+    /// Exports that are not called, since neither names nor signatures make them rules.
     pub(crate) left_out: Vec<String>,
     /// Those that would be rules if they took numbers alone, with their types.
     pub(crate) uncalled: Vec<String>,

@@ -34,7 +34,7 @@ pub struct Listing {
 }
 
 impl Program {
-    /// Exports that are not called, since signatures leave them out.
+    /// Exports that are not called, since neither names nor signatures make them rules.
     pub fn left_out(&self) -> &[String] {
         &self.exports.left_out
     }
@@ -42,6 +42,11 @@ impl Program {
     /// The flags that it was built with.
     pub fn build_flags(&self) -> &BuildFlags {
         &self.built
+    }
+
+    /// Whether it has an invariant of this name.
+    pub fn has_invariant(&self, name: &str) -> bool {
+        self.exports.invariants.iter().any(|(invariant, _)| invariant == name)
     }
 
     /// What it has.

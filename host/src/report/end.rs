@@ -241,7 +241,7 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
     }
     if !checked.left_out.is_empty() {
         out += &format!(
-            "\nnever called, since signatures, or rules that are named so, leave it out: {}",
+            "\nnever called, since neither names nor signatures make them rules: {}",
             text::Few(&checked.left_out)
         );
     }
@@ -405,7 +405,7 @@ mod tests {
         check(Verdict::Passed, &hinted, &format!("holds: {counts}\nhint: do it"));
         let left_out: Vec<String> = ["a\x1b", "b", "c", "d", "e"].map(String::from).into();
         let told = format!(
-            "holds: {counts}\nnever called, since signatures, or rules that are named so, leave it out: `a\\u{{1b}}`, `b`, `c`, `d` and 1 more"
+            "holds: {counts}\nnever called, since neither names nor signatures make them rules: `a\\u{{1b}}`, `b`, `c`, `d` and 1 more"
         );
         check(Verdict::Passed, &CheckedTarget { left_out, ..holds.clone() }, &told);
         let vacuous = CheckedTarget { warning: Some("nothing was checked"), compared: None, ..holds.clone() };

@@ -260,7 +260,7 @@ fn passing(program: &Program, file: &TraceFile) -> Fate {
         _ if !flags.is_empty() => {
             Fate::Elsewhere(format!("it passes, and was found with other {}", flags.join(", ")))
         }
-        Some(invariant) if !program.listing().invariants.contains(invariant) => {
+        Some(invariant) if !program.has_invariant(invariant) => {
             Fate::Stale(format!("the target has no invariant `{}`", text::line(invariant)))
         }
         _ => Fate::Fixed,

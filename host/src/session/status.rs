@@ -1,5 +1,6 @@
 //! How far a campaign is, as `spelunk status` says it: of one that is open elsewhere too.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -151,7 +152,8 @@ impl Status {
             }
         }
         let saved = disk::files(&place.findings(), Some("json")).unwrap_or_default().into_iter();
-        self.left = saved.filter(|path| self.findings.iter().all(|found| found.trace != *path)).collect();
+        let found: BTreeSet<&PathBuf> = self.findings.iter().map(|found| &found.trace).collect();
+        self.left = saved.filter(|path| !found.contains(path)).collect();
         self
     }
 

@@ -11,7 +11,7 @@ use spelunk_tests::{check_replays, steps_of};
 
 const GUEST: &str = "tests/guests/sync";
 
-const ALGORITHMS: [&str; 20] = [
+const ALGORITHMS: [&str; 21] = [
     "peterson",
     "bakery",
     "ticket",
@@ -21,6 +21,7 @@ const ALGORITHMS: [&str; 20] = [
     "wakeup",
     "mutexes",
     "stack",
+    "outside",
     "publish",
     "scope",
     "locks",
@@ -51,6 +52,7 @@ async_mutex 212
 wakeup 16
 mutexes 166
 stack 3
+outside 98
 publish 20
 scope 288
 locks 33
@@ -95,6 +97,7 @@ async_mutex, 10 steps: deadlock: no thread can go on
 wakeup, 8 steps: deadlock: no thread can go on
 mutexes, 4 steps: panic: attempted to use a condition variable with two mutexes
 stack, 0 steps: stack-overflow: the stack of a thread is full: keep large values elsewhere, such as in a `Box`, or nest fewer calls
+outside, 7 steps: panic: assertion `left == right` failed: it was sent after that
 publish, 3 steps: panic: assertion `left == right` failed: the value is not there yet
 scope, 18 steps: deadlock: no thread can go on
 locks, 21 steps: panic: assertion `left == right` failed: an addition was lost

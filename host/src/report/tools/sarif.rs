@@ -96,9 +96,10 @@ fn location(file: &Path, line: u32, function: Option<&str>) -> Json {
 fn frame(frame: &Frame) -> Json {
     match (&frame.file, frame.line) {
         (Some(file), Some(line)) => {
-            // Short paths of several packages may be the same.
+            // Short paths of several packages may be the same. What lies elsewhere keeps its own, which says nothing of this machine.
             let compiled = frame.compiled.as_ref().and_then(|file| Path::new(file).canonicalize().ok());
-            let file = compiled.map_or_else(|| PathBuf::from(file), |file| relative(&file));
+            let here = compiled.map(|file| relative(&file)).filter(|file| file.is_relative());
+            let file = here.unwrap_or_else(|| PathBuf::from(file));
             json!({ "location": location(&file, line, Some(&frame.function)) })
         }
         _ => json!({ "location": { "logicalLocations": [{ "fullyQualifiedName": frame.function }] } }),

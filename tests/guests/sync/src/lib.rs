@@ -32,6 +32,8 @@ mod moved;
 mod mutexes;
 #[cfg(feature = "once")]
 mod once;
+#[cfg(feature = "outside")]
+mod outside;
 #[cfg(feature = "peterson")]
 mod peterson;
 #[cfg(feature = "poll")]
