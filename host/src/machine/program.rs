@@ -134,7 +134,7 @@ impl World {
         let needs_system = |fault: &HostFault| *fault != HostFault::MemoryGrow;
         ensure!(
             imports_system || !environment.faults.iter().any(needs_system),
-            "of --faults `memory` alone can strike: the guest imports no function of a system"
+            "of --faults `memory` alone can strike: the guest imports no function of a system; a package built with --guest-target wasm32-wasip1 may"
         );
         let system =
             imports_system.then(|| System::new(environment, &image, exports.is_command)).transpose()?;
