@@ -112,16 +112,22 @@ fn ensure_sdk(folder: &Path, manifest: &toml::Table) -> Result<()> {
     Ok(())
 }
 
+/// Whether the manifest of a folder is that of a package: that of a workspace need not be.
+fn is_package(folder: &Path) -> bool {
+    let manifest = folder.join("Cargo.toml");
+    let text = manifest.is_file().then(|| std::fs::read_to_string(manifest).ok()).flatten();
+    text.is_some_and(|text| text.parse::<toml::Table>().is_ok_and(|table| table.contains_key("package")))
+}
+
 /// The package in a folder, and its places.
 pub(super) fn of_folder(folder: &Path) -> Result<(Package, Places)> {
     let shown = folder.display();
     let manifest = folder.join("Cargo.toml");
     ensure!(folder.exists(), "there is no folder `{shown}`");
     if !manifest.is_file() {
-        let above = folder.canonicalize().ok().and_then(|folder| {
-            let has_one = |above: &&Path| above.join("Cargo.toml").is_file();
-            folder.ancestors().skip(1).find(has_one).map(Path::to_path_buf)
-        });
+        let above = folder.canonicalize().ok();
+        let above =
+            above.as_deref().and_then(|folder| folder.ancestors().skip(1).find(|above| is_package(above)));
         let above = above.map(|above| format!(", as `{}` does", above.display())).unwrap_or_default();
         bail!(
             "the folder `{shown}` has no Cargo.toml; name a .wasm, a .wat or a folder that holds a Rust package{above}"

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 /// What is installed where there is none.
@@ -183,9 +184,12 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// A port of this machine that nobody listens at.
+/// A port of this machine that nobody listens at, and that no other test is given: below those that connections take.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    static GIVEN: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + (std::process::id() % 200) as u16 * 100;
+    let mut ports = std::iter::from_fn(|| Some(first + GIVEN.fetch_add(1, Ordering::Relaxed)));
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("they do not end")
 }
 
 fn spawn(program: &Path, folder: &Path, variables: &[(String, String)]) -> Child {
