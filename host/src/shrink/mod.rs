@@ -6,6 +6,7 @@
 //! state before the first step that they change, and takes back where the candidate does not pass.
 
 mod edit;
+mod exchange;
 mod gate;
 mod known;
 mod layout;
@@ -65,9 +66,10 @@ pub fn shrink<T: Target>(
     let mut gate = Gate::new(target, best, failure, rules, executions_max, &mut progress);
     // A check found the shortest way to a loop, and another loop may not be fair.
     let is_shortest = failure.kind == FailureKind::Liveness;
-    while !is_shortest && !gate.is_over() && (gate.round() || gate.shorten_together() || gate.rewrite_steps())
-    {
-    }
+    while !is_shortest
+        && !gate.is_over()
+        && (gate.round() || gate.exchange_names() || gate.shorten_together() || gate.rewrite_steps())
+    {}
     let is_minimal = !gate.is_over();
     let executions = gate.executions;
     let (best, last, others) = gate.into_parts();
@@ -115,7 +117,7 @@ mod tests {
     use crate::search::{Explorer, Options};
     use crate::trace::Step;
 
-    fn draw(chooser: &mut Chooser, kind: Kind) -> i64 {
+    pub(super) fn draw(chooser: &mut Chooser, kind: Kind) -> i64 {
         match *chooser.choose(kind) {
             Value::Integer(v) => v,
             Value::Index(v) => v.into(),
@@ -129,7 +131,7 @@ mod tests {
     }
 
     /// The shrunk story of whatever is found first, and the executions it took.
-    fn check<S: Clone + std::fmt::Debug + Send + Sync>(make: fn() -> Model<S>, expected: &str) {
+    pub(super) fn check<S: Clone + std::fmt::Debug + Send + Sync>(make: fn() -> Model<S>, expected: &str) {
         for seed in 1..=30 {
             for uses_snapshots in [true, false] {
                 let mut model = make();

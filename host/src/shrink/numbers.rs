@@ -5,6 +5,16 @@ use crate::choice::{Choice, Kind, Value};
 /// How many possible distances right below one are tried.
 const BELOW: i128 = 2;
 
+/// The number that a choice is, which may name something.
+pub(super) fn number(choice: &Choice) -> Option<i128> {
+    match choice.value {
+        Value::Integer(v) => Some(v.into()),
+        Value::Unsigned(v) => Some(v.into()),
+        Value::Index(v) => Some(v.into()),
+        _ => None,
+    }
+}
+
 /// How far the number is from the simplest one; none where it is no number.
 pub(super) fn distance(choice: &Choice) -> Option<i128> {
     Some(match (choice.kind, &choice.value) {

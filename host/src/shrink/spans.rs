@@ -7,8 +7,8 @@ use super::compare_choices;
 use super::edit::{DraftHole, Edit};
 use super::gate::Gate;
 use super::layout::{Layout, Node};
-use super::numbers::{distance, shifted};
-use crate::choice::{Choice, Hole, Value};
+use super::numbers::{distance, number, shifted};
+use crate::choice::{Choice, Hole};
 use crate::target::Target;
 
 /// Spans of a step between which a place is sought for each; in a larger step only neighbours are exchanged.
@@ -89,11 +89,10 @@ impl<T: Target> Gate<'_, T> {
         helped
     }
 
-    /// Whether the trace without the elements from `from` on became the best: by itself; or together with a
-    /// number before the row that says how many they are; or where later numbers in the row that may be
+    /// Whether the trace without the elements from `from` on became the best: by itself, or together with a
+    /// number before the row that says how many they are; as they are, or where later numbers in the row that may be
     /// positions in it close up.
     fn thinned(&mut self, step: usize, row: &[Range<usize>], from: usize) -> bool {
-        let (start, run) = (row[0].start, (row.len() - from) as i128);
         let range = row[from].start..row[row.len() - 1].end;
         if self.deleted(step, range.clone()) {
             return true;
@@ -102,41 +101,41 @@ impl<T: Target> Gate<'_, T> {
         if choices.len() < range.end {
             return false;
         }
-        let len = row.len() as i128;
+        let (layout, run) = (self.layout(step), row.len() - from);
+        let all = layout.rows.iter().find(|all| all[0] == row[0]).map_or(row, |all| all);
+        let len = all.len() as i128;
         let is_size = |choice: &Choice| distance(choice).is_some_and(|d| d == len || d + 1 == len);
-        if let Some(at) = choices[..start].iter().rposition(is_size)
-            && let Some(less) = shifted(&choices[at], -run)
-            && self.is_better([Edit::Value { place: (step, at), value: less }, Edit::without(step, range)])
-        {
-            return true;
-        }
-        self.closed_up_row(step, row, from)
+        let size = choices[..row[0].start].iter().rposition(is_size);
+        let size = size.and_then(|at| {
+            let value = shifted(&choices[at], -(run as i128))?;
+            Some(Edit::Value { place: (step, at), value })
+        });
+        let closed_up = self.closed_up_row(step, all, from, run);
+        let deletion = Edit::without(step, range);
+        size.clone().is_some_and(|size| self.is_better([size, deletion.clone()]))
+            || closed_up.is_some_and(|edits| {
+                let edits = [edits, vec![deletion]].concat();
+                self.is_better(edits.clone())
+                    || size.is_some_and(|size| self.is_better([vec![size], edits].concat()))
+            })
     }
 
-    fn closed_up_row(&mut self, step: usize, row: &[Range<usize>], from: usize) -> bool {
-        let range = row[from].start..row[row.len() - 1].end;
-        let layout = self.layout(step);
-        let all = layout.rows.iter().find(|all| all[0] == row[0]).map_or(row, |all| all);
+    /// What makes of the numbers in a row, if all may be positions in it, those without `run` elements from `from` on.
+    fn closed_up_row(&self, step: usize, row: &[Range<usize>], from: usize, run: usize) -> Option<Vec<Edit>> {
         let choices = self.choices(step);
+        let whole = row[0].start..row[row.len() - 1].end;
         let mut edits = Vec::new();
-        let whole = row[0].start..all[all.len() - 1].end;
         for (at, choice) in whole.clone().zip(&choices[whole]) {
-            let number = match choice.value {
-                Value::Integer(v) => i128::from(v),
-                Value::Unsigned(v) => v.into(),
-                Value::Index(v) => v.into(),
-                _ => continue,
-            };
-            if !(0..all.len() as i128).contains(&number) {
-                return false;
+            let Some(number) = number(choice) else { continue };
+            if !(0..row.len() as i128).contains(&number) {
+                return None;
             }
             if number > from as i128 {
-                let less = shifted(choice, -(number - from as i128).min((row.len() - from) as i128));
+                let less = shifted(choice, -(number - from as i128).min(run as i128));
                 edits.extend(less.map(|value| Edit::Value { place: (step, at), value }));
             }
         }
-        edits.push(Edit::without(step, range));
-        self.is_better(edits)
+        Some(edits)
     }
 
     /// Whether the trace without these choices became the best.

@@ -33,12 +33,12 @@ use spelunk_tests::{on_guest_stack, steps_of, story};
 /// what is simpler, so of several steps all that counts is how many they are and what they draw.
 const SYSTEMS: [(&str, &str, u32); 8] = [
     ("ring", "8 steps: 0 0 0 0 1", 30),
-    ("accounts", "6 steps: 0 1 1 0 1 1", 15),
+    ("accounts", "6 steps: 0 1 1 0 1 1", 16),
     ("tree", "6 steps: 0 1 2 3 4 2", 30),
     ("timers", "4 steps: 2 1 0 1", 30),
     ("frames", "frames=[Frame { tag: 0, payload: [125] }]", 30),
-    ("graph", "graph=[[], [0], [0, 1]]", 5),
-    ("binding", "expression=(let a = b in (let b = 1 in a))", 14),
+    ("graph", "graph=[[], [0], [0, 1]]", 30),
+    ("binding", "expression=(let a = b in (let b = 1 in a))", 26),
     ("items", "items=[Number(1000000.0), Text(\",\")]", 30),
 ];
 
