@@ -15,7 +15,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16, AtomicU32,
     AtomicU64, AtomicUsize, Ordering,
 };
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock, TryLockError};
 use std::time::Duration;
 
 use order::{in_any_order, in_order};
@@ -46,7 +46,7 @@ const NO_HASH: &str = "`Hash` and `State` may write to this hasher, and not `fin
 /// ```
 #[diagnostic::on_unimplemented(
     message = "values of `{Self}` cannot be told apart by what they hold",
-    note = "write `#[derive(State)]` on it, or `#[derive(Hash)]`"
+    note = "write `#[derive(State)]` on it. `#[derive(Hash)]` does as well, but not behind an `Rc` or `Arc`: who shares a value is told by `State` alone"
 )]
 pub trait State {
     /// Gives all that tells values apart to a hasher.
@@ -120,9 +120,28 @@ as_behind! {
     &T, value => **value;
     &mut T, value => **value;
     Box<T>, value => **value;
-    RefCell<T>, cell => *cell.borrow();
     Mutex<T>, mutex => *mutex.lock().unwrap_or_else(PoisonError::into_inner);
-    RwLock<T>, lock => *lock.read().unwrap_or_else(PoisonError::into_inner);
+}
+
+/// Stands before what is read for good: a guard was forgotten, and nobody may write.
+const IS_READ: &[u8] = b"a guard was forgotten";
+
+impl<T: State + ?Sized> State for RefCell<T> {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        if self.try_borrow_mut().is_err() {
+            hasher.write(IS_READ);
+        }
+        self.borrow().state(hasher);
+    }
+}
+
+impl<T: State + ?Sized> State for RwLock<T> {
+    fn state<H: Hasher>(&self, hasher: &mut H) {
+        if let Err(TryLockError::WouldBlock) = self.try_write() {
+            hasher.write(IS_READ);
+        }
+        self.read().unwrap_or_else(PoisonError::into_inner).state(hasher);
+    }
 }
 
 /// As what is behind it, and with whom it shares that.

@@ -16,7 +16,7 @@
 //!
 //! Of a struct there is also `describe_parts`, for the story of a finding.
 
-use proc_macro2::{Literal, TokenStream};
+use proc_macro2::{Literal, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{Data, DeriveInput, Error, Fields, Generics, Index, parse_quote};
@@ -61,7 +61,8 @@ fn implementation(item: &DeriveInput) -> Result<TokenStream, Error> {
     })
 }
 
-/// A pattern that names the fields, and what gives each to the hasher: as `State`, or else as `Hash`.
+/// A pattern that names the fields, and what gives each to the hasher: as `State`, or else as `Hash`, by which nobody learns who shares
+/// what is behind an `Rc`.
 fn fields(fields: &Fields) -> (TokenStream, TokenStream) {
     let named = fields.members().zip(0..).map(|(member, at)| (member, format_ident!("field_{at}")));
     let (members, names): (Vec<_>, Vec<_>) = named.unzip();
@@ -69,13 +70,24 @@ fn fields(fields: &Fields) -> (TokenStream, TokenStream) {
         syn::Member::Unnamed(Index { index, .. }) => Literal::u32_unsuffixed(*index).into_token_stream(),
         syn::Member::Named(ident) => ident.into_token_stream(),
     });
-    let told = quote! {
-        #({
+    let told = names.iter().zip(fields).map(|(name, field)| match is_shared(field.ty.to_token_stream()) {
+        true => quote!(::spelunk_guest::State::state(#name, hasher);),
+        false => quote!({
             use ::spelunk_guest::__private::{ByHash as _, ByState as _};
-            (&&&::spelunk_guest::__private::Tell(#names)).tell(hasher);
-        })*
-    };
+            (&&&::spelunk_guest::__private::Tell(#name)).tell(hasher);
+        }),
+    });
+    let told = quote!(#(#told)*);
     (quote!({ #(#members: #names),* }), told)
+}
+
+/// Whether a type names a pointer that several may hold.
+fn is_shared(ty: TokenStream) -> bool {
+    ty.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == "Rc" || ident == "Arc",
+        TokenTree::Group(group) => is_shared(group.stream()),
+        _ => false,
+    })
 }
 
 /// Describes each field by its name; the only one of a tuple has none.
@@ -129,6 +141,15 @@ mod tests {
         assert!(text.contains("impl < T : :: spelunk_guest :: State >"), "{text}");
         assert!(text.contains("let Self { 0 : field_0 , 1 : field_1 } = self ;"), "{text}");
         assert_eq!(text.matches(". tell (hasher)").count(), 2, "{text}");
+    }
+
+    #[test]
+    fn what_is_shared_is_told_by_state_alone() {
+        let text = expanded(
+            "struct S { own: Vec<Node>, shared: Option<[std::rc::Rc<Node>; 2]>, pair: (u8, Arc<str>) }",
+        );
+        assert_eq!(text.matches(". tell (hasher)").count(), 1, "{text}");
+        assert_eq!(text.matches(":: State :: state (field_").count(), 2, "{text}");
     }
 
     #[test]

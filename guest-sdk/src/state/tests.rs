@@ -61,6 +61,17 @@ fn pointers_that_share_are_told_from_those_that_hold_the_same() {
     assert_ne!(table(true), table(false));
 }
 
+#[test]
+fn what_a_forgotten_guard_reads_is_told_apart() {
+    let (cell, lock) = (RefCell::new(1u8), RwLock::new(1u8));
+    let (free, unlocked) = (told(&cell), told(&lock));
+    assert_eq!(free, unlocked);
+    std::mem::forget(cell.borrow());
+    std::mem::forget(lock.read());
+    assert_ne!(told(&cell), free);
+    assert_ne!(told(&lock), unlocked);
+}
+
 /// A node may be behind itself, also where it lies in a table.
 #[test]
 fn pointers_may_go_round_below_a_table() {

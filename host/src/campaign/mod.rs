@@ -109,7 +109,7 @@ impl Campaign {
             )
         };
         let settings: Settings = serde_json::from_value(header.settings).with_context(cannot)?;
-        settings.limits.validate().and_then(|()| settings.environment.validate()).with_context(cannot)?;
+        settings.validate().with_context(cannot)?;
         Ok(Some(Campaign {
             store: Box::new(opened.store),
             folder: folder.to_path_buf(),

@@ -93,7 +93,8 @@ impl Settings {
         }
         let reward = self.energy_reward;
         ensure!((0.0..=REWARD_MAX).contains(&reward), "--energy-reward must be in 0..=1e9, and is {reward}");
-        Ok(())
+        self.limits.validate()?;
+        self.environment.validate()
     }
 
     /// The options of an exploration of this program.

@@ -241,14 +241,18 @@ impl Debugger {
 
     fn state(&mut self) -> Result<Answer> {
         let told = self.timeline.described(self.position())?;
-        let lines =
-            told.state.iter().map(|(name, value)| format!("{} = {}", text::line(name), text::line(value)));
-        let lines: Vec<String> = lines.collect();
-        let text = if lines.is_empty() {
-            "the guest describes no state here: a harness in Rust does whose fields have `State` or `Debug`"
-                .to_string()
-        } else {
-            lines.join("\n")
+        let line = |(name, value): &(String, String)| match &**name {
+            "" => text::line(value).to_string(),
+            name => format!("{} = {}", text::line(name), text::line(value)),
+        };
+        let lines: Vec<String> = told.state.iter().map(line).collect();
+        let text = match (lines.is_empty(), self.position()) {
+            (false, _) => lines.join("\n"),
+            (true, 0) => "the guest has described no state before its first step".to_string(),
+            (true, _) => {
+                "the guest describes no state here: a harness in Rust does that has `State` or `Debug`"
+                    .to_string()
+            }
         };
         let state: Vec<Json> =
             told.state.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();

@@ -7,8 +7,8 @@ use super::expression::{Lack, Named, Scope, of_static};
 use super::timeline::Timeline;
 use super::value::Value;
 use crate::changes;
-use crate::machine::Global;
-use crate::symbols::{Several, Static};
+use crate::machine::{Global, Told};
+use crate::symbols::{Part, Several, Static};
 use crate::text;
 
 /// What a module calls things, once that was asked for.
@@ -86,15 +86,12 @@ impl Scope for At<'_> {
 
     fn described(&mut self, named: &Named) -> Result<Value, Lack> {
         let told = self.timeline.described(self.position)?;
-        let Some((_, value)) = told.state.iter().find(|(name, _)| *name == named.name) else {
-            return Err(Lack::Absent(format!(
-                "the state that the guest describes has no `{}` here",
-                named.name
-            )));
-        };
-        match changes::part(value, &named.parts) {
-            Some(part) => Ok(Value::read(part)),
-            None => Err(Lack::Absent(format!("`{}` has no such part here", named.name))),
+        match of_state(&told, named) {
+            Some(Some(part)) => Ok(Value::read(part)),
+            Some(None) => Err(Lack::Absent(format!("`{}` has no such part here", named.name))),
+            None => {
+                Err(Lack::Absent(format!("the state that the guest describes has no `{}` here", named.name)))
+            }
         }
     }
 
@@ -118,7 +115,7 @@ impl Scope for At<'_> {
             return self.global(&named.name);
         }
         match self.described(named) {
-            Err(Lack::Absent(_)) if !self.describes(&named.name)? => {
+            Err(Lack::Absent(_)) if of_state(&*self.timeline.described(self.position)?, named).is_none() => {
                 Err(Lack::Absent(format!("nothing is called `{}` here", named.name)))
             }
             found => found,
@@ -146,8 +143,47 @@ fn is_several(name: &str, Several(all): &Several) -> Lack {
 /// Bytes of a variable that is looked at.
 const BYTES_MAX: u64 = 64 << 10;
 
-impl At<'_> {
-    fn describes(&mut self, name: &str) -> Result<bool, Lack> {
-        Ok(self.timeline.described(self.position)?.state.iter().any(|(known, _)| known == name))
+/// What a guest says a part of its state is: `None` where nothing has that name, and within that where it has no such part. A harness
+/// may be described as one text without a name, which has its fields in it.
+fn of_state<'t>(told: &'t Told, Named { name, parts }: &Named) -> Option<Option<&'t str>> {
+    let called = |name: &str| told.state.iter().find(|(known, _)| known == name).map(|(_, value)| &**value);
+    let mut path = name.clone();
+    let mut found = called(name).map(|value| changes::part(value, parts));
+    for (at, part) in parts.iter().enumerate() {
+        let Part::Field(field) = part else { break };
+        path += &format!(".{field}");
+        found = called(&path).map(|value| changes::part(value, &parts[at + 1..])).or(found);
+    }
+    found.or_else(|| {
+        let harness = called("")?;
+        let first = [Part::Field(name.clone())];
+        changes::part(harness, &first)?;
+        Some(changes::part(harness, &[&first, &parts[..]].concat()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_the_state_are_found_as_they_are_told() {
+        let named = |name: &str, parts: &[&str]| Named {
+            name: name.into(),
+            parts: parts.iter().map(|part| Part::Field(part.to_string())).collect(),
+        };
+        let told = |all: &[(&str, &str)]| Told {
+            state: all.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+            ..Told::default()
+        };
+        let whole = told(&[("", "Harness { arena: Arena { len: 3 } }")]);
+        assert_eq!(of_state(&whole, &named("arena", &["len"])), Some(Some("3")));
+        assert_eq!(of_state(&whole, &named("arena", &["size"])), Some(None));
+        assert_eq!(of_state(&whole, &named("other", &[])), None);
+        let parts = told(&[("inner", "In { on: true }"), ("arena.len", "4"), ("arena.at", "At { x: 5 }")]);
+        assert_eq!(of_state(&parts, &named("inner", &["on"])), Some(Some("true")));
+        assert_eq!(of_state(&parts, &named("arena", &["len"])), Some(Some("4")));
+        assert_eq!(of_state(&parts, &named("arena", &["at", "x"])), Some(Some("5")));
+        assert_eq!(of_state(&parts, &named("arena", &[])), None);
     }
 }

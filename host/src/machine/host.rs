@@ -150,6 +150,9 @@ pub(crate) struct Step {
 const LAST_MAX: usize = 20;
 const LAST_BYTES_MAX: usize = 1000;
 
+/// Bytes of a line that it wrote that are reported.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
 /// Bytes of standard error that are kept of a step.
 const STDERR_MAX: usize = 16 << 10;
 
@@ -221,18 +224,24 @@ impl Step {
             return;
         }
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line));
-            let whole = || format!("{}{text}", if is_error { "stderr: " } else { "stdout: " });
+            let bytes = line.strip_suffix(b"\n").unwrap_or(line);
+            // One more tells that it is cut.
+            let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LINE_BYTES_MAX + 1)]);
+            let whole = || {
+                let mut whole = String::from(if is_error { "stderr: " } else { "stdout: " });
+                push_some(&mut whole, &text, LINE_BYTES_MAX);
+                whole
+            };
             let goes_on = self.unended == Some(is_error);
             let (is_full, is_beyond) = (self.is_full(), self.beyond.0 > 0);
             let last = if is_beyond { self.beyond.1.back_mut() } else { self.told.notes.last_mut() };
             match last.filter(|_| goes_on) {
-                Some(last) if is_beyond || is_full => push_some(last, &text),
-                Some(last) => last.push_str(&text),
+                Some(last) if is_beyond || is_full => push_some(last, &text, LAST_BYTES_MAX),
+                Some(last) => push_some(last, &text, LINE_BYTES_MAX),
                 None if is_full => self.leave_out(Some(whole())),
                 None => self.told.notes.push(whole()),
             }
-            self.told_bytes += text.len();
+            self.told_bytes += bytes.len();
             self.unended = (!line.ends_with(b"\n")).then_some(is_error);
         }
     }
@@ -251,7 +260,7 @@ impl Step {
             last.pop_front();
         }
         let mut short = String::new();
-        push_some(&mut short, &line);
+        push_some(&mut short, &line, LAST_BYTES_MAX);
         last.push_back(short);
     }
 
@@ -299,10 +308,13 @@ impl Step {
     }
 }
 
-/// Adds as much of a text to a line as that may have.
-fn push_some(line: &mut String, text: &str) {
-    let room = LAST_BYTES_MAX.saturating_sub(line.len());
-    line.push_str(&text[..text.floor_char_boundary(room)]);
+/// Adds as much of a text to a line as makes `max` bytes, and a mark where that is not all.
+fn push_some(line: &mut String, text: &str, max: usize) {
+    let part = text.floor_char_boundary(max.saturating_sub(line.len()));
+    line.push_str(&text[..part]);
+    if part < text.len() && !line.ends_with('…') {
+        line.push('…');
+    }
 }
 
 /// What a step said of itself while it was reported.

@@ -1,6 +1,7 @@
 //! A finding as its story: what each step did, and the command that shows it again.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value as Json, json};
@@ -108,11 +109,30 @@ fn change_json(change: &Change) -> Json {
     json!({ "path": change.path, "before": change.before, "after": change.after })
 }
 
-/// The first of several, and how many more there are.
+/// The first of several, and how many more there are: not one, which takes no more room itself.
 fn some(all: &[String], left_out: usize, max: usize) -> String {
+    let max = if all.len() == max + 1 && left_out == 0 { max + 1 } else { max };
     let more = all.len().saturating_sub(max) + left_out;
     let first = all[..all.len().min(max)].join(", ");
     if more > 0 { format!("{first} and {more} more") } else { first }
+}
+
+/// Each change once, with how often where it is several times.
+fn distinct(changes: &[Change]) -> Vec<String> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut all: Vec<(String, usize)> = Vec::new();
+    for text in changes.iter().map(Change::to_string) {
+        let place = *places.entry(text.clone()).or_insert(all.len());
+        match all.get_mut(place) {
+            Some((_, count)) => *count += 1,
+            None => all.push((text, 1)),
+        }
+    }
+    let shown = |(text, count): (String, usize)| match count {
+        1 => text,
+        count => format!("{text} ({count} times)"),
+    };
+    all.into_iter().map(shown).collect()
 }
 
 /// Values that the guest drew which are no arguments, that are shown of a step, and changes of the state.
@@ -175,7 +195,7 @@ pub(super) fn finding_text(finding: &Finding) -> String {
         }
         out.push('\n');
         if !line.changes.list.is_empty() {
-            let changes: Vec<String> = line.changes.list.iter().map(Change::to_string).collect();
+            let changes = distinct(&line.changes.list);
             out += &format!("       now {}\n", some(&changes, line.changes.left_out, CHANGES_MAX));
         }
         for note in &line.told.notes {
@@ -252,7 +272,16 @@ fn place_text(finding: &Finding) -> String {
     let frames = callers(finding);
     for frame in frames.iter().take(FRAMES_MAX) {
         let is_place = frame.place() == *place;
-        let text = if is_place { format!("in {}", frame.function) } else { format!("from {frame}") };
+        let is_there = frame.file.as_ref().is_some_and(|file| place.split(':').next() == Some(file));
+        let text = match (is_place, is_there && frame.line.is_some()) {
+            (true, _) => format!("in {}", frame.function),
+            // Of other files nothing says which are meant.
+            (false, true) => {
+                let seen = seen_from_here(&frame.place(), finding.excerpt.as_ref()).into_owned();
+                format!("from {} at {seen}", frame.function)
+            }
+            (false, false) => format!("from {frame}"),
+        };
         out += &format!("    {}\n", text::line(&text));
     }
     if frames.len() > FRAMES_MAX {
@@ -261,12 +290,16 @@ fn place_text(finding: &Finding) -> String {
     out
 }
 
-/// A place whose path would name another file in the current folder, as where several packages have a `src/lib.rs`, with the one that is meant.
+/// A place with the path of its file from the current folder, where it lies there. Elsewhere it keeps its own, unless that would name another
+/// file here, as where several packages have a `src/lib.rs`.
 fn seen_from_here<'p>(place: &'p str, excerpt: Option<&Excerpt>) -> Cow<'p, str> {
     let other = excerpt.and_then(|excerpt| {
         let (file, rest) = place.split_once(':')?;
-        let is_other = Path::new(file).canonicalize().is_ok_and(|there| there != excerpt.file);
-        is_other.then(|| format!("{}:{rest}", relative(&excerpt.file).display()))
+        let there = Path::new(file).canonicalize().ok();
+        let seen = relative(&excerpt.file);
+        let is_other = there.as_ref().is_some_and(|there| *there != excerpt.file);
+        let is_nowhere = there.is_none() && seen.is_relative();
+        (is_other || is_nowhere).then(|| format!("{}:{rest}", seen.display()))
     });
     other.map_or(Cow::Borrowed(place), Cow::Owned)
 }

@@ -236,7 +236,8 @@ impl Saved {
             Replayed::Passed => (passing(&program, &file), trace),
             Replayed::Stopped => (Fate::Unknown, trace),
             diverged @ Replayed::Diverged { .. } => {
-                (Fate::Stale(describe(machine, &trace, &diverged)), trace)
+                let why = describe(machine, &trace, &diverged);
+                (Fate::Stale(format!("{why}; whether it is fixed is not known")), trace)
             }
         };
         Saved { path, fate, was, trace, shrinking: file.shrinking, is_of_this }

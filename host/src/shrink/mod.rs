@@ -68,7 +68,11 @@ pub fn shrink<T: Target>(
     let is_shortest = failure.kind == FailureKind::Liveness;
     while !is_shortest
         && !gate.is_over()
-        && (gate.round() || gate.exchange_names() || gate.shorten_together() || gate.rewrite_steps())
+        && (gate.round()
+            || gate.exchange_names()
+            || gate.happen_earlier()
+            || gate.shorten_together()
+            || gate.rewrite_steps())
     {}
     let is_minimal = !gate.is_over();
     let executions = gate.executions;

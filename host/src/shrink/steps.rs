@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::edit::{Draft, Edit, drafts_of};
 use super::gate::{Gate, Tried};
-use crate::choice::{Value, small_seed};
+use crate::choice::{Choice, Kind, Value, small_seed};
 use crate::target::Target;
 use crate::trace::Action;
 
@@ -19,6 +19,12 @@ const FAULT_RATE: f64 = 0.25;
 const BARREN_RATE: u64 = 30;
 const BARREN_MIN: u64 = 1_000;
 const BARREN_MAX: u64 = 30_000;
+
+/// What is no more probable than this is rare.
+const RARE: f64 = 0.1;
+/// Places to which what is rare may move, and how often what is drawn after it is drawn anew at each.
+const EARLIER_MAX: usize = 64;
+const DRAWN_ANEW: usize = 8;
 
 impl<T: Target> Gate<'_, T> {
     /// Deletes runs of steps, long ones first, late ones first.
@@ -72,6 +78,52 @@ impl<T: Target> Gate<'_, T> {
         }
         edits.push(deletion);
         self.is_better(edits)
+    }
+
+    /// What rarely happens, as a fault that strikes, happens in an earlier step, and the step in which it does goes: what another crash leaves
+    /// may be as bad. What is drawn after it is as it was, or anew.
+    pub(super) fn happen_earlier(&mut self) -> bool {
+        let mut tries = 0;
+        for step in (1..self.drafts.len()).rev() {
+            let Some(at) = self.rare(step, true).next() else { continue };
+            for earlier in (0..step).rev() {
+                let places: Vec<usize> = self.rare(earlier, false).collect();
+                for place in places.into_iter().rev().take(EARLIER_MAX - tries) {
+                    tries += 1;
+                    if self.happens_at((step, at), (earlier, place)) {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// The places in a step of what rarely happens, where it does or else where it does not.
+    fn rare(&self, step: usize, happens: bool) -> impl Iterator<Item = usize> {
+        let choices = self.best.steps().get(step).map_or(&[][..], |step| self.best.choices(step));
+        let is_rare = move |(at, choice): (usize, &Choice)| match choice.kind {
+            Kind::Boolean { probability } if probability <= RARE => {
+                (choice.value == Value::Boolean(happens)).then_some(at)
+            }
+            _ => None,
+        };
+        choices.iter().enumerate().filter_map(is_rare)
+    }
+
+    fn happens_at(&mut self, (step, at): (usize, usize), (earlier, place): (usize, usize)) -> bool {
+        let after = self.drafts[step].values[at + 1..].to_vec();
+        let mut values = self.drafts[earlier].values[..place].to_vec();
+        values.push(Value::Boolean(true));
+        let as_it_was = Draft { values: [&values[..], &after].concat(), ..self.drafts[earlier].clone() };
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(0);
+        let anew = || Draft { values: values.clone(), seed: rng.random(), draws: true, ..as_it_was.clone() };
+        let anew: Vec<Draft> = std::iter::repeat_with(anew).take(DRAWN_ANEW).collect();
+        let candidates = [vec![as_it_was], anew].concat();
+        candidates.into_iter().any(|draft| {
+            let drafts = [&[draft], &self.drafts[earlier + 1..step]].concat();
+            self.is_better([Edit::Steps { range: earlier..step + 1, drafts }])
+        })
     }
 
     /// Walks at random among traces of the same failure that have no more steps: where deleting and lowering
@@ -130,5 +182,36 @@ impl<T: Target> Gate<'_, T> {
             candidate.insert(rng.random_range(first..=candidate.len()), moved);
         }
         candidate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::choice::{Chooser, Kind};
+    use crate::model::{Model, fail};
+    use crate::outcome::Outcome;
+    use crate::shrink::tests::{check, draw};
+
+    #[test]
+    fn a_crash_moves_to_where_fewer_steps_lead() {
+        /// A file is emptied and written anew in each step. It fails where it is there and empty after a crash.
+        fn write() -> Model<bool> {
+            Model::new(false, &["write"], &[], |is_there, _, chooser, edge| {
+                let crashes = |chooser: &mut Chooser| draw(chooser, Kind::Boolean { probability: 0.05 }) == 1;
+                edge(u32::from(*is_there));
+                // Before it is emptied nothing is lost that was not there.
+                let was_there = std::mem::replace(is_there, true);
+                if crashes(chooser) {
+                    return if was_there { fail("empty") } else { Outcome::Exit };
+                }
+                // Of what was written the disk has all or nothing.
+                match crashes(chooser) {
+                    true if draw(chooser, Kind::Index { n: 2 }) == 1 => fail("empty"),
+                    true => Outcome::Exit,
+                    false => Outcome::Pass,
+                }
+            })
+        }
+        check(write, "Rule(0) false true 1");
     }
 }

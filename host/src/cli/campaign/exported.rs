@@ -282,7 +282,7 @@ impl Import {
             header.spelunk
         );
         let settings = &header.settings;
-        settings.limits.validate().and_then(|()| settings.environment.validate()).with_context(cannot)?;
+        settings.validate().with_context(cannot)?;
         let wasm = disk::read_at_most(&exported.join(MODULE), MODULE_BYTES_MAX).with_context(cannot)?;
         // Named by its target, a campaign is where one of that target is looked for.
         let place = Place::of(folder, Path::new(disk::FOLDER));

@@ -83,6 +83,7 @@ fn remove_fixed(campaign: &Campaign, output: &mut Output, budget: &Budget) -> Re
     let (mut machine, mut removed) = (campaign.machine(budget)?, 0);
     let findings = Place::at(campaign.folder()).findings();
     disk::refuse_links_below(&findings)?;
+    disk::refuse_link(&findings)?;
     let saved = Saved::replay_all(&mut machine, &findings, |_| Ok(()))?;
     for saved in &saved {
         let is_over = match saved.fate {
