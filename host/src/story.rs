@@ -6,7 +6,7 @@ use crate::changes::Changes;
 use crate::choice::Chooser;
 use crate::explain::{Part, does_not_matter, is_droppable};
 use crate::file::name_of;
-use crate::machine::{Machine, Told};
+use crate::machine::{LABEL_BYTES_MAX, Machine, Told};
 use crate::outcome::{Failure, FailureKind, Outcome};
 use crate::replay::replay;
 use crate::target::{Target, attempt, follows_preconditions};
@@ -86,7 +86,8 @@ pub fn explain(
     };
     for (index, line) in story.iter_mut().enumerate().take(trace.len()) {
         for (place, (name, _)) in line.told.args.iter().enumerate() {
-            let part = part_of(machine, &trace, index, name, place).filter(|_| may_ask());
+            let part = (!is_over()).then(|| part_of(machine, &trace, index, name, place)).flatten();
+            let part = part.filter(|_| may_ask());
             if part.is_some_and(|part| does_not_matter(machine, &trace, failure, &part, is_over)) {
                 line.free.push(place);
             }
@@ -102,13 +103,13 @@ pub fn explain(
 /// drew for a parameter.
 fn part_of(machine: &Machine, trace: &Trace, index: usize, name: &str, place: usize) -> Option<Part> {
     let step = &trace.steps()[index];
-    let mut end = 0;
+    let (mut end, mut room) = (0, LABEL_BYTES_MAX);
     for (number, span) in trace.spans(step).iter().enumerate() {
         if span.start < end || span.start == span.end {
             continue;
         }
         end = span.end;
-        if machine.label(step.action, span.label).is_some_and(|label| label == name) {
+        if machine.label(step.action, span.label, &mut room).is_some_and(|label| label == name) {
             let choices = span.start as usize..span.end as usize;
             return Some(Part { step: index, choices, span: Some(number as u32) });
         }

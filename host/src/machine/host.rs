@@ -223,7 +223,11 @@ impl Step {
         if !self.is_verbose {
             return;
         }
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            rest = self.without_what_is_left_out(rest);
+            let end = rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |at| at + 1);
+            let line = rest.split_off(..end).expect("it is not empty");
             let bytes = line.strip_suffix(b"\n").unwrap_or(line);
             // One more tells that it is cut.
             let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LINE_BYTES_MAX + 1)]);
@@ -244,6 +248,19 @@ impl Step {
             self.told_bytes += bytes.len();
             self.unended = (!line.ends_with(b"\n")).then_some(is_error);
         }
+    }
+
+    /// Of much that is written once no more is reported, the end: the lines before it are only counted.
+    fn without_what_is_left_out<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        const END: usize = LAST_MAX * LAST_BYTES_MAX;
+        if !self.is_full() || bytes.len() <= 2 * END {
+            return bytes;
+        }
+        let (left_out, end) = bytes.split_at(bytes.len() - END);
+        let lines = left_out.iter().filter(|byte| **byte == b'\n').count() as u64;
+        // The first one began before.
+        self.beyond.0 += lines.saturating_sub(u64::from(self.unended.take().is_some()));
+        end
     }
 
     /// Whether no more is reported but the end.

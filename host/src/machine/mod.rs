@@ -109,6 +109,7 @@ pub use program::Program;
 pub use saved::{GlobalValue, Snapshot};
 pub(crate) use signed::has_room;
 pub(crate) use spelling::{has_meaning, is_rule, is_spelled};
+pub use telling::LABEL_BYTES_MAX;
 pub use thread::on_guest_stack;
 pub(crate) use touched::Touched;
 pub use warnings::{Warning, WarningKind};

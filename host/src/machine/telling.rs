@@ -1,12 +1,16 @@
 //! What a step did, as the guest and the machine tell it.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::host::Told;
 use super::{Machine, failure, signed};
 use crate::choice::Chooser;
 use crate::target::Target;
 use crate::trace::Action;
+
+/// Bytes of the labels of a step's spans that are read at a time.
+pub const LABEL_BYTES_MAX: usize = 16 << 20;
 
 impl Machine {
     /// Performs a step as [`Target::step`] does, and has the guest say what it does. The state afterwards is
@@ -41,9 +45,11 @@ impl Machine {
     /// What the guest drew beside the arguments that it described. Where it does not say by spans which choices those are made of,
     /// it has said what it wants to.
     fn chosen(&self, action: Action, chooser: &Chooser, told: &Told) -> Vec<String> {
+        let names: BTreeSet<&str> = told.args.iter().map(|(name, _)| &**name).collect();
+        let mut room = LABEL_BYTES_MAX;
         let spans = chooser.spans.iter().filter(|span| {
-            let label = self.label(action, span.label);
-            label.is_some_and(|label| told.args.iter().any(|(name, _)| *name == label))
+            let label = self.label(action, span.label, &mut room);
+            label.is_some_and(|label| names.contains(&*label))
         });
         let spans: Vec<_> = spans.map(|span| span.start..span.end).collect();
         if spans.len() < told.args.len() {
@@ -67,13 +73,20 @@ impl Machine {
         }
     }
 
-    /// What a span's label says, in a step; nothing where it lies outside memory. The host's own labels name parameters.
-    pub fn label(&self, action: Action, (pointer, len): (u32, u32)) -> Option<String> {
+    /// What a span's label says, in a step; nothing where it lies outside memory, or is longer than there is `room`, which it then takes. The
+    /// host's own labels name parameters.
+    pub fn label(
+        &self,
+        action: Action,
+        (pointer, len): (u32, u32),
+        room: &mut usize,
+    ) -> Option<Cow<'_, str>> {
         if let Some(param) = signed::label_of((pointer, len)) {
-            return self.program.exports.param_of(action, param);
+            return self.program.exports.param_of(action, param).map(Cow::Owned);
         }
+        let (pointer, len) = (pointer as usize, len as usize);
+        *room = room.checked_sub(len)?;
         let bytes = self.store.data().guest.memory?.data(&self.store);
-        let bytes = bytes.get(pointer as usize..(pointer as usize).checked_add(len as usize)?)?;
-        Some(String::from_utf8_lossy(bytes).into_owned())
+        Some(String::from_utf8_lossy(bytes.get(pointer..pointer.checked_add(len)?)?))
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct DraftHole {
     /// Index of its first choice.
     pub(super) start: usize,
     /// Spans that open with it, within it.
-    pub(super) nested: u16,
+    pub(super) nested: u32,
 }
 
 /// The steps of a trace as they are executed again.

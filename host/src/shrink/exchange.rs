@@ -63,6 +63,10 @@ impl<T: Target> Gate<'_, T> {
 
     /// Whether the trace with two names exchanged became the best.
     fn exchanged(&mut self, (a, b): (i128, i128), kind: Option<Kind>, row: Option<&Row>) -> bool {
+        // To look at all places of many pairs takes long too.
+        if self.is_over() {
+            return false;
+        }
         let mut values = Vec::new();
         for place in self.places() {
             let Some(choice) = self.choice(place) else { return false };

@@ -14,9 +14,12 @@ use crate::outcome::{Failure, Outcome, Reject};
 use crate::target::{Target, attempt};
 use crate::trace::Trace;
 
+/// Bytes of the states that are saved before steps, about. A candidate goes on from the last one that is.
+const SAVED_BYTES: usize = 32 << 20;
+
 /// What is known of the state before a step.
 struct Before<S> {
-    /// None where the target has no snapshots.
+    /// None where the target has no snapshots, or too much is saved.
     state: Option<S>,
     path: Path,
 }
@@ -43,6 +46,8 @@ pub(super) struct Gate<'a, T: Target> {
     others: BTreeMap<String, (Failure, Trace)>,
     pub(super) executions: u64,
     executions_max: u64,
+    /// Bytes that all saved states may have for one more to be saved.
+    saved_bytes_max: usize,
     chooser: Chooser,
     enabled: Vec<u16>,
     progress: &'a mut dyn FnMut(u64, usize) -> bool,
@@ -87,6 +92,7 @@ impl<'a, T: Target> Gate<'a, T> {
             others: BTreeMap::new(),
             executions: 0,
             executions_max,
+            saved_bytes_max: target.saved_bytes().saturating_add(SAVED_BYTES),
             chooser: Chooser::default(),
             enabled: Vec::new(),
             progress,
@@ -132,6 +138,11 @@ impl<'a, T: Target> Gate<'a, T> {
         self.is_stopped || self.executions >= self.executions_max
     }
 
+    /// Whether the state before one more step is saved.
+    fn has_room(&self) -> bool {
+        self.executions_max > 0 && self.target.saved_bytes() < self.saved_bytes_max
+    }
+
     /// Tries the best trace with these edits. Whether the result became the best.
     pub(super) fn is_better(&mut self, edits: impl IntoIterator<Item = Edit>) -> bool {
         matches!(self.tried(edits), Tried::IsBest)
@@ -151,9 +162,7 @@ impl<'a, T: Target> Gate<'a, T> {
             from = from.min(edit.first_step());
             undo.push(edit.apply(&mut self.drafts));
         }
-        if self.before[from].state.is_none() {
-            from = 0;
-        }
+        from = (0..=from).rev().find(|step| self.before[*step].state.is_some()).unwrap_or(0);
         let before = self.before.split_off(from + 1);
         let trace = if self.may_be_simpler() { self.failing(from, &mut undo) } else { None };
         match trace {
@@ -241,7 +250,8 @@ impl<'a, T: Target> Gate<'a, T> {
         let mut skipped = false;
         for (index, draft) in self.drafts.iter().enumerate().skip(from) {
             if index > from {
-                self.before.push(Before { state: self.target.snapshot(), path });
+                let state = if self.has_room() { self.target.snapshot() } else { None };
+                self.before.push(Before { state, path });
             }
             let values = draft.values.iter().cloned().map(Some);
             let what = (draft.action, draft.seed);

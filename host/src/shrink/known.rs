@@ -23,7 +23,7 @@ pub(super) const START: Path = 0;
 #[derive(Clone, Copy)]
 enum Node {
     /// A question, and how many spans close and then open before it.
-    Asks { kind: Kind, closed: u16, opened: u16 },
+    Asks { kind: Kind, closed: u32, opened: u32 },
     /// The step passes.
     Passes,
     /// The run ends here: another failure, a rejection, or one that was looked at already.
@@ -44,7 +44,7 @@ pub(super) enum End {
 pub(super) struct Known {
     nodes: BTreeMap<Path, Node>,
     /// Scratch: how many spans close and open before each choice.
-    moves: Vec<(u16, u16)>,
+    moves: Vec<(u32, u32)>,
 }
 
 impl Known {
@@ -128,7 +128,7 @@ struct Answers<'a> {
     /// Index of the next recorded answer.
     next: usize,
     /// Spans open within the hole and it itself; 0 outside.
-    depth: u16,
+    depth: u32,
 }
 
 impl<'a> Answers<'a> {
@@ -136,7 +136,7 @@ impl<'a> Answers<'a> {
         Answers { draft, position: 0, next: 0, depth: 0 }
     }
 
-    fn next(&mut self, kind: &Kind, closed: u16, opened: u16) -> Value {
+    fn next(&mut self, kind: &Kind, closed: u32, opened: u32) -> Value {
         if let Some(hole) = &self.draft.hole {
             if self.depth > 0 {
                 self.depth = self.depth.saturating_sub(closed);

@@ -47,7 +47,7 @@ impl<T: Target> Gate<'_, T> {
                 let inner = layout.nodes[at..].iter().take_while(|inner| inner.start == node.start);
                 let nested = inner.filter(|inner| node.holds(inner));
                 let hole = Hole { span: node.number, resume: node.end as u32 };
-                let hole = DraftHole { hole, start: node.start, nested: nested.count() as u16 };
+                let hole = DraftHole { hole, start: node.start, nested: nested.count() as u32 };
                 helped |= self.is_better([Edit::Hole { step, hole: Some(hole) }]);
             }
         }
@@ -75,7 +75,7 @@ impl<T: Target> Gate<'_, T> {
         if row[end - 1].len() == 1 && self.is_simplest(step, row[end - 1].clone()) {
             end -= 1;
         }
-        while end > 0 {
+        while end > 0 && !self.is_over() {
             let mut run = 1;
             while run <= end && self.thinned(step, &row[..end], end - run) {
                 helped = true;
@@ -110,14 +110,15 @@ impl<T: Target> Gate<'_, T> {
             let value = shifted(&choices[at], -(run as i128))?;
             Some(Edit::Value { place: (step, at), value })
         });
-        let closed_up = self.closed_up_row(step, all, from, run);
         let deletion = Edit::without(step, range);
-        size.clone().is_some_and(|size| self.is_better([size, deletion.clone()]))
-            || closed_up.is_some_and(|edits| {
-                let edits = [edits, vec![deletion]].concat();
-                self.is_better(edits.clone())
-                    || size.is_some_and(|size| self.is_better([vec![size], edits].concat()))
-            })
+        if size.clone().is_some_and(|size| self.is_better([size, deletion.clone()])) {
+            return true;
+        }
+        let Some(edits) = self.closed_up_row(step, all, from, run).filter(|edits| !edits.is_empty()) else {
+            return false;
+        };
+        let edits = [edits, vec![deletion]].concat();
+        self.is_better(edits.clone()) || size.is_some_and(|size| self.is_better([vec![size], edits].concat()))
     }
 
     /// What makes of the numbers in a row, if all may be positions in it, those without `run` elements from `from` on.

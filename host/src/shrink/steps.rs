@@ -87,6 +87,9 @@ impl<T: Target> Gate<'_, T> {
         for step in (1..self.drafts.len()).rev() {
             let Some(at) = self.rare(step, true).next() else { continue };
             for earlier in (0..step).rev() {
+                if tries == EARLIER_MAX || self.is_over() {
+                    return false;
+                }
                 let places: Vec<usize> = self.rare(earlier, false).collect();
                 for place in places.into_iter().rev().take(EARLIER_MAX - tries) {
                     tries += 1;

@@ -16,6 +16,9 @@ const WAITING_SHARE: usize = 3;
 const FAR: u64 = 1 << 13;
 const STEP_WORK: u64 = 500;
 
+/// States on the way to where a worker is that are kept although there is no room.
+const REACHED_MAX: usize = 4;
+
 impl<T: Target> Worker<'_, '_, T> {
     /// Puts the target into the state of a node: as it was saved, or by repeating the steps from the nearest one on
     /// its path that was.
@@ -56,8 +59,16 @@ impl<T: Target> Worker<'_, '_, T> {
             // The next node may branch off anywhere, and most likely near: a long way takes few states.
             let left = self.path.len();
             let is_wanted = left < 16 || left.is_power_of_two();
-            let has_room = || self.shared.met.has_room(self.visitor.target, self.shared.options);
-            if left == 0 || is_wanted && has_room() {
+            let has_room = self.shared.met.has_room(self.visitor.target, self.shared.options);
+            if left == 0 && !has_room && self.reached.len() >= REACHED_MAX {
+                // Every other one, so that some near and some far ones are left.
+                let mut is_kept = false;
+                self.reached.retain(|_| {
+                    is_kept = !is_kept;
+                    is_kept
+                });
+            }
+            if left == 0 || is_wanted && has_room {
                 self.reached.extend(self.visitor.target.snapshot().map(|saved| (at, saved)));
             }
         }
@@ -165,5 +176,14 @@ mod tests {
             few_steps < steps * 3 / 2 && few_saved < saved * 5 / 4,
             "{few_steps} steps, {few_saved} saved"
         );
+    }
+
+    #[test]
+    fn without_room_few_states_of_a_long_way_are_kept() {
+        let guard = |at: &At, rule| rule == 0 && at.0.len() < 300;
+        let (all, ..) = checked(guard, |_| 0);
+        let (census, steps, saved) = checked(guard, |_| usize::MAX);
+        assert_eq!(census, all);
+        assert!(steps < 1000 && saved < 16, "{steps} steps, {saved} saved");
     }
 }
