@@ -58,10 +58,10 @@ fn c_makes_room_in_a_table_that_a_fork_shares() {
         told(&program(&wasm, &[])),
         r#"panic: assertion failed: table->len < table->room
 store#bucket.new
+store#bucket.put self=bucket#1 key="a" value=[]
 store#bucket.new
-store#bucket.fork self=bucket#1
-store#bucket.put self=bucket#2 key="a" value=[]
-store#bucket.merge self=bucket#1 other=bucket#2
+store#bucket.fork self=bucket#2
+store#bucket.merge self=bucket#2 other=bucket#1
 put at examples/kv-component-c/store.c:133:5
 exports_example_kv_store_method_bucket_merge at examples/kv-component-c/store.c:239:9"#
     );

@@ -71,11 +71,10 @@ fn kv_is_clean_and_reaches_everything() {
 #[test]
 fn kv_with_its_bug_brings_a_deleted_key_back() {
     let expected = r#"invariant equals_model: the store holds {"a": 0}, expected {}
+fault power_loss on
 put key="a" value=0
-reopen
 delete key="a"
-compact from=1 to=1
-reopen"#;
+compact from=1 to=1"#;
     check_story("kv", &["bug"], 2, expected);
 }
 
