@@ -143,10 +143,15 @@ mod tests {
                 let mut explorer = Explorer::new(&mut model, Options { seed, ..Options::default() });
                 explorer.explore(|p| p.findings == 0 && p.steps < 1_000_000);
                 let finding = explorer.findings().next().expect("there is a bug").clone();
-                let shrunk =
-                    shrink(&mut model, &finding.trace, &finding.failure, &[], 100_000, |_, _| true).unwrap();
-                assert!(shrunk.is_minimal);
-                assert_eq!(story(&shrunk.trace), expected, "seed {seed}");
+                let no_room: fn(&S) -> usize = |_| usize::MAX;
+                for saved_bytes in [model.saved_bytes, no_room] {
+                    model.saved_bytes = saved_bytes;
+                    let shrunk =
+                        shrink(&mut model, &finding.trace, &finding.failure, &[], 100_000, |_, _| true)
+                            .unwrap();
+                    assert!(shrunk.is_minimal);
+                    assert_eq!(story(&shrunk.trace), expected, "seed {seed}");
+                }
             }
         }
     }

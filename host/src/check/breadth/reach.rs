@@ -16,8 +16,9 @@ const WAITING_SHARE: usize = 3;
 const FAR: u64 = 1 << 13;
 const STEP_WORK: u64 = 500;
 
-/// States on the way to where a worker is that are kept although there is no room.
+/// States on the way to where a worker is that are kept although there is no room, and bytes that they may have beyond it for that.
 const REACHED_MAX: usize = 4;
+const REACHED_BYTES: usize = 32 << 20;
 
 impl<T: Target> Worker<'_, '_, T> {
     /// Puts the target into the state of a node: as it was saved, or by repeating the steps from the nearest one on
@@ -60,13 +61,8 @@ impl<T: Target> Worker<'_, '_, T> {
             let left = self.path.len();
             let is_wanted = left < 16 || left.is_power_of_two();
             let has_room = self.shared.met.has_room(self.visitor.target, self.shared.options);
-            if left == 0 && !has_room && self.reached.len() >= REACHED_MAX {
-                // Every other one, so that some near and some far ones are left.
-                let mut is_kept = false;
-                self.reached.retain(|_| {
-                    is_kept = !is_kept;
-                    is_kept
-                });
+            if left == 0 && !has_room {
+                self.thin_reached();
             }
             if left == 0 || is_wanted && has_room {
                 self.reached.extend(self.visitor.target.snapshot().map(|saved| (at, saved)));
@@ -76,6 +72,21 @@ impl<T: Target> Worker<'_, '_, T> {
             self.repeat(nodes, node)?;
         }
         nodes.is_read()
+    }
+
+    /// Leaves few of the states on the way, and none where they are large: there is no room, and one more is to come.
+    fn thin_reached(&mut self) {
+        let room = self.shared.met.room(self.shared.options);
+        if self.visitor.target.saved_bytes() > room.saturating_add(REACHED_BYTES) {
+            self.reached.clear();
+        } else if self.reached.len() >= REACHED_MAX {
+            // Every other one, so that some near and some far ones are left.
+            let mut is_kept = false;
+            self.reached.retain(|_| {
+                is_kept = !is_kept;
+                is_kept
+            });
+        }
     }
 
     /// Keeps the state of a node, in which the target is, where it is to be kept.
