@@ -81,9 +81,10 @@ fn fields(fields: &Fields) -> (TokenStream, TokenStream) {
     (quote!({ #(#members: #names),* }), told)
 }
 
-/// Whether a type names a pointer that several may hold.
+/// Whether a type names a pointer that several may hold; a function that takes one holds none.
 fn is_shared(ty: TokenStream) -> bool {
-    ty.into_iter().any(|token| match token {
+    let is_function = |token: &TokenTree| matches!(token, TokenTree::Ident(ident) if ident == "fn");
+    ty.into_iter().take_while(|token| !is_function(token)).any(|token| match token {
         TokenTree::Ident(ident) => ident == "Rc" || ident == "Arc",
         TokenTree::Group(group) => is_shared(group.stream()),
         _ => false,
@@ -146,9 +147,9 @@ mod tests {
     #[test]
     fn what_is_shared_is_told_by_state_alone() {
         let text = expanded(
-            "struct S { own: Vec<Node>, shared: Option<[std::rc::Rc<Node>; 2]>, pair: (u8, Arc<str>) }",
+            "struct S { own: Vec<Node>, shared: Option<[std::rc::Rc<Node>; 2]>, pair: (u8, Arc<str>), f: fn(Rc<Node>) }",
         );
-        assert_eq!(text.matches(". tell (hasher)").count(), 1, "{text}");
+        assert_eq!(text.matches(". tell (hasher)").count(), 2, "{text}");
         assert_eq!(text.matches(":: State :: state (field_").count(), 2, "{text}");
     }
 

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::edit::{Edit, Place};
 use super::gate::Gate;
+use super::layout::Row;
 use super::numbers::{number, shifted};
 use crate::choice::{Kind, Value};
 use crate::target::Target;
@@ -14,8 +15,8 @@ use crate::target::Target;
 /// The names among which pairs are sought: the first ones that stand in the trace, or the first elements of a row.
 const NAMES_MAX: usize = 32;
 
-/// A row and its step.
-type Row = (usize, Vec<Range<usize>>);
+/// Pairs of elements that are tried at a time, of all rows.
+const PAIRS_MAX: usize = 4096;
 
 impl<T: Target> Gate<'_, T> {
     /// Exchanges two names, the simpler of which comes later.
@@ -50,15 +51,12 @@ impl<T: Target> Gate<'_, T> {
 
     /// Whether two elements of a row changed places, and the numbers by which others mean them.
     fn exchanged_rows(&mut self) -> bool {
-        let mut rows: Vec<Row> = Vec::new();
-        for step in 0..self.best.len() {
-            rows.extend(self.layout(step).rows.iter().map(|row| (step, row.clone())));
-        }
-        rows.iter().any(|row| {
+        let rows = self.rows();
+        let pairs = rows.iter().flat_map(|row| {
             let places = 0..row.1.len().min(NAMES_MAX) as i128;
-            let mut pairs = places.flat_map(|late| (0..late).map(move |early| (early, late)));
-            pairs.any(|pair| self.exchanged(pair, None, Some(row)))
-        })
+            places.flat_map(move |late| (0..late).map(move |early| (row, (early, late))))
+        });
+        pairs.take(PAIRS_MAX).any(|(row, pair)| self.exchanged(pair, None, Some(row)))
     }
 
     /// Whether the trace with two names exchanged became the best.

@@ -32,6 +32,9 @@ impl Node {
     }
 }
 
+/// A row and its step.
+pub(super) type Row = (usize, Vec<Range<usize>>);
+
 /// The spans of a step.
 pub(super) struct Layout {
     /// Those that hold choices, each before what it holds.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::compare_choices;
 use super::edit::{DraftHole, Edit};
 use super::gate::Gate;
-use super::layout::{Layout, Node};
+use super::layout::{Layout, Node, Row};
 use super::numbers::{distance, number, shifted};
 use crate::choice::{Choice, Hole};
 use crate::target::Target;
@@ -25,7 +25,15 @@ impl<T: Target> Gate<'_, T> {
         layouts.entry(step).or_insert_with(layout).clone()
     }
 
-    fn choices(&self, step: usize) -> &[Choice] {
+    /// The rows of all steps.
+    pub(super) fn rows(&self) -> Vec<Row> {
+        let steps = 0..self.best.len();
+        steps
+            .flat_map(|step| self.layout(step).rows.clone().into_iter().map(move |row| (step, row)))
+            .collect()
+    }
+
+    pub(super) fn choices(&self, step: usize) -> &[Choice] {
         self.best.steps().get(step).map_or(&[], |step| self.best.choices(step))
     }
 

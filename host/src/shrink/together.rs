@@ -3,18 +3,15 @@
 //! They come after the others, which shorten most values alone.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use super::edit::{Edit, Place};
 use super::gate::Gate;
+use super::layout::Row;
 use crate::choice::{Choice, Kind, Value};
 use crate::target::Target;
 
 /// With how many later ones of its group each is shortened, where the whole group cannot be.
 const LATER: usize = 4;
-
-/// A row and its step.
-type Row = (usize, Vec<Range<usize>>);
 
 impl<T: Target> Gate<'_, T> {
     /// Whether any of these passes helped.
@@ -62,13 +59,10 @@ impl<T: Target> Gate<'_, T> {
     /// Whether elements were deleted in rows that are equal.
     fn shortened_rows(&mut self) -> bool {
         let mut groups: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-        for (step, made) in self.best.steps().iter().enumerate() {
-            let choices = self.best.choices(made);
-            for row in &self.layout(step).rows {
-                let values = choices[row[0].start..row[row.len() - 1].end].iter().map(|choice| &choice.value);
-                let text: String = values.map(|value| format!("{value} ")).collect();
-                groups.entry(text).or_default().push((step, row.clone()));
-            }
+        for (step, row) in self.rows() {
+            let values = &self.choices(step)[row[0].start..row[row.len() - 1].end];
+            let text: String = values.iter().map(|choice| format!("{} ", choice.value)).collect();
+            groups.entry(text).or_default().push((step, row));
         }
         groups.values().any(|rows| subsets(rows).into_iter().any(|rows| self.are_thinned(&rows)))
     }
