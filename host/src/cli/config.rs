@@ -2,10 +2,13 @@
 //! the environment, which wins over the file.
 
 use std::ffi::OsString;
+use std::num::{IntErrorKind, ParseIntError};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use clap::builder::FalseyValueParser;
+use clap::builder::{FalseyValueParser, StyledStr};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, ArgMatches, Command};
 use spelunk::{disk, text};
 
@@ -78,7 +81,12 @@ pub(crate) fn refuse_overwriting(matches: &ArgMatches) -> Result<()> {
 }
 
 /// Why arguments are refused. What is wrong with them is printed as clap prints it, unless a value has what no terminal is to be given.
-pub(crate) fn refused(error: clap::Error, arguments: &[OsString]) -> anyhow::Error {
+pub(crate) fn refused(mut error: clap::Error, Completed { arguments, file }: &Completed) -> anyhow::Error {
+    let tips: Vec<StyledStr> =
+        tips(&error, arguments, file.as_ref()).into_iter().map(StyledStr::from).collect();
+    if !tips.is_empty() {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
     let variables = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with(PREFIX));
     let given = arguments.iter().cloned().chain(variables.map(|(_, value)| value));
     let given: Vec<String> = given.map(|value| value.to_string_lossy().into_owned()).collect();
@@ -88,6 +96,35 @@ pub(crate) fn refused(error: clap::Error, arguments: &[OsString]) -> anyhow::Err
         error.exit();
     }
     anyhow!("{}", text::line(error.render().to_string().trim_start_matches("error: ").trim_end()))
+}
+
+/// What helps with a value that is refused: what it is to be, and where it stands if nobody gave it by hand.
+fn tips(error: &clap::Error, arguments: &[OsString], file: Option<&FromFile>) -> Vec<String> {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return Vec::new() };
+    let is_value = matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue);
+    let Some(flag) = argument.strip_prefix("--").filter(|_| is_value) else { return Vec::new() };
+    let flag = flag.split([' ', '[', '=']).next().unwrap_or(flag);
+    let mut tips = Vec::new();
+    let no_number = std::error::Error::source(error).and_then(|why| why.downcast_ref::<ParseIntError>());
+    if no_number.is_some_and(|why| *why.kind() == IntErrorKind::InvalidDigit) {
+        tips.push("it must be a whole number that is not negative".to_string());
+    }
+    let value = error.get(ContextKind::InvalidValue).map(ToString::to_string).unwrap_or_default();
+    let joined = format!("--{flag}={value}");
+    let says_so = |at: usize| {
+        let next = || arguments.get(at + 1).is_some_and(|next| *next == *value);
+        arguments[at] == *joined || arguments[at] == *format!("--{flag}") && next()
+    };
+    let of_file = file.filter(|file| file.arguments.clone().any(says_so));
+    let variable = variable(flag);
+    if let Some(file) = of_file {
+        tips.push(format!("it stands in `{}`", file.path.display()));
+    } else if !(0..arguments.len()).any(says_so)
+        && std::env::var_os(&variable).is_some_and(|said| *said == *value)
+    {
+        tips.push(format!("the variable `{variable}` says so"));
+    }
+    tips
 }
 
 /// The command with the environment variables of its flags: `SPELUNK_SEED=3` is `--seed 3`.
@@ -102,7 +139,8 @@ pub(crate) fn with_environment(command: Command) -> Command {
             None => arg,
         })
     };
-    with(command).mut_subcommands(with)
+    // `--seed -1` is a value that is refused, and no flag.
+    with(command).mut_subcommands(|verb| with(verb).allow_negative_numbers(true))
 }
 
 /// What to say of the variables that look like those of flags and are none, which do nothing.
@@ -134,6 +172,18 @@ fn variable(flag: &str) -> String {
     format!("{PREFIX}{}", flag.to_uppercase().replace('-', "_"))
 }
 
+/// The arguments of a command.
+pub(crate) struct Completed {
+    pub(crate) arguments: Vec<OsString>,
+    file: Option<FromFile>,
+}
+
+/// A file with settings, and which of the arguments it says.
+struct FromFile {
+    path: PathBuf,
+    arguments: Range<usize>,
+}
+
 /// The arguments with those of the file put before the ones given by hand.
 ///
 /// The file has a table for each verb, whose keys are the verb's long flags:
@@ -148,22 +198,24 @@ fn variable(flag: &str) -> String {
 /// # Errors
 /// A file that cannot be read or is not TOML; a table or key that is no verb or flag; a path that is written to, in a file that
 /// nobody named.
-pub(crate) fn complete(args: Vec<OsString>, command: &Command) -> Result<Vec<OsString>> {
-    let verb = args.iter().position(|arg| command.get_subcommands().any(|verb| verb.get_name() == arg));
-    let Some(at) = verb else { return Ok(args) };
-    let Some(verb) = command.find_subcommand(&args[at]) else { return Ok(args) };
-    let named = config_path(&args);
+pub(crate) fn complete(arguments: Vec<OsString>, command: &Command) -> Result<Completed> {
+    let verb = arguments.iter().position(|arg| command.get_subcommands().any(|verb| verb.get_name() == arg));
+    let as_given = |arguments| Ok(Completed { arguments, file: None });
+    let Some(at) = verb else { return as_given(arguments) };
+    let Some(verb) = command.find_subcommand(&arguments[at]) else { return as_given(arguments) };
+    let named = config_path(&arguments);
     let is_named = named.is_some();
     let Some(path) = named.or_else(|| Path::new(FILE).is_file().then(|| PathBuf::from(FILE))) else {
-        return Ok(args);
+        return as_given(arguments);
     };
     // A file that was only found, in a checked-out repository say, may say nothing of what is outside of its folder.
     let within = if is_named { None } else { Some(Path::new(".").canonicalize()?) };
     let added = of_file(&path, within.as_deref(), verb, command)
         .with_context(|| format!("in `{}`", path.display()))?;
-    let mut all = args;
-    all.splice(at + 1..at + 1, added);
-    Ok(all)
+    let from = FromFile { path, arguments: at + 1..at + 1 + added.len() };
+    let mut arguments = arguments;
+    arguments.splice(at + 1..at + 1, added);
+    Ok(Completed { arguments, file: Some(from) })
 }
 
 /// The file that `--config` names, or else the environment.
@@ -285,7 +337,9 @@ mod tests {
         let found = complete(args.iter().map(OsString::from).collect(), &crate::cli::Cli::command());
         std::fs::remove_file(&folder).unwrap();
         let found = match found {
-            Ok(args) => args[3..].iter().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" "),
+            Ok(found) => {
+                found.arguments[3..].iter().map(|arg| arg.to_string_lossy()).collect::<Vec<_>>().join(" ")
+            }
             Err(error) => error.root_cause().to_string(),
         };
         assert_eq!(found, expected);

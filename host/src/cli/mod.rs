@@ -212,10 +212,10 @@ pub(crate) fn parsed() -> Result<Cli> {
     let mut built = command.clone();
     // Hands the flags of all verbs on to each.
     built.build();
-    let arguments = config::complete(std::env::args_os().collect::<Vec<OsString>>(), &built)?;
-    let matches = match command.try_get_matches_from(&arguments) {
+    let completed = config::complete(std::env::args_os().collect::<Vec<OsString>>(), &built)?;
+    let matches = match command.try_get_matches_from(&completed.arguments) {
         Ok(matches) => matches,
-        Err(error) => return Err(config::refused(error, &arguments)),
+        Err(error) => return Err(config::refused(error, &completed)),
     };
     config::refuse_overwriting(&matches)?;
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
