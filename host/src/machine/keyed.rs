@@ -67,8 +67,14 @@ pub(super) fn hash_of_block(block: &[u8; BLOCK], place: u64) -> u128 {
 }
 
 fn mixed(block: &[u8; BLOCK], place: u64) -> u128 {
+    mixed_up_to(BLOCK, block, place)
+}
+
+/// As [`mixed`], of a block of which the `place` says how long it is: what follows is zeros.
+fn mixed_up_to(len: usize, block: &[u8; BLOCK], place: u64) -> u128 {
     let key = Key::get();
-    let (one, two) = (nh(block, &key.words[..WORDS]), nh(block, &key.words[2..]));
+    let pairs = &block.as_chunks::<16>().0[..len.div_ceil(16)];
+    let (one, two) = (nh(pairs, &key.words[..WORDS]), nh(pairs, &key.words[2..]));
     let mut mixed = [0; 40];
     mixed[..16].copy_from_slice(&one.to_le_bytes());
     mixed[16..32].copy_from_slice(&two.to_le_bytes());
@@ -76,9 +82,9 @@ fn mixed(block: &[u8; BLOCK], place: u64) -> u128 {
     xxh3_128_with_secret(&mixed, &key.secret)
 }
 
-fn nh(block: &[u8; BLOCK], key: &[u64]) -> u128 {
+fn nh(pairs: &[[u8; 16]], key: &[u64]) -> u128 {
     let mut sum = 0u128;
-    for (bytes, key) in block.as_chunks::<16>().0.iter().zip(key.as_chunks::<2>().0) {
+    for (bytes, key) in pairs.iter().zip(key.as_chunks::<2>().0) {
         let both = u128::from_le_bytes(*bytes);
         let [a, b] = [(both as u64).wrapping_add(key[0]), ((both >> 64) as u64).wrapping_add(key[1])];
         sum = sum.wrapping_add(u128::from(a) * u128::from(b));
@@ -124,7 +130,7 @@ impl Hasher {
 
     pub(super) fn finish(&mut self) -> u128 {
         if self.len < BLOCK as u64 {
-            return mixed(&self.block, ALONE | self.len);
+            return mixed_up_to(self.len as usize, &self.block, ALONE | self.len);
         }
         self.end_block();
         let mut last = [0; BLOCK];

@@ -99,17 +99,32 @@ fn is_new(runs: &[Run], failure: &Failure) -> bool {
     !runs.iter().any(is_same)
 }
 
+/// How much a chunk led to: there is as much room for the next one at once.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Sizes {
+    nodes: usize,
+    children: usize,
+    rules: usize,
+    scripts: usize,
+}
+
 impl<S> Grown<S> {
-    pub(super) fn new(first: usize) -> Grown<S> {
+    pub(super) fn new(first: usize, sizes: Sizes) -> Grown<S> {
+        let room = |size: usize| size.min(ROOM_MAX);
         Grown {
             first,
-            nodes: Vec::new(),
-            children: Vec::new(),
+            nodes: Vec::with_capacity(room(sizes.nodes)),
+            children: Vec::with_capacity(room(sizes.children)),
             runs: Vec::new(),
-            rules: Vec::new(),
-            scripts: Vec::new(),
+            rules: Vec::with_capacity(room(sizes.rules)),
+            scripts: Vec::with_capacity(room(sizes.scripts)),
             trouble: None,
         }
+    }
+
+    pub(super) fn sizes(&self) -> Sizes {
+        let Grown { nodes, children, rules, scripts, .. } = self;
+        Sizes { nodes: nodes.len(), children: children.len(), rules: rules.len(), scripts: scripts.len() }
     }
 
     /// Records what a step from the last node led to under all its answers: all of it at once, so that nothing of a

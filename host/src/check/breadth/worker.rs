@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::grown::{Child, Grown, GrownNode, Led};
+use super::grown::{Child, Grown, GrownNode, Led, Sizes};
 use super::nodes::{NONE, Nodes, index_of};
 use super::start::{Prefix, Start};
 use super::{POLL, Shared};
@@ -35,7 +35,7 @@ pub(super) struct Worker<'t, 's, T: Target> {
     on: Vec<bool>,
     actions: Vec<Action>,
     pub(super) script: Vec<Scripted>,
-    /// Scratch: the answers of a step, depth-first.
+    /// Scratch: answers of a step, depth-first.
     answers: Vec<Scripted>,
     pub(super) path: Vec<u32>,
     prefixes: Vec<Prefix>,
@@ -44,12 +44,12 @@ pub(super) struct Worker<'t, 's, T: Target> {
     pub(super) reached: Vec<(u32, T::Snapshot)>,
     /// What the step that is being tried led to.
     pub(super) led: Led<T::Snapshot>,
-    /// Scratch: where all steps from a state lead, and the order in which those of a rule count, with where their scripts are,
-    /// the states, and which of those are new.
+    /// Scratch: where all steps from a state lead, their order, with where their scripts are, the states, and which of those are new.
     pub(super) found: Successors,
     pub(super) order: Vec<(usize, Range<usize>)>,
     pub(super) states: Vec<u128>,
     pub(super) are_new: Vec<bool>,
+    sizes: Sizes,
     polls: u32,
     /// What was tried and not reported; some of it in vain.
     untold: Census,
@@ -81,6 +81,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             order: Vec::new(),
             states: Vec::new(),
             are_new: Vec::new(),
+            sizes: Sizes::default(),
             polls: 0,
             untold: Census::default(),
             passed: None,
@@ -111,7 +112,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         job: &Job<'_, T::Snapshot>,
         (first, len): (usize, usize),
     ) -> Grown<T::Snapshot> {
-        let mut grown = Grown::new(first);
+        let mut grown = Grown::new(first, self.sizes);
         for index in first..(first + len).min(job.round.len()) {
             if self.shared.stop.is_set() {
                 break;
@@ -134,6 +135,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
                 break;
             }
         }
+        self.sizes = grown.sizes();
         grown
     }
 

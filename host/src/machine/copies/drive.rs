@@ -12,7 +12,7 @@ use wasmtime::{Caller, Engine, Extern, Func, Instance, Module, Store, TypedFunc}
 use super::copied::Numbers;
 use super::inside::{Inside, LOADS, MOVES, SAYS, STEPS, said_state};
 use super::{CopyCalls, NOWHERE, READY};
-use crate::choice::{Past, Scripted, advance};
+use crate::choice::{Past, Scripted, advance, mix};
 use crate::machine::calls::Call;
 use crate::machine::host::{Host, Private};
 use crate::machine::{Calls, Limits, Machine};
@@ -22,6 +22,11 @@ use crate::target::{Successor, Successors};
 const RULES_MAX: usize = 64;
 /// Steps that are performed from one state, at most.
 const STEPS_MAX: usize = 1 << 12;
+/// The bit of a step, beside its rule, that says that the state from which it starts is looked at.
+const LOOKS: i64 = 1 << 16;
+/// It is before each step from so many states, and later before the first and one of so many others.
+const LOOKED_AT: u32 = 1 << 12;
+const LOOKS_EVERY: u64 = 8;
 
 /// The module, instantiated for a guest.
 pub(super) struct Driver {
@@ -128,7 +133,7 @@ impl Functions {
     /// Calls the rule that `$next` says, the first of which is this function, and goes to the end of `$done`.
     fn write_rules(&self, first: usize, text: &mut String) {
         (0..self.rules).rev().for_each(|rule| _ = write!(text, "block $rule{rule} "));
-        *text += "local.get $next i32.wrap_i64 br_table";
+        *text += "local.get $next i32.wrap_i64 i32.const 0xffff i32.and br_table";
         (0..self.rules).for_each(|rule| _ = write!(text, " $rule{rule}"));
         // There is none beyond.
         *text += " $done";
@@ -153,19 +158,22 @@ impl Functions {
         format!("(i32.store (i32.const {}) (i32.const {phase}))", self.inside.phase)
     }
 
-    /// Loads the state `$from`, and returns where the guest does not say the same of it as before, of which there are `$held` bytes aside.
-    fn loads(&self, refills: &str) -> String {
+    /// Loads the state `$from`, and where it `looks` returns if the guest does not say the same of it as before, of which there are `$held` bytes
+    /// aside.
+    fn loads(&self, refills: &str, looks: &str) -> String {
         let Inside { said_len, said, phase, aside, .. } = self.inside;
         let (loads, says, steps) = (self.phase(LOADS), self.says(), self.phase(STEPS));
         let (more, _) = self.budgets(self.steps.max(Limits::default().steps()));
         format!(
-            "{more} {loads} (call $0 (local.get $from) (local.get $is_whole)) (local.set $is_whole (i32.const 1)) {refills} {says}
-            (if (i32.eqz (call $is_same (local.get $said) (local.get $held))) (then
-                (if (i32.eqz (call $is_like (local.get $said))) (then return))
-                (local.set $held (i32.const -1))
-                (if (i32.eq (i32.load (i32.const {phase})) (i32.const {SAYS})) (then
-                    (local.set $held (i32.load (i32.const {said_len})))
-                    (memory.copy (i32.const {aside}) (i32.const {said}) (local.get $held))))))
+            "{more} {loads} (call $0 (local.get $from) (local.get $is_whole)) (local.set $is_whole (i32.const 1))
+            (if {looks} (then
+                {refills} {says}
+                (if (i32.eqz (call $is_same (local.get $said) (local.get $held))) (then
+                    (if (i32.eqz (call $is_like (local.get $said))) (then return))
+                    (local.set $held (i32.const -1))
+                    (if (i32.eq (i32.load (i32.const {phase})) (i32.const {SAYS})) (then
+                        (local.set $held (i32.load (i32.const {said_len})))
+                        (memory.copy (i32.const {aside}) (i32.const {said}) (local.get $held))))))))
             {steps} {refills} "
         )
     }
@@ -205,8 +213,7 @@ impl Functions {
             (local.set $held (i32.const -1))
             (if (i32.eqz (local.get $is_begun)) (then ";
         let (refills, left) = self.budgets(self.steps);
-        let (loads, says) = (self.loads(&refills), self.says());
-        text += &loads;
+        text += &self.loads(&refills, "(i32.const 1)");
         let (guards, rules) = (3, 3 + self.preconditions);
         for number in 0..self.preconditions {
             let bit = 1u64 << number;
@@ -227,7 +234,9 @@ impl Functions {
             (local.set $next (call $next (local.get $said) (local.get $left)))
             (if (i64.lt_s (local.get $next) (i64.const 0)) (then return))";
         // What a copy shares with others, the step before may have changed.
-        _ = write!(text, "{loads} block $done ");
+        let looks = format!("(i32.and (i32.wrap_i64 (local.get $next)) (i32.const {LOOKS}))");
+        text += &self.loads(&refills, &looks);
+        text += "block $done ";
         self.write_rules(rules, &mut text);
         let invariants = rules + self.rules;
         for number in invariants..invariants + self.invariants {
@@ -236,7 +245,7 @@ impl Functions {
                 false => write!(text, "(call ${number})"),
             };
         }
-        _ = write!(text, "(local.set $left {left}) {refills} {says} {}", self.phase(MOVES));
+        _ = write!(text, "(local.set $left {left}) {refills} {} {}", self.says(), self.phase(MOVES));
         text += "(call $1 (i32.wrap_i64 (i64.shr_u (local.get $next) (i64.const 32)))) br $steps end))";
         text
     }
@@ -267,6 +276,9 @@ pub(crate) struct Driven {
     from: Option<u128>,
     /// From here on there is no room for a copy.
     end: u32,
+    /// From how many states steps were performed, and what tells this one from others.
+    states: u32,
+    of_state: u64,
 }
 
 impl Driven {
@@ -286,7 +298,15 @@ impl Driven {
         self.script.clear();
         (self.at, self.is_in_step, self.is_cut) = (0, false, false);
         (self.alternatives_max, self.end, self.from) = (alternatives_max, end, from);
+        (self.states, self.of_state) = (self.states.saturating_add(1), from.unwrap_or_default() as u64);
         self.said.clear();
+    }
+
+    /// Whether the state is looked at before the next step: it was when it was loaded first, if preconditions were evaluated there.
+    fn looks(&self) -> bool {
+        let steps = self.found.steps.len() as u64;
+        let is_first = steps == 0 && self.guards.is_empty();
+        is_first || self.states <= LOOKED_AT || mix(self.of_state, steps).is_multiple_of(LOOKS_EVERY)
     }
 
     /// The number of a state that a step led to, which is not to be used for others, and what the guest said of it.
@@ -401,14 +421,15 @@ fn guards(mut caller: Caller<'_, Host>, off: u64) {
 }
 
 /// The last step, if there was one, came to its end, with so much left of its budget, and the guest said so of its state. The next one: the
-/// rule, and above the number of its state; or below zero.
+/// rule, [`LOOKS`], and above the number of its state; or below zero.
 fn next(mut caller: Caller<'_, Host>, says: i32, left: i64) -> i64 {
     if caller.data().driven.is_in_step {
         let state = said_state(&mut caller, false);
         caller.data_mut().end_step(Some((says, state)), left);
     }
+    let looks = if caller.data().driven.looks() { LOOKS } else { 0 };
     let Some((rule, number)) = caller.data_mut().begin_step() else { return -1 };
-    i64::from(number) << 32 | i64::from(rule)
+    i64::from(number) << 32 | looks | i64::from(rule)
 }
 
 /// The guest loaded the state from which all steps start, and said so of it. Whether it said the same when it was in that state, or loaded it
