@@ -137,7 +137,7 @@ fn folder(name: &str) -> PathBuf {
 #[test]
 fn exploring_hostile_modules_ends_in_time_and_within_the_account() {
     let modules = modules::all();
-    assert_eq!(modules.len(), 223);
+    assert_eq!(modules.len(), 225);
     check("explore", &modules, None);
 }
 

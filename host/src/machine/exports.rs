@@ -1,6 +1,6 @@
 //! What the exports of a guest mean: rules, preconditions, invariants, faults, setup, teardown, and a state to compare.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -9,7 +9,7 @@ use wasmtime::{ExternType, FuncType, Module};
 use super::component::Component;
 use super::emscripten::names;
 use super::link::{drawn_kind, shown};
-use super::sections::StateSays;
+use super::sections::{StateSays, numbers};
 use super::signed::Plans;
 use super::spelling::{
     Called, DESCRIBE_STATE, INITIALIZE, INPUT, Imports, START, classify, imports, is_numeric, no_rule,
@@ -291,14 +291,14 @@ impl Exports {
         }
     }
 
-    /// What nothing calls of a module that may not know of Spelunk: other functions beside one that is a rule by its name, and one called
-    /// `terminal` where a rule may always be called. Where names alone decide.
+    /// What nothing calls, where names alone decide: functions beside a rule by name, and `terminal` where a rule may always be called.
     fn leave_out(&mut self, sorting: &Sorting<'_>, is_by_name: bool) {
         let is_told = is_by_name && !sorting.imports.asks && !self.is_function;
-        let plain = sorting.candidates().map(|(name, _)| *name).filter(|name| !names::is_allocator(name));
-        let plain = plain.filter(|name| !self.rule_exports.contains(name));
-        let terminal = self.terminal.as_ref().filter(|_| sorting.guards.is_empty());
-        self.left_out.extend(plain.chain(terminal).filter(|_| is_told).cloned());
+        let rules: BTreeSet<&String> = self.rule_exports.iter().collect();
+        let is_left = |name: &&String| is_told && !names::is_allocator(name) && !rules.contains(name);
+        let terminal = self.terminal.as_ref().filter(|_| is_told && sorting.guards.is_empty());
+        let plain = sorting.candidates().map(|(name, _)| *name).filter(is_left);
+        self.left_out.extend(plain.chain(terminal).cloned());
     }
 
     fn add_rule(&mut self, name: &str, export: &str, ty: &FuncType) {
@@ -324,11 +324,12 @@ impl Exports {
 
     /// Each by the name of the rule that it guards, and its export.
     fn add_preconditions(&mut self, guards: Vec<(&str, &String)>) -> Result<()> {
+        let numbers = numbers(&self.rules);
         for (name, export) in guards {
-            let Some(rule) = self.rules.iter().position(|rule| rule.name == name) else {
+            let Some(rule) = numbers.get(name) else {
                 bail!("`{export}` is the precondition of a rule `{name}`, which the module does not export");
             };
-            self.preconditions.push((rule as u16, export.clone()));
+            self.preconditions.push((*rule, export.clone()));
         }
         Ok(())
     }

@@ -76,17 +76,21 @@ impl StateSays {
     }
 }
 
+/// The number of each rule by its name, the first of those that share one.
+pub(super) fn numbers(rules: &[Rule]) -> BTreeMap<&str, u16> {
+    (0..=u16::MAX).zip(rules).rev().map(|(number, rule)| (rule.name.as_str(), number)).collect()
+}
+
 /// The pairs of rules that a `spelunk:reduction` section declares independent: a line each, `independent A B`.
 pub(super) fn independent_of(section: &[u8], rules: &[Rule]) -> Result<BTreeSet<(u16, u16)>> {
-    let mut pairs = BTreeSet::new();
+    let (mut pairs, numbers) = (BTreeSet::new(), numbers(rules));
     for line in String::from_utf8_lossy(section).lines().filter(|line| !line.trim().is_empty()) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let ["independent", a, b] = words[..] else {
             bail!("the section `spelunk:reduction` has a line `{line}`; it must be `independent RULE RULE`");
         };
         let index = |name: &str| {
-            let index = rules.iter().position(|rule| rule.name == name).map(|index| index as u16);
-            index.with_context(|| {
+            numbers.get(name).copied().with_context(|| {
                 format!(
                     "the section `spelunk:reduction` names a rule `{name}`, which the module does not export"
                 )
@@ -100,14 +104,13 @@ pub(super) fn independent_of(section: &[u8], rules: &[Rule]) -> Result<BTreeSet<
 
 /// How surely each rule is called, as a `spelunk:fairness` section says: a line each, `strong RULE`, `unfair RULE` or `each RULE`.
 pub(super) fn fairness_of(section: &[u8], rules: &[Rule]) -> Result<BTreeMap<u16, (Fairness, bool)>> {
-    let mut fairness = BTreeMap::new();
+    let (mut fairness, numbers) = (BTreeMap::new(), numbers(rules));
     for line in String::from_utf8_lossy(section).lines().filter(|line| !line.trim().is_empty()) {
         let (word, name) = line.trim().split_once(' ').unwrap_or_default();
-        let rule = rules.iter().position(|rule| rule.name == name.trim());
-        let rule = rule.with_context(|| {
+        let rule = numbers.get(name.trim()).copied().with_context(|| {
             format!("the section `spelunk:fairness` has a line `{line}`, which names no rule that the module exports")
         })?;
-        let (how, is_each) = fairness.entry(rule as u16).or_insert((Fairness::Weak, false));
+        let (how, is_each) = fairness.entry(rule).or_insert((Fairness::Weak, false));
         match word {
             "strong" => *how = Fairness::Strong,
             "unfair" => *how = Fairness::Unfair,

@@ -404,7 +404,8 @@ impl State {
             let Some(private) = &mut self.private else { return };
             let mark = &mut private.bytes()[range(&self.layout.table_marks)][index];
             let is_written = std::mem::take(mark) != 0;
-            if !is_written && Arc::ptr_eq(&self.resident.tables[index], to) {
+            let resident = self.resident.tables.get(index);
+            if !is_written && resident.is_some_and(|resident| Arc::ptr_eq(resident, to)) {
                 continue;
             }
             for (i, reference) in (0..).zip(to.iter()) {
@@ -412,7 +413,11 @@ impl State {
                     .set(&mut *store, i, self.functions.element(*reference))
                     .expect("the table held this element");
             }
-            self.resident.tables[index] = to.clone();
+            match self.resident.tables.get_mut(index) {
+                Some(resident) => *resident = to.clone(),
+                // Of a machine that ran without snapshots nothing is known yet.
+                None => self.resident.tables.push(to.clone()),
+            }
         }
     }
 }

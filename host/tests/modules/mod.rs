@@ -396,6 +396,22 @@ fn sections() -> Vec<(&'static str, Vec<u8>)> {
                 "independent a a\\n".repeat(200_000)
             )),
         ),
+        (
+            "fairness-of-many-rules",
+            module(&format!(
+                "(@custom \"spelunk:fairness\" \"{}\") (func $f {})",
+                "strong r9999\\n".repeat(200_000),
+                many(10_000, &|n| format!("(export \"rule:r{n}\")"))
+            )),
+        ),
+        (
+            "rules-beside-exports",
+            module(&format!(
+                "(func $f {} {})",
+                many(10_000, &|n| format!("(export \"rule:r{n}\")")),
+                many(50_000, &|n| format!("(export \"f{n}\")"))
+            )),
+        ),
         ("names", names()),
         (
             "many-states",

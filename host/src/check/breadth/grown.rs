@@ -210,6 +210,16 @@ impl<S> Led<S> {
         }
     }
 
+    /// Takes what failed as the step was tried before, if it `is_cut` before all of that could fail again.
+    pub(super) fn failed_before(&mut self, undone: &mut Vec<Run>, is_cut: bool) {
+        for run in undone.drain(..).filter(|_| is_cut) {
+            if matches!(&run.end, End::Failed(failure) if is_new(&self.runs, failure)) {
+                self.bytes += run.bytes();
+                self.runs.push(run);
+            }
+        }
+    }
+
     /// A state that may be new, by these answers.
     pub(super) fn arrived(&mut self, child: Child<S>, script: &[Scripted]) {
         self.bytes += size_of::<Child<S>>() + Claims::BYTES + size_of_val(script);

@@ -1,6 +1,8 @@
 //! What a step starts from: a state, and answers that are tried.
 
+use super::nodes::NONE;
 use crate::check::sleep::Rules;
+use crate::choice::{Kind, Scripted};
 
 /// A prefix of answers of one step. They are visited in the order in which they are added.
 pub(super) struct Prefix {
@@ -8,6 +10,20 @@ pub(super) struct Prefix {
     pub(super) number: u32,
     /// The index of what is asked after it.
     pub(super) asks: u32,
+}
+
+impl Prefix {
+    /// The answers that lead to one of these, whose questions are `kinds`.
+    pub(super) fn script(all: &[Prefix], at: usize, kinds: &[Kind], script: &mut Vec<Scripted>) {
+        script.clear();
+        let mut prefix = &all[at];
+        while prefix.parent != NONE {
+            let parent = &all[prefix.parent as usize];
+            script.push(Scripted { kind: kinds[parent.asks as usize], number: prefix.number });
+            prefix = parent;
+        }
+        script.reverse();
+    }
 }
 
 /// The state that steps start from.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::claims::tests::elsewhere as hashes;
 use super::long::tests::elsewhere;
 use super::{Helpers, News, Part, Round, Soundness, Source};
-use crate::check::tests::flip;
+use crate::check::tests::{flip, index, run};
 use crate::check::{
     Bytes, Census, Checked, End, Findings, Hashes, Keeper, Keeping, Limit, Options, Progress, check_keeping,
     help, lock,
@@ -421,5 +421,32 @@ fn steps_that_do_not_fit_in_memory_are_elsewhere() {
             assert!(places > 0 && some.limit == Some(Limit::Memory), "{some:?}");
             assert!(some.findings.is_empty() || some.findings == all.findings, "{some:?}");
         }
+    }
+}
+
+/// The first rule fails under the first of its answers, the second one after a further answer, and a later one of both stops the target.
+fn stopping(_: &mut u8, action: Action, chooser: &mut Chooser, _: &mut dyn FnMut(u32)) -> Outcome {
+    match (action, index(chooser, 3)) {
+        (Action::Rule(0), 0) => fail("at once"),
+        (Action::Rule(1), 0) => match flip(chooser) {
+            false => Outcome::Pass,
+            true => fail("after another answer"),
+        },
+        (Action::Rule(_), 2) => Outcome::Stopped,
+        _ => Outcome::Pass,
+    }
+}
+
+#[test]
+fn what_failed_before_a_step_was_stopped_is_told() {
+    for (rule, expected) in [(0, "at once"), (1, "after another answer")] {
+        let mut model = Model::new(0u8, &["even", "uneven"], &[], stopping);
+        model.guard = if rule == 0 { |_, rule| rule == 0 } else { |_, rule| rule == 1 };
+        let checked = run(model, &Options::default());
+        assert_eq!(checked.limit, Some(Limit::Interrupt));
+        let failures: Vec<&str> =
+            checked.findings.iter().map(|found| found.failure.message.as_str()).collect();
+        assert_eq!(failures, [expected]);
+        assert_eq!(checked.rules[rule].enabled, 1);
     }
 }

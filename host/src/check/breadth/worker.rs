@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::grown::{Child, Grown, GrownNode, Led, Sizes};
+use super::grown::{Child, Grown, GrownNode, Led, Run, Sizes};
 use super::nodes::{NONE, Nodes, index_of};
 use super::start::{Prefix, Start};
 use super::{POLL, Shared};
@@ -49,6 +49,8 @@ pub(super) struct Worker<'t, 's, T: Target> {
     pub(super) order: Vec<(usize, Range<usize>)>,
     pub(super) states: Vec<u128>,
     pub(super) are_new: Vec<bool>,
+    /// What failed in a step that is tried anew.
+    undone: Vec<Run>,
     sizes: Sizes,
     polls: u32,
     /// What was tried and not reported; some of it in vain.
@@ -81,6 +83,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             order: Vec::new(),
             states: Vec::new(),
             are_new: Vec::new(),
+            undone: Vec::new(),
             sizes: Sizes::default(),
             polls: 0,
             untold: Census::default(),
@@ -226,12 +229,19 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         action: Action,
         grown: &mut Grown<T::Snapshot>,
     ) -> Result<(), Box<Trouble>> {
+        self.undone.clear();
         let can_be_undone = self.shared.options.runs_max.is_none();
-        if !can_be_undone || !self.in_order(job, start, action)? {
-            self.queue(job, start, action, grown.runs_so_far(job))?;
+        let tried = match can_be_undone.then(|| self.in_order(job, start, action)) {
+            Some(Ok(true)) => Ok(()),
+            Some(Err(trouble)) => Err(trouble),
+            Some(Ok(false)) | None => self.queue(job, start, action, grown.runs_so_far(job)),
+        };
+        // What failed counts, also where there was no time for the rest.
+        if tried.as_ref().err().is_none_or(|trouble| matches!(trouble.kind, TroubleKind::Stopped)) {
+            self.led.failed_before(&mut self.undone, tried.is_err() || self.shared.stop.is_set());
+            self.record(grown, Some(action));
         }
-        self.record(grown, Some(action));
-        Ok(())
+        tried
     }
 
     /// Tries all answers of one step, depth-first. Where all scripts are of one length, as they mostly are, that is
@@ -269,6 +279,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
         self.answers = script;
         if !is_done {
             let led = std::mem::take(&mut self.led);
+            self.undone = led.runs;
             for state in led.children.iter().filter_map(|child| child.state) {
                 self.shared.claims.forget(state, start.node);
             }
@@ -298,7 +309,7 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
                 return Ok(());
             }
             self.place(job.nodes, start, action)?;
-            self.write_script(at);
+            Prefix::script(&self.prefixes, at, &self.kinds, &mut self.script);
             let visited = self.visitor.visit(action, &mut self.script, Past::Stop);
             let (visit, _) = visited.map_err(|kind| self.trouble(job.nodes, start.node, action, kind))?;
             if let Visit::Asks(kind) = visit {
@@ -350,18 +361,6 @@ impl<'t, 's, T: Target> Worker<'t, 's, T> {
             start.is_marked = self.visitor.target.bookmark();
         }
         Ok(())
-    }
-
-    /// The answers that lead to a prefix.
-    fn write_script(&mut self, at: usize) {
-        self.script.clear();
-        let mut prefix = &self.prefixes[at];
-        while prefix.parent != NONE {
-            let parent = &self.prefixes[prefix.parent as usize];
-            self.script.push(Scripted { kind: self.kinds[parent.asks as usize], number: prefix.number });
-            prefix = parent;
-        }
-        self.script.reverse();
     }
 
     pub(super) fn trouble(

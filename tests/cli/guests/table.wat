@@ -1,0 +1,11 @@
+(module
+  (memory 1)
+  (table $t 1 funcref)
+  (elem declare func $f)
+  (func $f)
+  (func (export "rule:count")
+    (if (i32.lt_u (i32.load (i32.const 0)) (i32.const 1200))
+      (then (i32.store (i32.const 0) (i32.add (i32.load (i32.const 0)) (i32.const 1)))))
+    (table.set $t (i32.const 0) (ref.func $f)))
+  (func (export "rule:last")
+    (if (i32.ge_u (i32.load (i32.const 0)) (i32.const 1000)) (then unreachable))))
