@@ -6,7 +6,7 @@ use quote::quote;
 use crate::expand::export;
 
 /// Where no method says what the state is, it is what the harness holds, if its type tells that; a section says whether.
-pub(crate) fn content_export(self_type: &syn::Type, is_symmetric: bool) -> TokenStream {
+pub(crate) fn content_export(self_type: &syn::Type, is_symmetric: &TokenStream) -> TokenStream {
     let name = quote!(#self_type).to_string().replace(' ', "");
     let (content, memory) = (format!("content {name}\n"), "memory\n");
     let body = quote!({

@@ -29,7 +29,7 @@ use syn::{Attribute, Error, ItemImpl, Token};
 use crate::content::{content_export, description_export};
 use crate::error::place;
 use crate::harness::{
-    Argument, Harness, Independence, Invariant, Method, Pool, Rule, Setup, Source, Teardown,
+    Argument, Harness, Independence, Invariant, Method, Pool, Rule, Setup, Source, Teardown, present,
 };
 use crate::{native, parse};
 
@@ -231,10 +231,7 @@ fn drawn(this: &Token![self], argument: &Argument) -> TokenStream {
 /// What makes something be there where none of these alternatives is.
 fn absent<'m>(alternatives: impl Iterator<Item = &'m Method>) -> TokenStream {
     // One without `#[cfg]` is always there: `all()` is true.
-    let present = alternatives.map(|method| {
-        let predicates = method.cfgs.iter().filter_map(|cfg| Some(&cfg.meta.require_list().ok()?.tokens));
-        quote!(all(#(#predicates),*))
-    });
+    let present = alternatives.map(|method| present(&method.cfgs));
     quote!(#[cfg(not(any(#(#present),*)))])
 }
 
@@ -245,11 +242,11 @@ fn exports(harness: &Harness) -> TokenStream {
     let invariants = harness.invariants.iter().map(|invariant| invariant_export(self_type, invariant));
     let teardowns = harness.teardowns.iter().map(|teardown| teardown_export(self_type, teardown));
     let is_symmetric = harness.is_symmetric();
-    let states = harness.states.iter().map(|state| state_export(self_type, state, is_symmetric));
+    let states = harness.states.iter().map(|state| state_export(self_type, state, &is_symmetric));
     let terminals = harness.terminals.iter().map(|terminal| terminal_export(self_type, terminal));
     let description = description_export();
     let is_said = harness.states.iter().any(|state| state.cfgs.is_empty());
-    let content = (!is_said).then(|| content_export(self_type, is_symmetric));
+    let content = (!is_said).then(|| content_export(self_type, &is_symmetric));
     let unsaid = absent(harness.states.iter());
     let independences = harness.independences.iter().map(independence);
     let fairness = harness.rules.iter().map(fairness);
@@ -305,7 +302,11 @@ fn teardown_export(self_type: &syn::Type, teardown: &Teardown) -> TokenStream {
     export("teardown", "teardown", cfgs, None, quote!({ let _ = #body; }))
 }
 
-fn state_export(self_type: &syn::Type, Method { ident, cfgs }: &Method, is_symmetric: bool) -> TokenStream {
+fn state_export(
+    self_type: &syn::Type,
+    Method { ident, cfgs }: &Method,
+    is_symmetric: &TokenStream,
+) -> TokenStream {
     let body = quote! {
         STATE.with(|state| ::spelunk_guest::__private::state(<#self_type>::#ident(state), #is_symmetric))
     };

@@ -28,10 +28,18 @@ impl Harness {
         Harness { self_type, setups, rules, invariants, teardowns, states, terminals, independences }
     }
 
-    /// Whether it does not matter who is who of interchangeable ids. It does where something is asked of each step of a rule.
-    pub(crate) fn is_symmetric(&self) -> bool {
-        !self.rules.iter().any(|rule| rule.fairness.contains(&"each"))
+    /// Whether it does not matter who is who of interchangeable ids. It does where something is asked of each step of a rule that is there.
+    pub(crate) fn is_symmetric(&self) -> TokenStream {
+        let each = self.rules.iter().filter(|rule| rule.fairness.contains(&"each"));
+        let present = each.map(|rule| present(&rule.method.cfgs));
+        quote!(!::core::cfg!(any(#(#present),*)))
     }
+}
+
+/// What these `#[cfg]`s ask for, all of it.
+pub(crate) fn present(cfgs: &[Attribute]) -> TokenStream {
+    let predicates = cfgs.iter().filter_map(|cfg| Some(&cfg.meta.require_list().ok()?.tokens));
+    quote!(all(#(#predicates),*))
 }
 
 /// Two rules, by the names of their exports, whose order does not matter.

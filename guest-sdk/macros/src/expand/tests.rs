@@ -96,6 +96,15 @@ fn a_check_is_told_of_states_and_independence() {
 }
 
 #[test]
+fn who_is_who_matters_where_a_rule_is_there_that_is_fair_in_each_step() {
+    let expanded = |cfg: &str| {
+        expanded(&format!("impl Lock {{ #[rule] #[fair(each)] {cfg} fn turn(&mut self, who: u8) {{}} }}"))
+    };
+    assert!(expanded("#[cfg(feature = \"claims\")]").contains("cfg ! (any (all (feature = \"claims\")))"));
+    assert!(expanded("").contains("cfg ! (any (all ()))"));
+}
+
+#[test]
 fn of_alternatives_each_stands_under_its_cfg() {
     let block = "impl B {
         #[setup] #[cfg(a)] #[cfg(b)] fn new() -> Self { B }

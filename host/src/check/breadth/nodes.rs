@@ -170,6 +170,10 @@ impl<S> Nodes<S> {
     pub(super) fn wait_from(&mut self, first: u32) {
         let gone = self.waiting.len().min(first.saturating_sub(self.first) as usize);
         self.waiting.drain(..gone);
+        // All that an earlier process came to has waited here.
+        if self.waiting.len() < self.waiting.capacity() / 4 {
+            self.waiting.shrink_to(2 * self.waiting.len());
+        }
         self.first += gone as u32;
     }
 
@@ -272,6 +276,16 @@ mod tests {
             node.write(&mut bytes);
             assert_eq!((bytes.len(), Node::read(&bytes)), (Node::WIDTH, node));
         }
+    }
+
+    /// A check that goes on where another process ended takes as much memory as that did.
+    #[test]
+    fn what_waits_no_more_takes_no_room() {
+        let mut nodes = Nodes::<u64>::new();
+        let node = Node { parent: 0, script: 0, action: Action::Rule(0) };
+        (0..100_000).for_each(|_| nodes.add(node, None));
+        nodes.wait_from(99_000);
+        assert!(nodes.waiting.len() == 1000 && nodes.waiting.capacity() < 4000);
     }
 
     /// A guest may ask more questions than are looked for among the last ones.
