@@ -171,36 +171,18 @@ pub(super) fn finding_text(finding: &Finding) -> String {
     let lines: Vec<&Line> = told(&finding.story).collect();
     let known = if finding.was_known { "   (found before)" } else { "" };
     let mut out = format!("{}{known}{}\n", finding.failure, shrunk_text(finding, &lines));
-    let argument = |name: &str, value: &str| format!("{}={}", text::line(name), text::line(value));
     let width = lines.iter().filter(|line| !line.told.args.is_empty()).map(|line| line.name.len()).max();
     let width = width.unwrap_or(0).min(24);
     let mut number = 0;
-    for line in lines {
-        if line.action == Action::Loop {
+    for alike in alike(&lines, width) {
+        let Some((line, rest)) = alike.text.split_once('\n') else {
             out += "     again and again:\n";
             continue;
-        }
-        number += 1;
-        let args: Vec<String> = line.told.args.iter().map(|(name, value)| argument(name, value)).collect();
-        let name = text::line(&line.name);
-        let step = format!("{:>3}  {name:<width$}  {}", number, args.join(" "));
-        out += step.trim_end();
-        if !line.told.chosen.is_empty() {
-            let chosen: Vec<String> =
-                line.told.chosen.iter().map(|value| text::line(value).to_string()).collect();
-            out += &format!("  chose {}", some(&chosen, 0, CHOSEN_MAX));
-        }
-        if let Some(remark) = remark(line) {
-            out += &format!("   # {remark}");
-        }
-        out.push('\n');
-        if !line.changes.list.is_empty() {
-            let changes = distinct(&line.changes.list);
-            out += &format!("       now {}\n", some(&changes, line.changes.left_out, CHANGES_MAX));
-        }
-        for note in &line.told.notes {
-            out += &format!("       {}\n", text::block(note, "       "));
-        }
+        };
+        let first = number + 1;
+        number += alike.count;
+        let same = if alike.count > 1 { format!("   # the same up to step {number}") } else { String::new() };
+        out += &format!("{first:>3}  {line}{same}\n{rest}");
     }
     out += &place_text(finding);
     out += &why_text(finding);
@@ -208,6 +190,54 @@ pub(super) fn finding_text(finding: &Finding) -> String {
         out += &format!("  built {built}\n");
     }
     out += &format!("\n{}", reproduced_by(finding));
+    out
+}
+
+/// Steps in a row that are told in the same words.
+struct Alike {
+    text: String,
+    count: usize,
+}
+
+/// Steps, of which those are told once that are the same so often, at least.
+const ALIKE_MIN: usize = 4;
+
+/// What is told of the steps; a loop that begins is an empty text.
+fn alike(lines: &[&Line], width: usize) -> Vec<Alike> {
+    let texts: Vec<String> = lines.iter().map(|line| step_text(line, width)).collect();
+    let runs = texts.chunk_by(|a, b| a == b);
+    let told = runs.flat_map(|run| match run.len() {
+        count if count >= ALIKE_MIN => vec![Alike { text: run[0].clone(), count }],
+        _ => run.iter().map(|text| Alike { text: text.clone(), count: 1 }).collect(),
+    });
+    told.collect()
+}
+
+/// What is told of a step, without its number.
+fn step_text(line: &Line, width: usize) -> String {
+    if line.action == Action::Loop {
+        return String::new();
+    }
+    let argument = |(name, value): &(String, String)| format!("{}={}", text::line(name), text::line(value));
+    let args: Vec<String> = line.told.args.iter().map(argument).collect();
+    let name = text::line(&line.name);
+    let mut out = format!("{name:<width$}  {}", args.join(" ")).trim_end().to_string();
+    if !line.told.chosen.is_empty() {
+        let chosen: Vec<String> =
+            line.told.chosen.iter().map(|value| text::line(value).to_string()).collect();
+        out += &format!("  chose {}", some(&chosen, 0, CHOSEN_MAX));
+    }
+    if let Some(remark) = remark(line) {
+        out += &format!("   # {remark}");
+    }
+    out.push('\n');
+    if !line.changes.list.is_empty() {
+        let changes = distinct(&line.changes.list);
+        out += &format!("       now {}\n", some(&changes, line.changes.left_out, CHANGES_MAX));
+    }
+    for note in &line.told.notes {
+        out += &format!("       {}\n", text::block(note, "       "));
+    }
     out
 }
 
@@ -403,6 +433,18 @@ Reproduce:  spelunk replay 'my bank' t.json"#;
             serde_json::to_string(&steps).unwrap(),
             r#"[{"args":{"amount":100,"name":"a"},"droppable":true,"free":["amount"],"rule":"open"},{"args":{"on":true},"rule":"fault disk_full"},{"args":{"amount":10,"from":"a","to":"b"},"rule":"transfer"}]"#
         );
+    }
+
+    #[test]
+    fn what_is_the_same_many_times_is_told_once() {
+        let name = |name: &str| line(name, Action::Rule(0), &[]);
+        let lines = [&["push"; 3][..], &["pop"; 4], &["push"]].concat().into_iter().map(name);
+        let lines: Vec<Line> = lines.collect();
+        let all: Vec<&Line> = lines.iter().collect();
+        let told: Vec<(String, usize)> =
+            alike(&all, 0).into_iter().map(|alike| (alike.text, alike.count)).collect();
+        let [push, pop] = ["push\n", "pop\n"].map(String::from);
+        assert_eq!(told, [(push.clone(), 1), (push.clone(), 1), (push.clone(), 1), (pop, 4), (push, 1)]);
     }
 
     /// Nothing that a guest says moves the cursor or begins a line of ours.
