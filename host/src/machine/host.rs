@@ -308,8 +308,14 @@ impl Step {
         }
     }
 
-    /// It notes a line.
+    /// The host notes a line.
     pub(crate) fn note(&mut self, text: String) {
+        self.told_bytes += text.len();
+        self.noted(text);
+    }
+
+    /// It noted a line, whose bytes are counted.
+    pub(crate) fn noted(&mut self, text: String) {
         self.unended = None;
         self.told.notes.push(text);
     }

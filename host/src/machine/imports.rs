@@ -72,7 +72,7 @@ fn define_story(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
             step.leave_out(note);
         } else if let Some(note) = note {
             let stack = WasmBacktrace::force_capture(&caller);
-            caller.data_mut().step.note(note);
+            caller.data_mut().step.noted(note);
             caller.data_mut().step.noted_at(stack.frames());
         }
         Answer::Ok(())

@@ -146,6 +146,8 @@ impl<T: Target> Runner<'_, T> {
         if !is_there || !self.is_looked_into(known) {
             return None;
         }
+        let allowed = &known.options.rules;
+        self.enabled.retain(|rule| allowed.is_empty() || allowed.contains(rule));
         let closer = Closer::of(self.target, (checkpoints, index), &self.enabled);
         // What was tried often serves seldom.
         let selected = known.plan.selected;
@@ -154,7 +156,6 @@ impl<T: Target> Runner<'_, T> {
         if !known.plan.is_trial && !self.rng.random_bool(share) {
             return None;
         }
-        let allowed = &known.options.rules;
         let is_allowed = |probe: &&Probe| match probe.action {
             Action::Rule(rule) => allowed.is_empty() || allowed.contains(&rule),
             _ => false,

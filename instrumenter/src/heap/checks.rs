@@ -26,8 +26,8 @@ pub(crate) struct Checks {
     /// If the stack is sanitized, the offsets in the file of loads and stores in order that need no check.
     pub within: Option<Vec<u32>>,
     pub counted: Option<FramesLayout>,
-    /// By index: it is a function of a library for memory and strings. Those read whole words in which a string ends.
-    pub library: Vec<bool>,
+    /// By index: it reads whole words in which a string ends.
+    pub reads_words: Vec<bool>,
 }
 
 /// Checks the accesses of one function.
@@ -63,26 +63,33 @@ impl Checks {
             checks: self,
             // There is an end to a frame then.
             frames: Frames::of(function, self.stack.filter(|_| self.within.is_none())),
-            reads_words: self.library[index] || finds_zeros(function),
+            reads_words: self.reads_words[index] || finds_zeros(function),
         })
     }
 }
 
-/// Whether a function looks for a zero byte in whole words, as `strlen` does under whatever name, or inlined: that takes a constant
-/// that little else has.
+/// Whether a function looks for a zero byte in whole words, as `strlen` does under whatever name, or inlined: that takes two constants
+/// that little else has, the first bits of all bytes and, as compilers write it, the last ones.
 fn finds_zeros(function: &LocalFunction) -> bool {
-    struct Finds(bool);
+    #[derive(Default)]
+    struct Finds {
+        first_bits: bool,
+        last_bits: bool,
+    }
     impl<'i> Visitor<'i> for Finds {
         fn visit_const(&mut self, constant: &Const) {
-            self.0 |= matches!(
-                constant.value,
-                walrus::ir::Value::I32(-0x7f7f_7f80) | walrus::ir::Value::I64(-0x7f7f_7f7f_7f7f_7f80)
-            );
+            let (value, last) = match constant.value {
+                walrus::ir::Value::I32(value) => (i64::from(value), 0x0101_0101),
+                walrus::ir::Value::I64(value) => (value, 0x0101_0101_0101_0101),
+                _ => return,
+            };
+            self.first_bits |= value == -0x7f * last - 1;
+            self.last_bits |= [last, last - 1, -last, !last].contains(&value);
         }
     }
-    let mut finds = Finds(false);
+    let mut finds = Finds::default();
     dfs_in_order(&mut finds, function, function.entry_block());
-    finds.0
+    finds.first_bits && finds.last_bits
 }
 
 impl Checker<'_> {

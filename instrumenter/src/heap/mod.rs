@@ -131,11 +131,64 @@ const LIBRARY: &[&str] = &[
 
 /// Whether a function says nothing of where an error is, by its name.
 fn is_library(name: &str) -> bool {
-    let name = family::plain(name);
-    LIBRARY.iter().any(|known| match known.strip_suffix('*') {
+    is_among(LIBRARY, family::plain(name))
+}
+
+fn is_among(names: &[&str], name: &str) -> bool {
+    names.iter().any(|known| match known.strip_suffix('*') {
         Some(begin) => name.starts_with(begin),
         None => name == *known,
     })
+}
+
+/// Functions for strings, which read whole words in which a string ends.
+const READ_WORDS: &[&str] = &[
+    "strlen",
+    "strnlen",
+    "strcpy",
+    "strncpy",
+    "strlcpy",
+    "strcat",
+    "strncat",
+    "strlcat",
+    "strcmp",
+    "strncmp",
+    "strchr",
+    "strrchr",
+    "strchrnul",
+    "__strchrnul",
+    "strstr",
+    "strspn",
+    "strcspn",
+    "strpbrk",
+    "strdup",
+    "__strdup",
+    "strndup",
+    "stpcpy",
+    "stpncpy",
+    "__stpcpy",
+    "__stpncpy",
+    "memchr",
+    "memrchr",
+    "__memrchr",
+    "memccpy",
+    "index",
+    "rindex",
+];
+/// Those of Rust's own memory functions read the words in which what they copy begins and ends.
+const READ_WORDS_IN_RUST: &[&str] = &["memcpy", "memmove", "memcmp", "bcmp", "compiler_builtins::*"];
+/// What the names of functions in Rust's library begin with.
+const OF_RUST: &[&str] = &["__rust_*", "__rustc::*", "core::*", "alloc::*", "compiler_builtins::*"];
+
+/// Of each function, whether it may read beyond what it is given, up to the ends of words.
+fn reading_words(names: &[FunctionName]) -> Vec<bool> {
+    let named = || names.iter().filter(|name| name.is_named);
+    let has_rust = named().any(|name| is_among(OF_RUST, family::plain(&name.name)));
+    let reads = |name: &FunctionName| {
+        let plain = family::plain(&name.name);
+        name.is_named && (is_among(READ_WORDS, plain) || has_rust && is_among(READ_WORDS_IN_RUST, plain))
+    };
+    names.iter().map(reads).collect()
 }
 
 /// The functions of the allocator, and those that only they call.
@@ -208,13 +261,14 @@ impl Shadow {
         let inside = inside.unwrap_or_default();
         let first = names.len();
         let linked = self.link(module, private, record)?;
-        let passes: Vec<bool> = names.iter().map(|name| name.is_named && is_library(&name.name)).collect();
+        let passes = names.iter().map(|name| name.is_named && is_library(&name.name)).collect();
+        let reads_words = reading_words(names);
         let replaced = Replaced {
             functions: self.replaced(&linked),
             memory: self.memory,
             grow: linked["grow"],
             inside,
-            passes: passes.clone(),
+            passes,
             private,
             site: record + 12,
         };
@@ -234,7 +288,7 @@ impl Shadow {
             stack: stack_pointer(module),
             within,
             counted,
-            library: passes,
+            reads_words,
         })
     }
 

@@ -131,3 +131,19 @@ RULE(string_that_fits) {
     free(copy);
     free(block);
 }
+
+RULE(copy_from_too_little) {
+    char *block = hide(malloc(24));
+    char *from = hide(malloc(4));
+    size_t length = (size_t)hide((void *)5);
+    memcpy(block, from, length);
+    free(from);
+    free(block);
+}
+
+// The first bits of all bytes, which a string's functions look at too.
+RULE(ascii_word) {
+    uint32_t *block = (uint32_t *)hide(malloc(1));
+    hidden = (char *)(uintptr_t)(*block & 0x80808080u);
+    free(block);
+}

@@ -77,6 +77,16 @@ const ERRORS: &[(&str, FailureKind, &str)] = {
             ", 0 bytes after a block of 24 bytes allocated in copy_too_much",
         ),
         (
+            "copy_from_too_little",
+            HeapBufferOverflow,
+            ", 0 bytes after a block of 4 bytes allocated in copy_from_too_little",
+        ),
+        (
+            "ascii_word",
+            HeapBufferOverflow,
+            "read of 4 bytes, 0 bytes after a block of 1 byte allocated in ascii_word",
+        ),
+        (
             "string_too_long",
             HeapBufferOverflow,
             "write of 1 byte, 0 bytes after a block of 5 bytes allocated in string_too_long",

@@ -79,8 +79,7 @@ const FUNCTIONS: [(&str, &str, Function); 20] = [
     }),
     ("story#note", "func(text: string)", |host, args| {
         let step = &mut host.step;
-        if step.is_verbose && step.told.notes.len() < TOLD_MAX && step.told_bytes < TOLD_BYTES_MAX {
-            step.told_bytes += text(args, 0).len();
+        if step.is_verbose && !step.is_full() {
             step.note(text(args, 0).to_string());
         }
         Ok(None)

@@ -229,7 +229,7 @@ impl Lifted {
         }
         // What is compared, whoever compares it says.
         let is_told = store.data().step.is_verbose && store.data().step.effects.is_none();
-        if is_told && store.data().step.told.notes.len() < TOLD_MAX {
+        if is_told && !store.data().step.is_full() {
             let text = format!("returns {}", shown(&self.interface, ty, &value));
             store.data_mut().step.note(text);
         }

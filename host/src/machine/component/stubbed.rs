@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::host::{Host, TOLD_MAX};
+use super::super::host::Host;
 use super::draw;
 use super::interface::{Import, Interface, Ty, Type};
 use super::provided::Provided;
@@ -32,7 +32,7 @@ pub(super) fn stubbed(interface: &Arc<Interface>, index: usize, stubs: StubImpor
             }
             Some(ty) => Some(simplest(&of, *ty)),
         };
-        if host.step.is_verbose && host.step.told.notes.len() < TOLD_MAX {
+        if host.step.is_verbose && !host.step.is_full() {
             let args = params.iter().zip(&args).map(|((_, ty), value)| shown(&of, *ty, value));
             let called = format!("calls {whole}({})", args.collect::<Vec<_>>().join(", "));
             let returned = result.zip(answer.as_ref()).map(|(ty, value)| shown(&of, ty, value));

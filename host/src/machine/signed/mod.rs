@@ -248,7 +248,7 @@ impl Signed {
 /// A line below the step, where it is reported.
 fn note(store: &mut Store<Host>, text: String) {
     let step = &mut store.data_mut().step;
-    if step.is_verbose && step.told.notes.len() < super::host::TOLD_MAX {
+    if step.is_verbose && !step.is_full() {
         step.note(text);
     }
 }
