@@ -10,6 +10,7 @@ use crate::machine::{LABEL_BYTES_MAX, Machine, Told};
 use crate::outcome::{Failure, FailureKind, Outcome};
 use crate::replay::replay;
 use crate::target::{Target, attempt, follows_preconditions};
+use crate::text::shown_len;
 use crate::trace::{Action, Trace};
 
 /// One step of a story.
@@ -59,8 +60,8 @@ impl<'a> Telling<'a> {
 
     fn add(&mut self, told: &Told) {
         let Told { args, notes, chosen, state, .. } = told;
-        let named = args.iter().chain(state).map(|(name, value)| name.len() + value.len());
-        let texts = notes.iter().chain(chosen).map(String::len);
+        let named = args.iter().chain(state).map(|(name, value)| shown_len(name) + shown_len(value));
+        let texts = notes.iter().chain(chosen).map(|text| shown_len(text));
         self.bytes += named.chain(texts).map(|bytes| bytes + size_of::<String>()).sum::<usize>();
     }
 }

@@ -12,6 +12,11 @@ pub fn line(text: &str) -> Cow<'_, str> {
     escaped(text, is_unfit)
 }
 
+/// Bytes of a text as it is printed, or more: what is escaped takes up to ten.
+pub(crate) fn shown_len(text: &str) -> usize {
+    text.len() + 9 * text.chars().filter(|c| is_unfit(*c)).count()
+}
+
 /// As some lines, each after the first begins with `indent`.
 pub fn block(text: &str, indent: &str) -> String {
     let lines = text.lines().map(|text| uncommanding(&line(text)).into_owned());
@@ -115,6 +120,15 @@ pub fn json(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_printed_is_no_longer_than_is_counted() {
+        for c in ('\0'..='\u{300}').chain('\u{2000}'..='\u{2070}').chain('\u{e0000}'..='\u{e0010}') {
+            let text = format!("a{c}b");
+            assert!(line(&text).len() <= shown_len(&text), "{text:?}");
+        }
+        assert_eq!(shown_len("plain, \u{e4}"), 9);
+    }
 
     #[test]
     fn what_is_long_is_cut() {

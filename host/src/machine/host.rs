@@ -310,7 +310,7 @@ impl Step {
 
     /// The host notes a line.
     pub(crate) fn note(&mut self, text: String) {
-        self.told_bytes += text.len();
+        self.told_bytes += crate::text::shown_len(&text);
         self.noted(text);
     }
 

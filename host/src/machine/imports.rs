@@ -90,7 +90,7 @@ fn told(caller: &mut Caller<'_, Host>, pointer: u32, len: u32) -> Answer<Option<
         return Ok(None);
     }
     let text = text(caller, pointer, len)?;
-    caller.data_mut().step.told_bytes += text.len();
+    caller.data_mut().step.told_bytes += crate::text::shown_len(&text);
     Ok(Some(text))
 }
 
