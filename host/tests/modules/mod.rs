@@ -396,28 +396,32 @@ fn sections() -> Vec<(&'static str, Vec<u8>)> {
                 "independent a a\\n".repeat(200_000)
             )),
         ),
-        (
-            "fairness-of-many-rules",
-            module(&format!(
-                "(@custom \"spelunk:fairness\" \"{}\") (func $f {})",
-                "strong r9999\\n".repeat(200_000),
-                many(10_000, &|n| format!("(export \"rule:r{n}\")"))
-            )),
-        ),
-        (
-            "rules-beside-exports",
-            module(&format!(
-                "(func $f {} {})",
-                many(10_000, &|n| format!("(export \"rule:r{n}\")")),
-                many(50_000, &|n| format!("(export \"f{n}\")"))
-            )),
-        ),
         ("names", names()),
         (
             "many-states",
             guest(
                 "(func (export \"rule:a\") (param i32) (i32.store (i32.and (local.get 0) (i32.const 0x1ffff8)) (local.get 0)))",
             ),
+        ),
+    ]
+}
+
+/// Many rules, and much that names them.
+fn rules() -> Vec<(&'static str, Vec<u8>)> {
+    let exports =
+        |count: usize, name: &str| (0..count).map(|n| format!("(export \"{name}{n}\")")).collect::<String>();
+    vec![
+        (
+            "fairness-of-many-rules",
+            module(&format!(
+                "(@custom \"spelunk:fairness\" \"{}\") (func $f {})",
+                "strong r9999\\n".repeat(200_000),
+                exports(10_000, "rule:r")
+            )),
+        ),
+        (
+            "rules-beside-exports",
+            module(&format!("(func $f {} {})", exports(10_000, "rule:r"), exports(50_000, "f"))),
         ),
     ]
 }
@@ -448,7 +452,7 @@ fn base_62(number: usize) -> String {
 
 /// All of them, by name.
 pub(crate) fn all() -> Vec<(String, Vec<u8>)> {
-    let named = [loops(), memory(), asking(), naming(), shapes(), sections()].into_iter().flatten();
+    let named = [loops(), memory(), asking(), naming(), shapes(), sections(), rules()].into_iter().flatten();
     let named = named.map(|(name, wasm)| (name.to_string(), wasm));
     named.chain(kept::all()).chain(places::all()).chain(files::all()).chain(signed::all()).collect()
 }

@@ -144,6 +144,23 @@ impl Functions {
         *text += " end ";
     }
 
+    /// Evaluates the preconditions in the state `$from`, unless that `$is_begun`. They may change it, so it is kept anew.
+    fn write_guards(&self, refills: &str, text: &mut String) {
+        *text += "(if (i32.eqz (local.get $is_begun)) (then ";
+        *text += &self.loads(refills, "(i32.const 1)");
+        for (number, function) in (3..).take(self.preconditions).enumerate() {
+            let bit = 1u64 << number;
+            let off = format!("(local.set $off (i64.or (local.get $off) (i64.const {bit})))");
+            _ = match self.all[function].1 {
+                true => write!(text, "(if (i32.eqz (call ${function})) (then {off}))"),
+                false => write!(text, "(call ${function})"),
+            };
+        }
+        let moves = self.phase(MOVES);
+        _ = write!(text, "{moves} (call $1 (i32.const {READY})) (local.set $from (i32.const {READY}))");
+        *text += "(local.set $held (i32.const -1)) (call $guards (local.get $off))))";
+    }
+
     /// Has the guest say what its state is, of which `$says` is the end.
     fn says(&self) -> String {
         let Inside { said_len, .. } = self.inside;
@@ -210,26 +227,13 @@ impl Functions {
         text += &self.is_same();
         text += "(func (export \"\") (param $from i32) (param $is_whole i32) (param $is_begun i32)
             (local $off i64) (local $said i32) (local $held i32) (local $left i64) (local $next i64)
-            (local.set $held (i32.const -1))
-            (if (i32.eqz (local.get $is_begun)) (then ";
+            (local.set $held (i32.const -1))";
         let (refills, left) = self.budgets(self.steps);
-        text += &self.loads(&refills, "(i32.const 1)");
-        let (guards, rules) = (3, 3 + self.preconditions);
-        for number in 0..self.preconditions {
-            let bit = 1u64 << number;
-            let off = format!("(local.set $off (i64.or (local.get $off) (i64.const {bit})))");
-            _ = match self.all[guards + number].1 {
-                true => write!(text, "(if (i32.eqz (call ${})) (then {off}))", guards + number),
-                false => write!(text, "(call ${})", guards + number),
-            };
-        }
+        let rules = 3 + self.preconditions;
         if self.preconditions > 0 {
-            // They may change the state from which all steps start.
-            let moves = self.phase(MOVES);
-            _ = write!(text, "{moves} (call $1 (i32.const {READY})) (local.set $from (i32.const {READY}))");
-            text += "(local.set $held (i32.const -1))";
+            self.write_guards(&refills, &mut text);
         }
-        text += "(call $guards (local.get $off))))
+        text += "
             loop $steps
             (local.set $next (call $next (local.get $said) (local.get $left)))
             (if (i64.lt_s (local.get $next) (i64.const 0)) (then return))";
