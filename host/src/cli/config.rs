@@ -110,10 +110,10 @@ fn tips(error: &clap::Error, arguments: &[OsString], file: Option<&FromFile>) ->
         tips.push("it must be a whole number that is not negative".to_string());
     }
     let value = error.get(ContextKind::InvalidValue).map(ToString::to_string).unwrap_or_default();
-    let joined = format!("--{flag}={value}");
+    let (alone, joined) = (format!("--{flag}"), format!("--{flag}={value}"));
     let says_so = |at: usize| {
         let next = || arguments.get(at + 1).is_some_and(|next| *next == *value);
-        arguments[at] == *joined || arguments[at] == *format!("--{flag}") && next()
+        arguments[at] == *joined || arguments[at] == *alone && next()
     };
     let of_file = file.filter(|file| file.arguments.clone().any(says_so));
     let variable = variable(flag);

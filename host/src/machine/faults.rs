@@ -43,9 +43,7 @@ impl Host {
         if is_tried_again(fault) {
             self.step.failed_again.push((call.into(), in_a_row + 1));
         }
-        if self.step.is_verbose {
-            self.step.note(format!("fault: {} in {call}", fault.name()));
-        }
+        self.step.note(|| format!("fault: {} in {call}", fault.name()));
         Ok(Some(fault))
     }
 

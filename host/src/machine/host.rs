@@ -24,6 +24,7 @@ use crate::observed::Observed;
 use crate::outcome::Failure;
 use crate::symbols::Frame;
 use crate::target::{Holds, Scores};
+use crate::text::shown_len;
 
 /// The host's side of a store.
 #[derive(Default)]
@@ -296,8 +297,15 @@ impl Step {
 
     /// The host drew something for it.
     pub(crate) fn drew(&mut self, name: &str, value: &Value) {
-        if self.is_verbose && self.told.args.len() < TOLD_MAX {
-            self.told.args.push((name.to_string(), value.to_string()));
+        self.describe(|| (name.to_string(), value.to_string()));
+    }
+
+    /// The host describes an argument, where that is reported and the step has not said too much.
+    pub(crate) fn describe(&mut self, argument: impl FnOnce() -> (String, String)) {
+        if self.is_verbose && self.told.args.len() < TOLD_MAX && self.told_bytes < TOLD_BYTES_MAX {
+            let (name, value) = argument();
+            self.told_bytes += shown_len(&name) + shown_len(&value);
+            self.told.args.push((name, value));
         }
     }
 
@@ -308,10 +316,15 @@ impl Step {
         }
     }
 
-    /// The host notes a line.
-    pub(crate) fn note(&mut self, text: String) {
-        self.told_bytes += crate::text::shown_len(&text);
-        self.noted(text);
+    /// The host notes a line, as it describes an argument.
+    pub(crate) fn note(&mut self, text: impl FnOnce() -> String) {
+        if self.is_verbose && self.is_full() {
+            self.leave_out(None);
+        } else if self.is_verbose {
+            let text = text();
+            self.told_bytes += shown_len(&text);
+            self.noted(text);
+        }
     }
 
     /// It noted a line, whose bytes are counted.

@@ -44,6 +44,14 @@ pub(super) struct Saved {
 }
 
 impl Saved {
+    /// Sets the table with this number, or adds it as the next one: of a machine that ran without snapshots none is known yet.
+    pub(super) fn set_table(&mut self, index: usize, table: Arc<SavedTable>) {
+        match self.tables.get_mut(index) {
+            Some(known) => *known = table,
+            None => self.tables.push(table),
+        }
+    }
+
     /// The same, and what it holds is counted.
     pub(super) fn counted(mut self) -> Saved {
         let lists =

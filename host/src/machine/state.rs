@@ -328,11 +328,7 @@ impl State {
                 let element = table.get(&mut *store, i).unwrap_or(Ref::Func(None));
                 self.functions.name(&element, store)
             });
-            let elements = Arc::new(SavedTable::new(elements.collect()));
-            match self.resident.tables.get_mut(index) {
-                Some(slot) => *slot = elements,
-                None => self.resident.tables.push(elements),
-            }
+            self.resident.set_table(index, Arc::new(SavedTable::new(elements.collect())));
         }
     }
 
@@ -413,11 +409,7 @@ impl State {
                     .set(&mut *store, i, self.functions.element(*reference))
                     .expect("the table held this element");
             }
-            match self.resident.tables.get_mut(index) {
-                Some(resident) => *resident = to.clone(),
-                // Of a machine that ran without snapshots nothing is known yet.
-                None => self.resident.tables.push(to.clone()),
-            }
+            self.resident.set_table(index, to.clone());
         }
     }
 }

@@ -146,8 +146,7 @@ impl<T: Target> Runner<'_, T> {
         if !is_there || !self.is_looked_into(known) {
             return None;
         }
-        let allowed = &known.options.rules;
-        self.enabled.retain(|rule| allowed.is_empty() || allowed.contains(rule));
+        self.keep_allowed(&known.options.rules);
         let closer = Closer::of(self.target, (checkpoints, index), &self.enabled);
         // What was tried often serves seldom.
         let selected = known.plan.selected;
@@ -156,6 +155,7 @@ impl<T: Target> Runner<'_, T> {
         if !known.plan.is_trial && !self.rng.random_bool(share) {
             return None;
         }
+        let allowed = &known.options.rules;
         let is_allowed = |probe: &&Probe| match probe.action {
             Action::Rule(rule) => allowed.is_empty() || allowed.contains(&rule),
             _ => false,
@@ -169,11 +169,16 @@ impl<T: Target> Runner<'_, T> {
         Some(*action)
     }
 
-    /// One of the rules that may be called, where there is one.
-    pub(super) fn draw_enabled(&mut self, rules: &[u16]) -> Option<Action> {
+    /// Leaves these of the rules that may be called, or all where none are named.
+    fn keep_allowed(&mut self, rules: &[u16]) {
         if !rules.is_empty() {
             self.enabled.retain(|rule| rules.contains(rule));
         }
+    }
+
+    /// One of the rules that may be called, where there is one.
+    pub(super) fn draw_enabled(&mut self, rules: &[u16]) -> Option<Action> {
+        self.keep_allowed(rules);
         let is_left = |rule: &u16| self.left_out.binary_search(rule).is_err();
         if !self.left_out.is_empty() && self.enabled.iter().any(is_left) {
             self.enabled.retain(is_left);

@@ -51,6 +51,7 @@ pub(super) struct Worker<'t, 's, T: Target> {
     pub(super) are_new: Vec<bool>,
     /// What failed in a step that is tried anew.
     undone: Vec<Run>,
+    /// Of the last chunk.
     sizes: Sizes,
     polls: u32,
     /// What was tried and not reported; some of it in vain.

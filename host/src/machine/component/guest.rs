@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use wasmtime::WasmBacktrace;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::super::host::{Host, Stop, TOLD_BYTES_MAX, TOLD_MAX};
+use super::super::host::{Host, Stop};
 use super::super::imports::{DRAWN_BYTES_MAX, ask, drew_bytes, score, span_begin, stop};
 use super::super::signed::LABEL;
 use super::interface::{Import, Interface};
@@ -69,19 +69,11 @@ const FUNCTIONS: [(&str, &str, Function); 20] = [
     }),
     ("story#is-told", "func() -> bool", |host, _| Ok(Some(Value::Bool(host.step.is_verbose)))),
     ("story#describe", "func(name: string, value: string)", |host, args| {
-        let step = &mut host.step;
-        let (name, value) = (text(args, 0).to_string(), text(args, 1).to_string());
-        if step.is_verbose && step.told.args.len() < TOLD_MAX && step.told_bytes < TOLD_BYTES_MAX {
-            step.told_bytes += name.len() + value.len();
-            step.told.args.push((name, value));
-        }
+        host.step.describe(|| (text(args, 0).to_string(), text(args, 1).to_string()));
         Ok(None)
     }),
     ("story#note", "func(text: string)", |host, args| {
-        let step = &mut host.step;
-        if step.is_verbose && !step.is_full() {
-            step.note(text(args, 0).to_string());
-        }
+        host.step.note(|| text(args, 0).to_string());
         Ok(None)
     }),
     ("faults#is-on", "func(name: string) -> bool", |host, args| {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wasmtime::{Func, Store, Val};
 
-use super::super::host::{Guest, Host, Stop, TOLD_BYTES_MAX, TOLD_MAX, pay};
+use super::super::host::{Guest, Host, Stop, pay};
 use super::super::imports::{span_begin, stop};
 use super::super::signed::{LABEL, Pools};
 use super::abi::{Caller, FlatReader, Passing, broken, refused};
@@ -128,11 +128,7 @@ impl Lifted {
             };
             let step = &mut store.data_mut().step;
             step.chooser.span_end(false);
-            if step.is_verbose && step.told.args.len() < TOLD_MAX && step.told_bytes < TOLD_BYTES_MAX {
-                let shown = shown(&self.interface, *ty, &value);
-                step.told_bytes += shown.len();
-                step.told.args.push((name.clone(), shown));
-            }
+            step.describe(|| (name.clone(), shown(&self.interface, *ty, &value)));
             args.push(value);
         }
         Ok(args)
@@ -228,10 +224,8 @@ impl Lifted {
             };
         }
         // What is compared, whoever compares it says.
-        let is_told = store.data().step.is_verbose && store.data().step.effects.is_none();
-        if is_told && !store.data().step.is_full() {
-            let text = format!("returns {}", shown(&self.interface, ty, &value));
-            store.data_mut().step.note(text);
+        if store.data().step.effects.is_none() {
+            store.data_mut().step.note(|| format!("returns {}", shown(&self.interface, ty, &value)));
         }
         if is_error && self.fails_on_error {
             let message = format!("it returned {}", shown(&self.interface, ty, &value));

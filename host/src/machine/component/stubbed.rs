@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::super::host::Host;
 use super::draw;
 use super::interface::{Import, Interface, Ty, Type};
 use super::provided::Provided;
@@ -32,25 +31,18 @@ pub(super) fn stubbed(interface: &Arc<Interface>, index: usize, stubs: StubImpor
             }
             Some(ty) => Some(simplest(&of, *ty)),
         };
-        if host.step.is_verbose && !host.step.is_full() {
+        host.step.note(|| {
             let args = params.iter().zip(&args).map(|((_, ty), value)| shown(&of, *ty, value));
-            let called = format!("calls {whole}({})", args.collect::<Vec<_>>().join(", "));
             let returned = result.zip(answer.as_ref()).map(|(ty, value)| shown(&of, ty, value));
-            note(host, called, returned);
-        }
+            let returned = returned.map_or_else(String::new, |value| format!(", which returns {value}"));
+            format!("calls {whole}({}){returned}", args.collect::<Vec<_>>().join(", "))
+        });
         Ok(answer)
     })
 }
 
 pub(super) fn full(interface: &str, name: &str) -> String {
     if interface.is_empty() { name.to_string() } else { format!("{interface}#{name}") }
-}
-
-fn note(host: &mut Host, called: String, returned: Option<String>) {
-    host.step.note(match returned {
-        Some(returned) => format!("{called}, which returns {returned}"),
-        None => called,
-    });
 }
 
 /// The value of a type that is zero, or empty, or the first case.

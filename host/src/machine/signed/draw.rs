@@ -2,7 +2,7 @@
 
 use wasmtime::{Store, Val, ValType};
 
-use super::super::host::{Host, Step, Stop, TOLD_BYTES_MAX, TOLD_MAX};
+use super::super::host::{Host, Step, Stop};
 use super::super::imports::{ask, drew_bytes, span_begin};
 use super::super::link::{drawn, drawn_kind};
 use super::plan::{Plan, Slot};
@@ -40,11 +40,7 @@ pub(super) fn all(plan: &Plan, store: &mut Store<Host>, given: Option<i64>) -> w
         let (passed, shown) = one(plan, slot, store, (given, &mut used))?;
         store.data_mut().step.chooser.span_end(false);
         if let Some(shown) = shown {
-            let step = &mut store.data_mut().step;
-            if step.told.args.len() < TOLD_MAX && step.told_bytes < TOLD_BYTES_MAX {
-                step.told_bytes += shown.len();
-                step.told.args.push((slot.param.name.clone(), shown));
-            }
+            store.data_mut().step.describe(|| (slot.param.name.clone(), shown));
         }
         all.push(passed);
     }

@@ -247,10 +247,7 @@ impl Signed {
 
 /// A line below the step, where it is reported.
 fn note(store: &mut Store<Host>, text: String) {
-    let step = &mut store.data_mut().step;
-    if step.is_verbose && !step.is_full() {
-        step.note(text);
-    }
+    store.data_mut().step.note(|| text);
 }
 
 /// The only result, where it is an integer.
