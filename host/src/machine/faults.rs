@@ -51,7 +51,7 @@ impl Host {
     pub(super) fn crash(&mut self) -> Answer<()> {
         let Some(mut system) = self.system.take() else { return Ok(()) };
         let crashed = system.change().crash(|kept| match kept {
-            Kept::Entries(count) => self.ask_index(count + 1),
+            Kept::First(count) => self.ask_index(count + 1),
             Kept::Block => self.ask_index(2),
         });
         self.system = Some(system);

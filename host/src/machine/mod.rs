@@ -62,6 +62,7 @@ mod toolchains;
 mod touched;
 mod warnings;
 mod watchdog;
+mod world;
 
 use std::sync::Arc;
 

@@ -17,23 +17,20 @@ use super::compile::{compiled, config, engine_error};
 use super::component::{self, Interface};
 use super::data::Data;
 use super::emscripten::linking::Dynamic;
-use super::emscripten::names;
 use super::exports::Exports;
-use super::imports::MODULE;
-use super::lens::{self, Lens};
+use super::lens::Lens;
 use super::memory::Memories;
 use super::sections::{
     Compares, StateSays, custom_section, fairness_of, independent_of, liveness_of, sizes_memory,
 };
 use super::spelling::Called;
 use super::stack::ShadowStack;
-use super::system::System;
 use super::texts::texts_of;
 use super::watchdog::{CALL_MAX, Place};
+use super::world::World;
 use crate::budget::Budget;
 use crate::file::{
-    Against, BuildFlags, Conditions, Environment, Given, HostFault, Image, Limits, Names, Parts, Selection,
-    Signatures,
+    Against, BuildFlags, Conditions, Environment, Given, Image, Limits, Names, Parts, Selection, Signatures,
 };
 use crate::property::{Counts, Properties};
 use crate::symbols::Symbols;
@@ -95,51 +92,6 @@ pub(super) struct Origin<'o> {
     pub(super) conditions: &'o Conditions,
     pub(super) cache: Option<&'o Cache>,
     pub(super) budget: &'o Budget,
-}
-
-/// Arguments that may be drawn.
-const ARGS_MAX: u32 = 1000;
-
-/// Refuses what is not for such a guest.
-fn check(environment: &Environment, exports: &Exports) -> Result<()> {
-    ensure!(
-        exports.is_command || !environment.draws_file() && environment.args_drawn_max == 0,
-        "`@@` and --draw-args are for programs, which are called by `_start` or `wasi:cli/run` once in a run; this is none"
-    );
-    ensure!(
-        exports.component.is_some() || environment.errors_that_fail.is_empty(),
-        "--error-is-failure names a function of a component, and this is a module"
-    );
-    ensure!(environment.args_drawn_max <= ARGS_MAX, "--draw-args is at most {ARGS_MAX}");
-    Ok(())
-}
-
-/// What surrounds a guest.
-pub(super) struct World {
-    pub(super) environment: Arc<Environment>,
-    /// The virtual system that a run begins with, of a guest that imports one.
-    pub(super) system: Option<System>,
-}
-
-impl World {
-    fn of(module: &Module, environment: &Environment, image: &Image, exports: &Exports) -> Result<World> {
-        let imports_system = match &exports.component {
-            Some(component) => component::imports_system(&component.interface),
-            // Whatever it is called, a function that is not of Spelunk may be one of a system's.
-            None => module.imports().any(|import| {
-                ![MODULE, lens::MODULE].contains(&import.module()) && import.ty().func().is_some()
-            }),
-        };
-        let image = names::with_folders(image, module);
-        let needs_system = |fault: &HostFault| *fault != HostFault::MemoryGrow;
-        ensure!(
-            imports_system || !environment.faults.iter().any(needs_system),
-            "of --faults `memory` alone can strike: the guest imports no function of a system; a package built with --guest-target wasm32-wasip1 may"
-        );
-        let system =
-            imports_system.then(|| System::new(environment, &image, exports.is_command)).transpose()?;
-        Ok(World { environment: Arc::new(environment.clone()), system })
-    }
 }
 
 /// What a module says of its source, which one that was linked leaves to its parts.
@@ -306,8 +258,8 @@ impl Program {
         };
         let mut exports = exports_of(&module, interface, &given, &called, conditions)?;
         both.map_or(Ok(()), |(shared, _)| exports.share(shared))?;
-        check(&conditions.environment, &exports)?;
-        let world = World::of(&module, &conditions.environment, image, &exports)?;
+        let obstacles = &instrumented.layout.obstacles;
+        let world = World::of(&module, (&conditions.environment, image), &exports, obstacles)?;
         let independent = independent_of(&custom_section(wasm, "spelunk:reduction"), &exports.rules)?;
         let properties = Properties::parse(&custom_section(wasm, "spelunk:properties"));
         Ok(Program {

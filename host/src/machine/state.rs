@@ -206,6 +206,14 @@ impl State {
         if let Some(at) = self.layout.budget {
             bytes[at as usize..][..8].copy_from_slice(&limits.steps().to_le_bytes());
         }
+        self.unwind();
+        self.has_counts = true;
+    }
+
+    /// Forgets where the last call was in the guest, of which nothing is left.
+    pub(super) fn unwind(&mut self) {
+        let Some(private) = &mut self.private else { return };
+        let bytes = private.bytes();
         if let Some(at) = self.layout.depth {
             bytes[at as usize..][..4].fill(0);
         }
@@ -218,7 +226,6 @@ impl State {
         if let Some(suspend) = self.layout.suspend {
             bytes[suspend as usize..][..SUSPEND_BYTES as usize].fill(0);
         }
-        self.has_counts = true;
     }
 
     /// The error of memory that ended the last call, where one did.

@@ -78,9 +78,11 @@ impl Machine {
     fn restart(&mut self) -> wasmtime::Result<()> {
         let host = self.store.data_mut();
         host.crash()?;
+        host.step.chooser.end();
         let (crashed, faults, has_run) = (host.system.take(), host.guest.faults.clone(), host.guest.has_run);
         let root = self.root.clone();
         self.state.load_within_step(&mut self.store, &root);
+        self.state.unwind();
         let host = self.store.data_mut();
         if let (Some(crashed), Some(system)) = (crashed, &root.0.system) {
             host.system = Some(system.restarted(&crashed));

@@ -177,7 +177,7 @@ pub(super) fn checked_json(summary: &Summary, checked: &CheckedTarget) -> Json {
     json!({
         "rules": rules.collect::<Vec<_>>(), "properties": first.collect::<Vec<_>>(),
         "verdict": verdict_name(summary), "limit": limit.as_ref().map(|(limit, _)| limit.to_string()),
-        "exit": summary.verdict.exit_code(), "findings": findings, "unmet": unmet_json(unmet),
+        "exit": summary.verdict.exit_code(), "findings": summary.findings.len().max(*findings), "unmet": unmet_json(unmet),
         "left_out": checked.left_out, "saved": saved_json(&summary.saved), "runs": census.runs, "rejected": census.rejected,
         "states": census.states, "pruned": census.pruned, "steps": census.steps, "depth": census.depth,
         "choices": census.choices, "compared": compared, "seconds": seconds, "warning": warning, "kept": is_kept,
@@ -207,7 +207,7 @@ pub(super) fn checked_text(summary: &Summary, checked: &CheckedTarget) -> String
         (0, 0) => {}
         // What was found before still fails, and this check did not come to it.
         (0, saved) => why.push(counted(saved as u64, "saved finding")),
-        (found, _) => why.push(counted(found as u64, "finding")),
+        (found, told) => why.push(counted(told.max(found) as u64, "finding")),
     }
     why.extend(limit.iter().map(|(_, text)| text.clone()));
     why.extend(warning.map(str::to_string));

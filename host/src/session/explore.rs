@@ -222,7 +222,7 @@ impl Search<'_, '_, '_> {
         let saved = std::mem::take(&mut self.saved);
         for saved in &saved {
             let is_told = self.told.iter().any(|told| saved.fails_with(&told.failure));
-            if saved.still_fails().is_some() && !saved.is_loop() && !is_told && !self.is_flaky {
+            if saved.still_fails().is_some() && !is_told && !self.is_flaky {
                 let run =
                     known.iter().find(|found| saved.fails_with(&found.failure)).map_or(0, |found| found.run);
                 self.told(|work, machine| work.tell_saved(machine, saved, run))?;

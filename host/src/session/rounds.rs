@@ -40,12 +40,14 @@ impl Work<'_> {
                 Ok(checked) => checked,
                 trouble => return Ok(trouble),
             };
-            if !has_cut && checked.findings.is_empty() {
+            let is_over = checked.limit.is_some_and(Limit::is_from_outside);
+            if !has_cut && checked.findings.is_empty() && !is_over {
                 break;
             }
-            if is_last || checked.limit.is_some_and(Limit::is_from_outside) || !checked.findings.is_empty() {
+            if is_last || is_over || !checked.findings.is_empty() {
+                let left_out = has_cut.then_some(Limit::Schedules(bound));
                 checked.limit =
-                    checked.limit.filter(|limit| *limit != Limit::Liveness).or(Some(Limit::Schedules(bound)));
+                    checked.limit.filter(|limit| !has_cut || *limit != Limit::Liveness).or(left_out);
                 *counts = seen;
                 return Ok(Ok(checked));
             }

@@ -150,9 +150,15 @@ impl Work<'_> {
         saved.path = to;
     }
 
-    /// A check within a bound of steps says nothing of what takes more.
+    /// A check within a bound of steps says nothing of what takes more, and an exploration nothing of loops of another build.
     fn bound(&self, saved: &mut Saved) {
-        let Job::Check(Options { steps_max: Some(max), .. }) = &self.guest.config.job else { return };
+        let Job::Check(options) = &self.guest.config.job else {
+            if saved.is_loop() && !saved.is_of_this {
+                saved.fate = Saved::unfair(false);
+            }
+            return;
+        };
+        let Options { steps_max: Some(max), .. } = options else { return };
         let steps = steps_of(&saved.trace);
         if saved.still_fails().is_some() && steps > *max as usize {
             saved.fate = Fate::Elsewhere(format!("it takes {steps} steps, and --steps is {max}"));

@@ -7,6 +7,7 @@
 
 mod edit;
 mod exchange;
+mod gaps;
 mod gate;
 mod known;
 mod layout;
@@ -72,6 +73,7 @@ pub fn shrink<T: Target>(
             || gate.exchange_names()
             || gate.happen_earlier()
             || gate.shorten_together()
+            || gate.cross_gaps()
             || gate.rewrite_steps())
     {}
     let is_minimal = !gate.is_over();

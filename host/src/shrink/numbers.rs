@@ -139,6 +139,53 @@ fn bisect(distance: i128, works: &mut impl FnMut(i128) -> bool) -> i128 {
     best * sign
 }
 
+/// Where what works has gaps: up to this rank all are tried, and of others those that are so much lower, or by a round number.
+const RANKS: i128 = 64;
+const STRIDES: std::ops::RangeInclusive<i128> = 3..=16;
+const ROUND: [i128; 8] = [32, 64, 100, 128, 256, 512, 1000, 1024];
+
+/// As [`descend`] once that does no more: to one of the simplest, to one without some of the bits, or by a stride that works, as often as that
+/// does.
+pub(super) fn across_gaps(mut distance: i128, mut works: impl FnMut(i128) -> Option<bool>) -> bool {
+    let mut works = |d: i128| works(d) == Some(true);
+    if rank(distance) <= RANKS && (3..rank(distance) - 2 * BELOW).map(of_rank).any(&mut works) {
+        return true;
+    }
+    let (before, sign) = (distance, distance.signum());
+    for bit in (0..i128::BITS - distance.unsigned_abs().leading_zeros()).rev() {
+        let bit = 1 << bit;
+        if distance.abs() & bit != 0 && distance.abs() != bit && works(distance - bit * sign) {
+            distance -= bit * sign;
+        }
+    }
+    for stride in STRIDES.chain(ROUND) {
+        let rest = distance.abs() % stride;
+        let mut works = |times: i128| works((rest + times * stride) * sign);
+        let times = distance.abs() / stride;
+        if times > 0 && works(times - 1) {
+            let least = if times > 1 { bisect(times - 1, &mut works) } else { 0 };
+            let least = if least == 1 && rest > 0 && works(0) { 0 } else { least };
+            distance = (rest + least * stride) * sign;
+        }
+    }
+    distance != before
+}
+
+/// The value that is farthest from the simplest.
+pub(super) fn farthest(choice: &Choice) -> Option<Value> {
+    let (least, greatest) = match choice.kind {
+        Kind::Integer { min, max, simplest } => {
+            (i128::from(min) - i128::from(simplest), i128::from(max) - i128::from(simplest))
+        }
+        Kind::Unsigned { min, max, simplest } => {
+            (i128::from(min) - i128::from(simplest), i128::from(max) - i128::from(simplest))
+        }
+        Kind::Index { n } => (0, i128::from(n) - 1),
+        _ => return None,
+    };
+    at(choice, if least.abs() > greatest.abs() { least } else { greatest })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +218,40 @@ mod tests {
         check(-55, |d| d & 15 == 9, 9, 16);
         check(i64::MAX.into(), |d| d & 0xff00 == 0x4200 || d == i64::MAX.into(), i64::MAX.into(), 12);
         check(0, |_| true, 0, 0);
+    }
+
+    #[test]
+    fn numbers_come_down_across_gaps() {
+        let check = |distance: i128, fails: fn(i128) -> bool, expected: i128| {
+            let (mut best, mut from, mut tries) = (distance, distance, 0);
+            for _ in 0..9 {
+                let mut works = |d: i128| {
+                    tries += 1;
+                    let works = fails(d);
+                    best = if works { d } else { best };
+                    Some(works)
+                };
+                descend(from, &mut works);
+                from = best;
+                across_gaps(from, |d| {
+                    tries += 1;
+                    let works = fails(d);
+                    best = if works { d } else { best };
+                    Some(works)
+                });
+                from = best;
+            }
+            assert_eq!(best, expected);
+            assert!(tries < 2000, "{tries} tries");
+        };
+        check(563_935_905, |d| d >= 100 && d % 3 == 0, 102);
+        check(-516_374_406, |d| d < -100 && d % 3 == 0, -102);
+        check(61, |d| d >= 20 && d % 7 == 5, 26);
+        check(40, |d| d >= 10 && d % 8 == 0, 16);
+        check(704_777, |d| d > 5000 && d % 1000 == 777, 5777);
+        check(2789, |d| d & 0xf0f == 0xa05, 2565);
+        check(12, |d| d == 12 || d == 3, 3);
+        check(1 << 60, |d| d >= 1000, 1000);
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl<T: Target> Gate<'_, T> {
     /// Whether the trace without the elements from `from` on became the best: by itself, or together with a
     /// number before the row that says how many they are; as they are, or where later numbers in the row that may be
     /// positions in it close up.
-    fn thinned(&mut self, step: usize, row: &[Range<usize>], from: usize) -> bool {
+    pub(super) fn thinned(&mut self, step: usize, row: &[Range<usize>], from: usize) -> bool {
         let range = row[from].start..row[row.len() - 1].end;
         if self.deleted(step, range.clone()) {
             return true;

@@ -82,6 +82,14 @@ impl<T: Target> Gate<'_, T> {
 
     /// Lowers numbers that are equal together: what was drawn equal must often stay equal.
     pub(super) fn lower_equal(&mut self) -> bool {
+        self.each_equal(|gate, places| match gate.choice(places[0]).and_then(|choice| distance(&choice)) {
+            Some(_) => gate.lower_numbers(places),
+            None => gate.replaced(places, |choice| Some(choice.kind.simplest())),
+        })
+    }
+
+    /// Does something with the places of each value that several have. Whether any helped.
+    pub(super) fn each_equal(&mut self, mut f: impl FnMut(&mut Self, &[Place]) -> bool) -> bool {
         let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         let mut first: Vec<(String, Value)> = Vec::new();
         for place in self.places().into_iter().filter(|place| self.is_lowerable(*place)) {
@@ -105,13 +113,7 @@ impl<T: Target> Gate<'_, T> {
                 self.is_lowerable(*place) && self.choice(*place).is_some_and(|choice| choice.value == value)
             };
             let places: Vec<Place> = self.places().into_iter().filter(is_equal).collect();
-            if places.len() < 2 {
-                continue;
-            }
-            helped |= match self.choice(places[0]).and_then(|choice| distance(&choice)) {
-                Some(_) => self.lower_numbers(&places),
-                None => self.replaced(&places, |choice| Some(choice.kind.simplest())),
-            };
+            helped |= places.len() > 1 && f(self, &places);
         }
         helped
     }
@@ -356,7 +358,7 @@ impl<T: Target> Gate<'_, T> {
     }
 
     /// Does something at each place of the best trace, whatever it becomes meanwhile. Whether any helped.
-    fn each_place(&mut self, mut f: impl FnMut(&mut Self, Place) -> bool) -> bool {
+    pub(super) fn each_place(&mut self, mut f: impl FnMut(&mut Self, Place) -> bool) -> bool {
         let mut helped = false;
         let mut step = 0;
         while step < self.best.len() {

@@ -67,12 +67,14 @@ impl Compared<'_> {
         let name = || name_of(one, self.action);
         if !self.are_alike([&endings[0], &endings[1]], &name) {
             let name = name();
-            let failed = endings.iter().find_map(|ending| match ending {
+            let place_of = |ending: &Ending<'_>| match ending {
                 Ending::Failed(failure) => failure.place.clone(),
                 _ => None,
-            });
-            let place = failed.unwrap_or_else(|| format!("the result of {name}"));
+            };
             let [ends, ends_there] = &endings;
+            // That the other one fails there is another difference.
+            let there = || place_of(ends_there).map(|place| format!("{place} of the module against it"));
+            let place = place_of(ends).or_else(there).unwrap_or_else(|| format!("the result of {name}"));
             let there = ends_there.to_string();
             // The verb is said once.
             let there = match ends {

@@ -67,7 +67,7 @@ impl State {
         let ino = self.files.lookup(from.0, from.1)?.ok_or(Errno::Noent)?;
         let replaced = self.files.rename(from, to, self.now(), work)?;
         let (old, new) = ((from.0, Arc::from(from.1)), (to.0, Arc::from(to.1)));
-        self.changed(Change::Renamed { from: old, to: new, ino }, from.0);
+        self.changed(Change::Renamed { from: old, to: new, ino, replaced }, from.0);
         if let Some(replaced) = replaced {
             self.let_go(replaced);
         }

@@ -138,6 +138,9 @@ impl State {
     pub(crate) fn let_go(&mut self, ino: Ino) {
         if self.files.is_unnamed(ino) && !self.is_open(ino) {
             self.files.drop_unused(ino);
+            if let Some(disk) = &mut self.disk {
+                disk.witness.remove(&ino);
+            }
         }
     }
 

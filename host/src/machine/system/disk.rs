@@ -1,10 +1,11 @@
 //! What of the files is on the disk: a crash leaves that, and of the rest a part that is drawn.
 //!
 //! Changes of files are pending until `fsync`. It writes back the bytes of a file, and the changes of entries that name the
-//! file or a directory above it; of a directory, those in it. After a crash, of the pending bytes each block is there or not,
-//! and of the pending changes of entries as many as a journal wrote back: some of the first.
+//! file or a directory above it; of a directory, those in it; and what these need. After a crash, of the pending bytes each block is there or
+//! not, and of the pending changes of entries as many as a journal wrote back: some of the first. A disk that is nearly full writes all back,
+//! since what was removed takes room until then.
 //!
-//! What lies below `/witness` is on the disk at once, and no crash strikes there: a harness notes in it what it was promised.
+//! What lies below `/witness` is on the disk at once, and no fault strikes there: a harness notes in it what it was promised.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,13 +15,13 @@ use serde::{Deserialize, Serialize};
 use super::State;
 use super::content::Content;
 use super::errno::Answer;
-use super::files::{Files, Ino, Node};
+use super::files::{Files, Ino, Node, entry_bytes};
 
 /// Bytes that reach the disk together.
 pub(super) const BLOCK: u64 = 4096;
 /// Changes that may be pending; before there are more the first is written back.
 pub(super) const PENDING_MAX: usize = 256;
-/// Pending changes of which a crash draws whether they are there; of those before them all are.
+/// Pending blocks of which a crash draws of each whether it is there; of those before them some of the first are.
 const DRAWN_MAX: usize = 32;
 
 /// A disk, and what is to be written to it.
@@ -40,7 +41,7 @@ pub(super) enum Change {
     Made { directory: Ino, name: Arc<str>, ino: Ino, what: Made },
     Linked { directory: Ino, name: Arc<str>, ino: Ino },
     Removed { directory: Ino, name: Arc<str>, ino: Ino },
-    Renamed { from: (Ino, Arc<str>), to: (Ino, Arc<str>), ino: Ino },
+    Renamed { from: (Ino, Arc<str>), to: (Ino, Arc<str>), ino: Ino, replaced: Option<Ino> },
 }
 
 /// What an entry was made for.
@@ -84,6 +85,26 @@ impl Change {
         self.entries().iter().any(|(at, _)| *at == directory)
     }
 
+    /// What is not there any more once it is made: if that is a directory, it must be empty.
+    fn gone(&self) -> Option<Ino> {
+        match self {
+            Change::Removed { ino, .. } => Some(*ino),
+            Change::Renamed { replaced, .. } => *replaced,
+            _ => None,
+        }
+    }
+
+    /// What it may take of the disk: entries, inodes and bytes.
+    fn room(&self) -> (u64, usize, u64) {
+        let entries = self.entries().iter().map(|(_, name)| entry_bytes(name)).sum();
+        match self {
+            Change::Bytes { .. } => (0, 0, BLOCK),
+            Change::Made { what: Made::Link(target), .. } => (entries + target.len() as u64, 1, 0),
+            Change::Made { .. } => (entries, 1, 0),
+            _ => (entries, 0, 0),
+        }
+    }
+
     /// Makes the change; nothing where what it needs is not there.
     fn apply(&self, files: &mut Files, now: u64) {
         let done = match self {
@@ -111,7 +132,9 @@ impl Change {
                     _ => Ok(()),
                 }
             }
-            Change::Renamed { from, to, ino } if files.has_directory(from.0) && files.has_directory(to.0) => {
+            Change::Renamed { from, to, ino, .. }
+                if files.has_directory(from.0) && files.has_directory(to.0) =>
+            {
                 match files.lookup(from.0, &from.1) {
                     Ok(Some(found)) if found == *ino => {
                         let replaced = files.rename((from.0, &from.1), (to.0, &to.1), now, &mut 0);
@@ -148,22 +171,33 @@ impl Disk {
     /// Takes a change that was made to the files.
     fn take(&mut self, change: Change, now: u64) {
         if self.pending.len() >= PENDING_MAX {
-            self.pending.remove(0).apply(&mut self.files, now);
+            self.write_back(now, |at, _| at == 0);
         }
         self.pending.push(change);
     }
 
-    /// Writes back the pending changes of which `is_due` says so, and those before them of the same entries, in order.
-    fn write_back(&mut self, now: u64, is_due: impl Fn(&Change) -> bool) {
-        let mut names = BTreeSet::new();
+    /// Writes back the pending changes of which `is_due` says so, and those before them that they need, in order.
+    fn write_back(&mut self, now: u64, is_due: impl Fn(usize, &Change) -> bool) {
+        let (mut names, mut needed, mut gone) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let mut due: Vec<bool> = vec![false; self.pending.len()];
-        for (change, due) in self.pending.iter().zip(&mut due).rev() {
+        for (at, (change, due)) in self.pending.iter().zip(&mut due).enumerate().rev() {
             let entries = change.entries();
             // A name cannot be given while the disk has it still for something else.
-            *due = is_due(change) || entries.iter().any(|entry| names.contains(entry));
+            let takes_name = entries.iter().any(|entry| names.contains(entry));
+            let is_made_for = matches!(change, Change::Made { ino, .. } if needed.contains(ino));
+            // What is removed is empty by then, if it is a directory, and has its other names, if it is a file.
+            let empties = entries.iter().any(|(directory, _)| gone.contains(directory));
+            let names_it = change.is_of_entry() && gone.contains(&change.ino());
+            *due = is_due(at, change) || takes_name || is_made_for || empties || names_it;
             if *due {
+                needed.extend(entries.iter().map(|(directory, _)| *directory));
+                needed.insert(change.ino());
                 names.extend(entries);
+                gone.extend(change.gone());
             }
+        }
+        if self.is_tight(self.pending.iter().zip(&due).filter(|(_, due)| **due).map(|(change, _)| change)) {
+            due.fill(true);
         }
         let mut due = due.into_iter();
         let (due, rest): (Vec<Change>, _) =
@@ -177,6 +211,18 @@ impl Disk {
         self.pending.retain(|change| {
             change.is_of_entry() || files.contains(change.ino()) || made.contains(&change.ino())
         });
+    }
+}
+
+impl Disk {
+    /// Whether there may be no room for all of these.
+    fn is_tight<'c>(&self, changes: impl Iterator<Item = &'c Change>) -> bool {
+        let rooms = changes.map(Change::room);
+        let sum = |sum: (u64, usize, u64), room: (u64, usize, u64)| {
+            (sum.0 + room.0, sum.1 + room.1, sum.2 + room.2)
+        };
+        let (texts, inodes, bytes) = rooms.fold((0, 0, 0), sum);
+        !self.files.has_room(texts, inodes, bytes)
     }
 }
 
@@ -214,7 +260,7 @@ impl State {
             above.extend(self.directories_above(ino));
         }
         let Some(disk) = &mut self.disk else { return };
-        disk.write_back(now, |change| match is_directory {
+        disk.write_back(now, |_, change| match is_directory {
             true => change.is_in(ino),
             false => change.ino() == ino || change.is_of_entry() && above.contains(&change.ino()),
         });
@@ -236,37 +282,39 @@ impl State {
         above
     }
 
-    /// What a crash leaves: `keeps` says how many of the changes of entries, of so many, are there, and then for each block
-    /// of bytes whether it is. Nothing is open any more.
+    /// What a crash leaves: `keeps` says how many of the changes of entries, of so many, are there, how many of the blocks but the last, and then
+    /// for each of those whether it is. Nothing is open any more.
     pub(crate) fn crash<E>(&mut self, mut keeps: impl FnMut(Kept) -> Result<usize, E>) -> Result<(), E> {
         let now = self.now();
         let Some(disk) = &mut self.disk else { return Ok(()) };
         let pending = std::mem::take(&mut disk.pending);
-        let (before, drawn) = pending.split_at(pending.len().saturating_sub(DRAWN_MAX));
-        before.iter().for_each(|change| change.apply(&mut disk.files, now));
-        let entries = drawn.iter().filter(|change| change.is_of_entry()).count();
-        let mut left = if entries > 0 { keeps(Kept::Entries(entries))? } else { 0 };
-        for change in drawn {
-            let is_kept = match change.is_of_entry() {
-                true => left > 0,
-                false => disk.files.is_file(change.ino()) && keeps(Kept::Block)? > 0,
+        let entries = pending.iter().filter(|change| change.is_of_entry()).count();
+        let mut first = (pending.len() - entries).saturating_sub(DRAWN_MAX);
+        let mut entries_left = if entries > 0 { keeps(Kept::First(entries))? } else { 0 };
+        let mut first_left = if first > 0 { keeps(Kept::First(first))? } else { 0 };
+        let is_of_first = |left: &mut usize| std::mem::replace(left, left.saturating_sub(1)) > 0;
+        for change in &pending {
+            let is_kept = if change.is_of_entry() {
+                is_of_first(&mut entries_left)
+            } else if is_of_first(&mut first) {
+                is_of_first(&mut first_left)
+            } else {
+                disk.files.is_file(change.ino()) && keeps(Kept::Block)? > 0
             };
-            if change.is_of_entry() {
-                left = left.saturating_sub(1);
-            }
             if is_kept {
                 change.apply(&mut disk.files, now);
             }
         }
         self.files = disk.files.clone();
+        disk.witness.retain(|ino| disk.files.contains(*ino));
         Ok(())
     }
 }
 
 /// What a crash may leave or not.
 pub(crate) enum Kept {
-    /// Some of the first of so many changes of entries.
-    Entries(usize),
+    /// Some of the first of so many changes.
+    First(usize),
     /// A block of bytes, or the size of a file.
     Block,
 }
@@ -285,68 +333,4 @@ pub(super) fn blocks(offset: u64, bytes: &[u8]) -> Vec<(u64, Arc<[u8]>)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::file::{Environment, HostFault, Image};
-    use crate::machine::system::System;
-    use crate::machine::system::files::ROOT;
-
-    /// The content of a file after a crash that keeps nothing of what is pending.
-    fn left(state: &mut State, name: &str) -> Option<Vec<u8>> {
-        state.crash(|_| Ok::<_, ()>(0)).unwrap();
-        let ino = state.files.lookup(ROOT, name).unwrap()?;
-        let content = state.files.content(ino).unwrap();
-        let mut bytes = vec![0; content.size() as usize];
-        content.read(0, &mut bytes);
-        Some(bytes)
-    }
-
-    fn file(state: &mut State, name: &str, bytes: &[u8]) -> Ino {
-        let ino = state.create(ROOT, name, Node::File(Content::default())).unwrap();
-        state.write(ino, 0, bytes).unwrap();
-        state.sync(ino);
-        ino
-    }
-
-    fn check(change: impl FnOnce(&mut State), expected: Option<&[u8]>) {
-        let environment = Environment { faults: vec![HostFault::Crash], ..Environment::default() };
-        let mut system = System::new(&environment, &Image::default(), false).unwrap();
-        let state = system.change();
-        change(state);
-        assert_eq!(left(state, "a").as_deref(), expected);
-    }
-
-    #[test]
-    fn a_synced_file_keeps_a_name_that_another_had() {
-        let removed = |state: &mut State| {
-            file(state, "a", b"old");
-            state.unlink(ROOT, "a").unwrap();
-        };
-        check(removed, Some(b"old"));
-        let made_again = |state: &mut State| {
-            removed(state);
-            file(state, "a", b"new");
-        };
-        check(made_again, Some(b"new"));
-        // The name is there, and a sync of the directory takes nothing from it.
-        check(|state| (made_again(state), state.sync(ROOT)).0, Some(b"new"));
-        let renamed = |state: &mut State| {
-            file(state, "a", b"old");
-            state.rename((ROOT, "a"), (ROOT, "b"), &mut 0).unwrap();
-            file(state, "a", b"new");
-        };
-        check(renamed, Some(b"new"));
-    }
-
-    #[test]
-    fn what_a_sync_is_not_of_stays_pending() {
-        check(
-            |state| {
-                file(state, "a", b"old");
-                state.unlink(ROOT, "a").unwrap();
-                file(state, "b", b"");
-            },
-            Some(b"old"),
-        );
-    }
-}
+mod tests;

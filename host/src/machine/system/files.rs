@@ -181,6 +181,12 @@ impl Files {
         self.contains(ino) && self.is_directory(ino)
     }
 
+    /// Whether so much can be added: what entries and targets of links count, inodes, and bytes.
+    pub(super) fn has_room(&self, texts: u64, inodes: usize, bytes: u64) -> bool {
+        let all = self.bytes + texts + bytes + inodes as u64 * INODE_BYTES;
+        all <= self.bytes_max && self.texts + texts <= TEXTS_MAX && self.inodes.len() + inodes <= INODES_MAX
+    }
+
     /// Bytes that files can still have.
     pub(crate) fn room(&self) -> u64 {
         self.bytes_max.saturating_sub(self.bytes)
