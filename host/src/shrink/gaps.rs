@@ -3,9 +3,11 @@
 use super::edit::{Edit, Place};
 use super::gate::Gate;
 use super::numbers::{across_gaps, at, distance, farthest};
-use crate::choice::{Choice, Value};
+use crate::choice::{Choice, Kind, Value};
 use crate::target::Target;
 
+/// A number that is no farther from its simplest is simple enough; not the place of a letter in its alphabet, and the like.
+const SIMPLE_MAX: i128 = 16;
 /// Elements of a row that are left out at once.
 const TOGETHER: std::ops::RangeInclusive<usize> = 2..=8;
 
@@ -28,7 +30,8 @@ impl<T: Target> Gate<'_, T> {
                     choice.kind.accepts(&value).then(|| self.replaced(places, |_| Some(value.clone())))
                 });
         }
-        let Some(from) = distance(&choice) else { return false };
+        let is_worth_it = |from: &i128| from.abs() > SIMPLE_MAX || matches!(choice.kind, Kind::Index { .. });
+        let Some(from) = distance(&choice).filter(is_worth_it) else { return false };
         across_gaps(from, |to| {
             at(&choice, to)?;
             Some(self.replaced(places, |choice| at(choice, to)))

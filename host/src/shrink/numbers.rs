@@ -139,18 +139,14 @@ fn bisect(distance: i128, works: &mut impl FnMut(i128) -> bool) -> i128 {
     best * sign
 }
 
-/// Where what works has gaps: up to this rank all are tried, and of others those that are so much lower, or by a round number.
-const RANKS: i128 = 64;
+/// Where what works has gaps, lower numbers by so much are tried, and by some round ones.
 const STRIDES: std::ops::RangeInclusive<i128> = 3..=16;
 const ROUND: [i128; 8] = [32, 64, 100, 128, 256, 512, 1000, 1024];
 
-/// As [`descend`] once that does no more: to one of the simplest, to one without some of the bits, or by a stride that works, as often as that
+/// As [`descend`] once that does no more: to one without some of the bits, or by a stride that works, as often as that
 /// does.
 pub(super) fn across_gaps(mut distance: i128, mut works: impl FnMut(i128) -> Option<bool>) -> bool {
     let mut works = |d: i128| works(d) == Some(true);
-    if rank(distance) <= RANKS && (3..rank(distance) - 2 * BELOW).map(of_rank).any(&mut works) {
-        return true;
-    }
     let (before, sign) = (distance, distance.signum());
     for bit in (0..i128::BITS - distance.unsigned_abs().leading_zeros()).rev() {
         let bit = 1 << bit;
