@@ -85,6 +85,10 @@ pub(crate) fn refused(mut error: clap::Error, Completed { arguments, file }: &Co
     let tips: Vec<StyledStr> =
         tips(&error, arguments, file.as_ref()).into_iter().map(StyledStr::from).collect();
     if !tips.is_empty() {
+        // What looks alike is not it.
+        for guess in [ContextKind::SuggestedArg, ContextKind::Usage] {
+            error.remove(guess);
+        }
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     }
     let variables = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with(PREFIX));
@@ -98,9 +102,24 @@ pub(crate) fn refused(mut error: clap::Error, Completed { arguments, file }: &Co
     anyhow!("{}", text::line(error.render().to_string().trim_start_matches("error: ").trim_end()))
 }
 
+/// Flags of cargo by which somebody may call ours.
+const OF_CARGO: [(&str, &str); 6] = [
+    ("--features", "--guest-features"),
+    ("--feature", "--guest-features"),
+    ("--target", "--guest-target"),
+    ("--profile", "--guest-profile"),
+    ("--release", "--guest-profile release"),
+    ("--package", "the folder of the package"),
+];
+
 /// What helps with a value that is refused: what it is to be, and where it stands if nobody gave it by hand.
 fn tips(error: &clap::Error, arguments: &[OsString], file: Option<&FromFile>) -> Vec<String> {
     let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return Vec::new() };
+    if error.kind() == ErrorKind::UnknownArgument {
+        let of_cargo = OF_CARGO.iter().find(|(flag, _)| argument.split('=').next() == Some(flag));
+        let tip = |(flag, ours): &(&str, &str)| format!("what `{flag}` is to cargo is `{ours}` here");
+        return of_cargo.map(tip).into_iter().collect();
+    }
     let is_value = matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue);
     let Some(flag) = argument.strip_prefix("--").filter(|_| is_value) else { return Vec::new() };
     let flag = flag.split([' ', '[', '=']).next().unwrap_or(flag);
@@ -262,9 +281,14 @@ fn has_link_out(path: &Path, folder: &Path) -> bool {
 fn of_file(path: &Path, within: Option<&Path>, verb: &Command, command: &Command) -> Result<Vec<OsString>> {
     let text = disk::read_at_most(path, BYTES_MAX).context("it cannot be read")?;
     let tables: toml::Table = String::from_utf8(text).context("it is not text")?.parse()?;
-    for table in tables.keys() {
-        let is_verb = command.get_subcommands().any(|verb| verb.get_name() == table);
-        ensure!(is_verb, "`[{table}]` is no verb of spelunk");
+    for (key, value) in &tables {
+        let is_verb = command.get_subcommands().any(|verb| verb.get_name() == key);
+        ensure!(is_verb || !value.is_table(), "`[{key}]` is no verb of spelunk");
+        ensure!(
+            is_verb,
+            "`{key}` stands outside of a table: put it below a verb, as `[{}]`",
+            verb.get_name()
+        );
     }
     let mut flags = Vec::new();
     let Some(table) = tables.get(verb.get_name()) else { return Ok(flags) };

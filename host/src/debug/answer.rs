@@ -249,9 +249,14 @@ impl Debugger {
         let text = match (lines.is_empty(), self.position()) {
             (false, _) => lines.join("\n"),
             (true, 0) => "the guest has described no state before its first step".to_string(),
-            (true, _) => {
-                "the guest describes no state here: a harness in Rust does that has `State` or `Debug`"
-                    .to_string()
+            (true, position) => {
+                let is_last = position == self.timeline.len();
+                let does = is_last && !self.timeline.described(position - 1)?.state.is_empty();
+                match does {
+                    true => "the guest describes no state here, as the step ended in its middle; `back` goes to where it does",
+                    false => "the guest describes no state here: a harness in Rust does that has `State` or `Debug`",
+                }
+                .to_string()
             }
         };
         let state: Vec<Json> =

@@ -317,20 +317,24 @@ impl Debugger {
         expression: &Expression,
         is_it: &mut dyn FnMut(&Seen) -> bool,
     ) -> Result<Option<usize>> {
-        let mut why = None;
+        let (mut is_known, mut whys) = (false, Vec::new());
         for position in 0..=self.timeline.len() {
             let value = self.evaluate(expression, position)?;
             if is_it(&value) {
                 return Ok(Some(position));
             }
             match value.0 {
-                Ok(_) => why = Some(None),
-                Err(error) => why = why.or(Some(Some(error))),
+                Ok(_) => is_known = true,
+                Err(why) => match whys.iter_mut().find(|(known, _)| *known == why) {
+                    Some((_, times)) => *times += 1,
+                    None => whys.push((why, 1)),
+                },
             }
         }
-        match why.flatten() {
-            Some(why) => bail!("`{}` has a value after no step: {why}", expression.text),
-            None => Ok(None),
+        // Before the first step, and where a step fails, a guest may describe nothing.
+        match whys.into_iter().rev().max_by_key(|(_, times)| *times) {
+            Some((why, _)) if !is_known => bail!("`{}` has a value after no step: {why}", expression.text),
+            _ => Ok(None),
         }
     }
 }

@@ -174,7 +174,9 @@ impl Build<'_> {
             forgotten.extend(taken);
         };
         shared.built(&output.messages, output.is_success)?;
-        let hint = match target == RUST_TARGETS[0] && places.locks("getrandom") {
+        // Where it has compiled nothing it is not code that fails.
+        let has_compiled = !output.messages.is_empty();
+        let hint = match target == RUST_TARGETS[0] && has_compiled && places.locks("getrandom") {
             true => {
                 "; where that is `getrandom`, --guest-target wasm32-wasip1 builds for a target that has random numbers"
             }

@@ -4,6 +4,7 @@
 //! Everything that a run does follows from the seed and the run's number. The caller decides after each run
 //! whether there is another; no clock is read here.
 
+mod base;
 mod called;
 mod choose;
 mod continuation;

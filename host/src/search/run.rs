@@ -15,7 +15,7 @@ use super::ways::Way;
 use crate::choice::{Chooser, Value, small_seed};
 use crate::coverage::FeatureSet;
 use crate::outcome::{Halt, Outcome};
-use crate::target::{Scores, Target, attempt, last_step, perform, perform_begun};
+use crate::target::{Scores, Target, last_step, perform_begun};
 use crate::trace::{Action, Trace};
 
 /// So many runs in the beginning draw small values only.
@@ -153,7 +153,7 @@ pub(super) struct Runner<'t, T: Target> {
 
 /// Whether a run goes on after a step.
 #[derive(PartialEq)]
-enum Flow {
+pub(super) enum Flow {
     GoOn,
     End,
 }
@@ -326,82 +326,11 @@ impl<'t, T: Target> Runner<'t, T> {
         Flow::GoOn
     }
 
-    /// Reaches a state by its history, where it could not be saved.
-    fn replay(&mut self) {
-        let mut steps = Trace::default();
-        self.history.flatten(&mut steps);
-        let mut again = Trace::default();
-        self.target.reset();
-        for step in steps.steps() {
-            let recorded = steps.recorded(step);
-            let what = (step.action, step.seed);
-            attempt(self.target, &mut self.chooser, &mut self.enabled, what, recorded, &mut again);
-        }
-        // Nothing here is new: every one of these steps was explored.
-        self.forget_coverage();
-        self.chooser.drawn_bytes = 0;
-    }
-
     pub(super) fn forget_coverage(&mut self) {
         self.target.coverage(&FeatureSet::default(), &mut self.new);
         self.target.scores(&Scores::new(), &mut self.risen);
         self.new.clear();
         self.risen.clear();
-    }
-
-    fn start_fresh(&mut self, known: &mut Known<'_, T::Snapshot>) -> Flow {
-        self.faults.fill(false);
-        self.depth = 0;
-        self.parent = self.checkpoint.map(|index| known.get().checkpoints.get(index).id);
-        // To count owners takes longer than to see that it is the same.
-        if !Arc::ptr_eq(&self.history, &known.get().start) {
-            self.history = known.get().start.clone();
-        }
-        if let Some(snapshot) = &known.get().base {
-            self.target.restore(snapshot);
-            let seed = self.rng.random();
-            self.trace.push(Action::Setup, seed);
-            self.depth = 1;
-            self.steps += 1;
-            return Flow::GoOn;
-        }
-        self.target.reset();
-        self.drew = false;
-        if self.target.has_setup() && self.step(known, Action::Setup) == Flow::End {
-            return Flow::End;
-        }
-        // In each run where setup draws, there is nothing that is always the same.
-        if known.get().base_state.is_none() && !self.drew {
-            let base_state = self.target.live_state();
-            let base = if self.target.has_setup() { self.target.snapshot() } else { None };
-            if base_state.is_some() || base.is_some() {
-                let known = known.learn();
-                (known.base_state, known.base) = (base_state, base);
-            }
-        }
-        Flow::GoOn
-    }
-
-    /// Finds the state that fresh runs start from, where it is always the same. The first run did so already, in
-    /// an exploration that goes on elsewhere.
-    pub(super) fn find_base(&mut self, known: &mut Knowledge<T::Snapshot>) {
-        if known.base_state.is_some() || known.base.is_some() {
-            return;
-        }
-        self.target.reset();
-        if self.target.has_setup() {
-            self.target.set_counts(false);
-            let what = (Action::Setup, 0);
-            let outcome = perform(self.target, &mut self.chooser, what, [], &mut self.trace);
-            let drew = self.trace.last_drew();
-            self.trace.clear();
-            self.forget_coverage();
-            if outcome != Outcome::Pass || drew {
-                return;
-            }
-            known.base = self.target.snapshot();
-        }
-        known.base_state = self.target.live_state();
     }
 
     /// A precondition fails before any rule can be chosen; the first stands for all in the trace.
@@ -422,7 +351,7 @@ impl<'t, T: Target> Runner<'t, T> {
     }
 
     /// Performs one step, and looks at what it did.
-    fn step(&mut self, known: &mut Known<'_, T::Snapshot>, action: Action) -> Flow {
+    pub(super) fn step(&mut self, known: &mut Known<'_, T::Snapshot>, action: Action) -> Flow {
         let seed = self.rng.random();
         let seed = if known.plan.number <= SMALL_RUNS { small_seed(seed) } else { seed };
         let what = (action, seed);

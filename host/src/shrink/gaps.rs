@@ -64,3 +64,58 @@ impl<T: Target> Gate<'_, T> {
         helped
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::choice::Kind;
+    use crate::model::{Model, fail};
+    use crate::outcome::Outcome;
+    use crate::shrink::tests::{check, draw};
+
+    #[test]
+    fn a_number_comes_down_to_the_least_of_its_residue() {
+        fn third() -> Model<()> {
+            Model::new((), &["go"], &[], |(), _, chooser, _| {
+                match draw(chooser, Kind::Integer { min: 0, max: 1 << 40, simplest: 0 }) {
+                    n if n >= 100 && n % 3 == 0 => fail("third"),
+                    _ => Outcome::Pass,
+                }
+            })
+        }
+        check(third, "Rule(0) 102");
+    }
+
+    #[test]
+    fn the_halves_of_a_number_come_down_together() {
+        fn halves() -> Model<()> {
+            Model::new((), &["go"], &[], |(), _, chooser, _| {
+                let high = draw(chooser, Kind::Integer { min: -9, max: 9, simplest: 0 });
+                let simplest = if high < 0 { 99 } else { 0 };
+                let low = draw(chooser, Kind::Integer { min: 0, max: 99, simplest });
+                if 100 * high + low <= -6 { fail("low") } else { Outcome::Pass }
+            })
+        }
+        check(halves, "Rule(0) -1 94");
+    }
+
+    #[test]
+    fn elements_go_by_fours() {
+        fn list() -> Model<()> {
+            Model::new((), &["go"], &[], |(), _, chooser, edge| {
+                let mut len = 0;
+                loop {
+                    chooser.span_begin((0, 0));
+                    let more = draw(chooser, Kind::Boolean { probability: 0.9 }) == 1;
+                    len += usize::from(more);
+                    chooser.span_end(false);
+                    if !more {
+                        break;
+                    }
+                }
+                edge(len.min(9) as u32);
+                if len >= 9 && len % 4 == 0 { fail("fours") } else { Outcome::Pass }
+            })
+        }
+        check(list, &format!("Rule(0) {}false", "true ".repeat(12)));
+    }
+}
