@@ -105,6 +105,10 @@ fn module(path: &Path, build: &Build<'_>, status: &mut dyn FnMut(&str, &str)) ->
         return build.folder(path, status);
     }
     ensure!(
+        path.file_name().is_none_or(|name| name != "Cargo.toml"),
+        "`{shown}` is no module: name the folder that it is in"
+    );
+    ensure!(
         build.features.is_empty() && build.profile.is_none() && build.target.is_none(),
         "--guest-features, --guest-profile and --guest-target are those of a package, and `{shown}` is not a folder with \
          a Cargo.toml"

@@ -6,20 +6,24 @@ use spelunk::budget::Budget;
 use spelunk::check::{self, Checked, Options, Order};
 use spelunk::choice::Chooser;
 use spelunk::file::{Conditions, Environment, HostFault};
-use spelunk::machine::{Edges, Machine, Program, Selection};
+use spelunk::machine::{Edges, Limits, Machine, Program, Selection};
 use spelunk::outcome::Outcome;
 use spelunk::search::Explorer;
 use spelunk::target::{Target, attempt};
 use spelunk::trace::{Action, Trace};
 use spelunk_tests::{check_replays, machine, on_guest_stack, seeded, steps_of, story, wasm};
 
-/// The example with the settings, which may crash.
-fn program(features: &[&str]) -> Arc<Program> {
+/// A module that may crash.
+fn loaded(wasm: &[u8], limits: Limits) -> anyhow::Result<Arc<Program>> {
     let environment = Environment { faults: vec![HostFault::Crash], ..Environment::default() };
     let selection = Selection { edges: Edges::None, ..Selection::default() };
-    let conditions = Conditions { environment, selection, ..Conditions::default() };
-    let program = Program::load_in(&wasm("settings-wasi", features), conditions, None, &Budget::unlimited());
-    Arc::new(program.unwrap())
+    let conditions = Conditions { environment, selection, limits };
+    Program::load_in(wasm, conditions, None, &Budget::unlimited()).map(Arc::new)
+}
+
+/// The example with the settings.
+fn program(features: &[&str]) -> Arc<Program> {
+    loaded(&wasm("settings-wasi", features), Limits::default()).unwrap()
 }
 
 /// Performs so many steps, and after each says the hash of the state: as it is, and computed from all of it.
@@ -98,5 +102,60 @@ fn without_an_fsync_one_step_and_one_crash_are_enough() {
         let shrunk = spelunk_tests::shrunk(&mut machine, &found);
         check_replays(&program, &shrunk.trace, &shrunk.failure);
         assert_eq!(story(&mut machine, &shrunk.trace), "save low=0 high=0");
+    })
+}
+
+/// A module that makes a folder in `rule:go`, and is not in it when it starts again.
+fn made(text: &str) -> String {
+    format!(
+        r#"(module
+            (import "wasi_snapshot_preview1" "path_create_directory" (func $mkdir (param i32 i32 i32) (result i32)))
+            (import "spelunk" "span_begin" (func $span_begin (param i32 i32)))
+            (import "spelunk" "span_end" (func $span_end (param i32)))
+            (memory (export "memory") 1)
+            (data (i32.const 500) "A")
+            (func $make (drop (call $mkdir (i32.const 3) (i32.const 500) (i32.const 1))))
+            (func $down (param i32)
+                (if (local.get 0)
+                    (then (call $down (i32.sub (local.get 0) (i32.const 1))))
+                    (else (call $make))))
+            (func (export "setup"))
+            {text})"#
+    )
+}
+
+#[test]
+fn nothing_is_left_of_the_call_in_which_a_crash_came() {
+    let failures = |text: &str| {
+        let limits = Limits { depth_max: 100, ..Limits::default() };
+        let program = loaded(made(text).as_bytes(), limits).unwrap();
+        let checked = checked(&program, Order::Breadth, true);
+        checked.findings.iter().map(|finding| finding.failure.to_string()).collect::<Vec<_>>()
+    };
+    on_guest_stack(|| {
+        // Neither how deep it was.
+        let deep = r#"
+            (func $deep (param i32) (result i32)
+                (if (result i32) (local.get 0)
+                    (then (call $deep (i32.sub (local.get 0) (i32.const 1))))
+                    (else (i32.const 0))))
+            (func (export "recover") (drop (call $deep (i32.const 60))))
+            (func (export "rule:go") (call $down (i32.const 70)))"#;
+        assert_eq!(failures(deep), Vec::<String>::new());
+        // Nor the spans that were open.
+        let open = r#"
+            (func (export "recover") (call $span_end (i32.const 0)))
+            (func (export "rule:go")
+                (call $span_begin (i32.const 500) (i32.const 1)) (call $make) (call $span_end (i32.const 0)))"#;
+        assert_eq!(failures(open), ["abi: span_end without a span that is open"]);
+        // A table that grew would be.
+        let grown = r#"
+            (table $t 1 8 funcref)
+            (func (export "rule:go") (drop (table.grow $t (ref.null func) (i32.const 1))) (call $make))"#;
+        let error = loaded(made(grown).as_bytes(), Limits::default()).err().unwrap().to_string();
+        assert!(
+            error.starts_with("after a crash the guest starts again from what a snapshot holds"),
+            "{error}"
+        );
     })
 }

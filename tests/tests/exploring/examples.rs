@@ -163,11 +163,11 @@ fn a_thousand_replays_end_in_one_state() {
 fn explored(
     program: &Arc<Program>,
     uses_snapshots: bool,
-    runs: u64,
+    (seed, runs): (u64, u64),
 ) -> (Progress, Vec<Found>, Vec<(Trace, u64)>) {
     let mut machine = machine(program);
     machine.set_uses_snapshots(uses_snapshots).unwrap();
-    let mut explorer = Explorer::new(&mut machine, seeded(1));
+    let mut explorer = Explorer::new(&mut machine, seeded(seed));
     explorer.explore(|progress| progress.runs < runs);
     let (progress, findings) = (explorer.progress(), explorer.findings().cloned().collect::<Vec<_>>());
     let shrunk = findings.iter().map(|finding| shrunk(&mut machine, finding));
@@ -180,9 +180,30 @@ fn snapshots_change_no_result() {
     on_guest_stack(|| {
         for path in ["bank", COUNTER] {
             let program = program(path, &[]);
-            let with = explored(&program, true, 5_000);
+            let with = explored(&program, true, (1, 5_000));
             assert_eq!(with.1.len(), 1);
-            assert_eq!(with, explored(&program, false, 5_000), "{path}");
+            assert_eq!(with, explored(&program, false, (1, 5_000)), "{path}");
+        }
+    })
+}
+
+/// Hit counts of the loop are new in the rule alone.
+#[test]
+fn what_setup_does_in_each_run_is_new_in_the_first() {
+    let text = r#"(module
+        (global $n (mut i32) (i32.const 0))
+        (func $work (param i32) (local $i i32)
+            (loop $l
+                (local.set $i (i32.add (local.get $i) (i32.const 1)))
+                (br_if $l (i32.lt_u (local.get $i) (local.get 0)))))
+        (func (export "setup") (call $work (i32.const 5)))
+        (func (export "rule:count") (global.set $n (i32.and (i32.const 31) (i32.add (global.get $n) (i32.const 1)))))
+        (func (export "rule:work") (call $work (global.get $n))))"#;
+    on_guest_stack(|| {
+        let program = Arc::new(Program::load(text.as_bytes(), Limits::default(), Selection::default()).unwrap());
+        for seed in [7, 8] {
+            let [with, without] = [true, false].map(|uses| explored(&program, uses, (seed, 1_500)));
+            assert_eq!(with, without, "seed {seed}");
         }
     })
 }
