@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 const ACCEPTORS: usize = 3;
-const BALLOTS: u32 = if cfg!(feature = "large") { 3 } else { 2 };
+const BALLOTS: u32 = if cfg!(feature = "large") { 4 } else { 2 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Value {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use self::Semaphore::{Mutex1, Mutex2, Mutex3, R, W};
 use self::Step::{Arrive, Leave, P, PIfFirst, V, VIfLast, Work};
 
-const READERS: usize = if cfg!(feature = "large") { 4 } else { 3 };
+const READERS: usize = if cfg!(feature = "large") { 6 } else { 3 };
 const WRITERS: usize = 2;
 
 /// With the names of the paper.

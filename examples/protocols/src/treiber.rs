@@ -11,11 +11,13 @@ use std::collections::VecDeque;
 const NODES: usize = 3;
 
 /// What each thread does, in order.
-const PROGRAMS: [&[Operation]; 3] = [
-    &[Operation::Pop, Operation::Push],
-    &[Operation::Pop, Operation::Pop, Operation::Push],
-    &[Operation::Pop, Operation::Push, Operation::Pop],
-];
+const PROGRAMS: [&[Operation]; 3] = if cfg!(feature = "large") {
+    [&[POP, PUSH, POP], &[POP, POP, PUSH], &[POP, PUSH, POP, PUSH]]
+} else {
+    [&[POP, PUSH], &[POP, POP, PUSH], &[POP, PUSH, POP]]
+};
+const POP: Operation = Operation::Pop;
+const PUSH: Operation = Operation::Push;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
@@ -194,7 +196,7 @@ mod harness {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "large")))]
 mod tests {
     use super::*;
     use crate::native::{Reached, after, holds, reach};

@@ -7,7 +7,6 @@ use std::hash::Hash;
 
 use anyhow::Result;
 use protocols::raft::{Message, Raft};
-use protocols::treiber::Treiber;
 use spelunk::check::{self, Order};
 use stateright::{Model, Property};
 
@@ -16,6 +15,7 @@ use self::crash_store::{CrashStore, KEYS};
 use self::filter_lock::{FilterLock, THREADS};
 use self::flexible_paxos::{FlexiblePaxos, Vote};
 use self::readers_writers::ReadersWriters;
+use self::treiber::Treiber;
 use super::{counts, prepared};
 use crate::table::Table;
 use crate::timed;
@@ -34,7 +34,8 @@ larger! {
     crash_store "../../../../examples/protocols/src/crash_store.rs",
     filter_lock "../../../../examples/protocols/src/filter_lock.rs",
     flexible_paxos "../../../../examples/protocols/src/flexible_paxos.rs",
-    readers_writers "../../../../examples/protocols/src/readers_writers.rs"
+    readers_writers "../../../../examples/protocols/src/readers_writers.rs",
+    treiber "../../../../examples/protocols/src/treiber.rs"
 }
 
 /// Seconds that each is checked for, over and over, since some have few states.
@@ -136,7 +137,7 @@ pub(crate) fn protocols(table: &mut Table) -> Result<()> {
         perform: Treiber::step,
         is_right: Treiber::each_is_in_one_place,
     };
-    all.push(beside(table, &["treiber", "tags"], treiber)?);
+    all.push(beside(table, &["treiber", "tags", "large"], treiber)?);
     all.push(beside(table, &["readers-writers", "large"], readers_writers())?);
     all.push(beside(table, &["crash-store", "large"], crash_store())?);
     all.push(beside(table, &["flexible-paxos", "large"], flexible_paxos())?);
