@@ -66,7 +66,7 @@ pub(super) enum Pending {
     Made { directory: u32, name: String, ino: u32, what: Made },
     Linked { directory: u32, name: String, ino: u32 },
     Removed { directory: u32, name: String, ino: u32 },
-    Renamed { from: (u32, String), to: (u32, String), ino: u32 },
+    Renamed { from: (u32, String), to: (u32, String), ino: u32, replaced: Option<u32> },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
