@@ -159,7 +159,10 @@ fn one_failure_is_a_difference_and_two_that_are_alike_are_none() {
     let (two, zero) = (divide(2), divide(0));
     let trap = "fails (trap: integer divide by zero)";
     finds(&pair(&zero, &two, &[]), &format!("`f` {trap}, and against it returns 3 @ f+0x5\nf"));
-    finds(&pair(&two, &zero, &[]), &format!("`f` returns 3, and against it {trap} @ f+0x5\nf"));
+    finds(
+        &pair(&two, &zero, &[]),
+        &format!("`f` returns 3, and against it {trap} @ f+0x5 of the module against it\nf"),
+    );
     let unreachable = rule("(result i32)", "unreachable");
     let other = "fails (trap: wasm `unreachable` instruction executed)";
     finds(&pair(&zero, &unreachable, &[]), &format!("`f` {trap}, and against it {other} @ f+0x5\nf"));

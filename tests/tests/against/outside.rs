@@ -102,8 +102,7 @@ fn a_program_without_a_system_is_compared_with_one_that_has_one() {
     let bare = r#"(func (export "_start"))"#;
     finds_nothing(&pair(&silent, bare, &[]), 300);
     finds_nothing(&pair(bare, &silent, &[]), 300);
-    let found =
-        "`_start` returns, and against it fails (trap: wasm `unreachable` instruction executed) @ _start+0x1";
+    let found = "`_start` returns, and against it fails (trap: wasm `unreachable` instruction executed) @ _start+0x1 of the module against it";
     finds(
         &pair(&silent, r#"(func (export "_start") unreachable)"#, &[]),
         &format!("{found}\n_start stdin=b\"\""),

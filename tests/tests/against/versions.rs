@@ -89,9 +89,12 @@ fn the_line_of_the_one_that_fails_is_told() {
     let Some(one) = build("one", &["-O1"]) else { return };
     let strict = build("strict", &["-O1", "-DSTRICT"]).unwrap();
     let trap = "fails (trap: wasm `unreachable` instruction executed)";
-    let place = "tests/guests/against/lookup.c:7:17\nget";
-    finds(&files(&strict, &one), &format!("`get` {trap}, and against it returns 9 @ {place} arg0=-1"));
-    finds(&files(&one, &strict), &format!("`get` returns 9, and against it {trap} @ {place} arg0=-1"));
+    let place = "tests/guests/against/lookup.c:7:17";
+    let finds_in = |one: &Path, other: &Path, how: &str| {
+        finds(&files(one, other), &format!("`get` {how}\nget arg0=-1"));
+    };
+    finds_in(&strict, &one, &format!("{trap}, and against it returns 9 @ {place}"));
+    finds_in(&one, &strict, &format!("returns 9, and against it {trap} @ {place} of the module against it"));
 }
 
 #[test]

@@ -124,7 +124,9 @@ fn status_text(status: &Status) -> String {
             true => format!("in run {}", found.run),
             false => "in steps that were kept or given, before a run".to_string(),
         };
-        text += &format!("\nfound {when}: {}  {}", found.failure, shown(&found.trace));
+        let failure = found.failure.to_string();
+        let (first, more) = failure.split_once('\n').map_or((&*failure, ""), |(first, _)| (first, " …"));
+        text += &format!("\nfound {when}: {first}{more}  {}", shown(&found.trace));
     }
     for path in &status.left {
         text += &format!(

@@ -212,9 +212,7 @@ impl Disk {
             change.is_of_entry() || files.contains(change.ino()) || made.contains(&change.ino())
         });
     }
-}
 
-impl Disk {
     /// Whether there may be no room for all of these.
     fn is_tight<'c>(&self, changes: impl Iterator<Item = &'c Change>) -> bool {
         let rooms = changes.map(Change::room);

@@ -1,5 +1,8 @@
 //! What a crash leaves.
 
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
 use super::*;
 use crate::file::{Environment, HostFault, Image};
 use crate::machine::system::System;
@@ -187,4 +190,85 @@ fn the_number_of_a_harness_own_file_is_another_once_that_is_gone() {
     state.unlink(witness, "own").unwrap();
     assert_eq!(written(state, ROOT, "a", b""), own);
     assert!(!state.is_witness(own));
+}
+
+/// The directories that there are, `/` and below it.
+fn directories(state: &State) -> Vec<Ino> {
+    let is_own = |ino: &Ino| !state.is_witness(*ino);
+    let named = |ino: &Ino| *ino == ROOT || state.files.get(*ino).links > 0;
+    let all = state.files.iter().map(|(ino, _)| ino);
+    all.filter(|ino| state.files.is_directory(*ino)).filter(is_own).filter(named).collect()
+}
+
+fn entries(state: &State, directory: Ino) -> BTreeMap<Arc<str>, Ino> {
+    let entries = state.files.entries(directory).unwrap().clone();
+    entries.into_iter().filter(|(_, ino)| !state.is_witness(*ino)).collect()
+}
+
+fn bytes(state: &State, ino: Ino) -> Vec<u8> {
+    let content = state.files.content(ino).unwrap();
+    let mut bytes = vec![0; content.size() as usize];
+    content.read(0, &mut bytes);
+    bytes
+}
+
+/// A change, or a `fsync`, drawn.
+fn change(state: &mut State, rng: &mut Xoshiro256PlusPlus) {
+    let all = directories(state);
+    let mut pick = || {
+        let directory = all[rng.random_range(0..all.len())];
+        (directory, ["a", "b", "c"][rng.random_range(0..3)])
+    };
+    let (one, other) = (pick(), pick());
+    let found = state.files.lookup(one.0, one.1).unwrap();
+    let file = found.filter(|ino| state.files.is_file(*ino));
+    match (rng.random_range(0..9), file) {
+        (0 | 1, None) => _ = state.create(one.0, one.1, Node::File(Content::default())),
+        (0 | 1, Some(ino)) => state.write(ino, rng.random_range(0..3), &[rng.random()]).unwrap(),
+        (2, _) => _ = state.create(one.0, one.1, Node::Directory { entries: BTreeMap::new(), parent: one.0 }),
+        (3, Some(ino)) => _ = state.link(other.0, other.1, ino),
+        (4, Some(_)) => _ = state.unlink(one.0, one.1),
+        (4, None) if found.is_some() => _ = state.remove_directory(one.0, one.1),
+        (5 | 6, _) if found.is_some() => _ = state.rename(one, other, &mut 0),
+        (7, Some(ino)) => state.sync(ino),
+        (8, _) => state.sync(one.0),
+        _ => {}
+    }
+}
+
+#[test]
+fn what_is_synced_is_there_whatever_was_done_before() {
+    for seed in 0..400 {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let mut system = state(Environment::default().files_bytes_max);
+        let state = system.change();
+        for _ in 0..40 {
+            change(state, &mut rng);
+            // Any part of what waits, or nothing.
+            for keeps in [0, 2] {
+                let mut after = state.clone();
+                after.crash(|_| Ok::<_, ()>(rng.random_range(0..=keeps) / 2)).unwrap();
+                assert!(after.files.is_sound(|_| false), "{seed}");
+            }
+        }
+        let files: Vec<Ino> =
+            state.files.iter().map(|(ino, _)| ino).filter(|ino| state.files.is_file(*ino)).collect();
+        for ino in files {
+            let mut after = state.clone();
+            after.sync(ino);
+            after.crash(|_| Ok::<_, ()>(0)).unwrap();
+            assert!(after.files.is_file(ino), "{seed}: the file {ino}");
+            assert_eq!(bytes(&after, ino), bytes(state, ino), "{seed}: the file {ino}");
+            state.sync(ino);
+        }
+        for directory in directories(state) {
+            state.sync(directory);
+        }
+        let mut after = state.clone();
+        after.crash(|_| Ok::<_, ()>(0)).unwrap();
+        assert_eq!(directories(&after), directories(state), "{seed}");
+        for directory in directories(state) {
+            assert_eq!(entries(&after, directory), entries(state, directory), "{seed}");
+        }
+    }
 }
