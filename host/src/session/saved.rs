@@ -12,8 +12,9 @@ use crate::file::{Shrinking, TraceFile};
 use crate::machine::{Machine, Program};
 use crate::outcome::{Failure, FailureKind, Found};
 use crate::replay::{Replayed, replay};
+use crate::target::Target as _;
 use crate::text;
-use crate::trace::Trace;
+use crate::trace::{Action, Trace};
 
 /// A trace that an earlier session saved.
 #[derive(Clone, Debug)]
@@ -122,8 +123,9 @@ impl Work<'_> {
     pub(super) fn replay_saved(&self, machine: &mut Machine) -> Result<Vec<Saved>> {
         let folder = self.guest.place.findings();
         let mut moved = Vec::new();
+        let rules: Vec<String> = machine.rules().iter().map(|rule| rule.name.clone()).collect();
         let mut all = Saved::replay_all(machine, &folder, |saved| {
-            self.bound(saved);
+            self.bound(saved, &rules);
             moved.extend(saved.is_moved().then(|| saved.path.clone()));
             self.observer.on(Event::Saved(saved))
         })?;
@@ -150,18 +152,31 @@ impl Work<'_> {
         saved.path = to;
     }
 
-    /// A check within a bound of steps says nothing of what takes more, and an exploration nothing of loops of another build.
-    fn bound(&self, saved: &mut Saved) {
-        let Job::Check(options) = &self.guest.config.job else {
-            if saved.is_loop() && !saved.is_of_this {
-                saved.fate = Saved::unfair(false);
-            }
+    /// A check within a bound of steps says nothing of what takes more, an exploration nothing of loops of another build, nor of what calls
+    /// rules that it does not.
+    fn bound(&self, saved: &mut Saved, rules: &[String]) {
+        if saved.still_fails().is_none() {
             return;
-        };
-        let Options { steps_max: Some(max), .. } = options else { return };
-        let steps = steps_of(&saved.trace);
-        if saved.still_fails().is_some() && steps > *max as usize {
-            saved.fate = Fate::Elsewhere(format!("it takes {steps} steps, and --steps is {max}"));
+        }
+        match &self.guest.config.job {
+            Job::Check(Options { steps_max: Some(max), .. }) if steps_of(&saved.trace) > *max as usize => {
+                let steps = steps_of(&saved.trace);
+                saved.fate = Fate::Elsewhere(format!("it takes {steps} steps, and --steps is {max}"));
+            }
+            Job::Check(_) => {}
+            Job::Explore(_) if saved.is_loop() && !saved.is_of_this => saved.fate = Saved::unfair(false),
+            Job::Explore(settings) => {
+                let called = saved.trace.steps().iter().filter_map(|step| match step.action {
+                    Action::Rule(rule) => rules.get(usize::from(rule)),
+                    _ => None,
+                });
+                let is_left_out =
+                    |rule: &&String| !settings.rules.is_empty() && !settings.rules.contains(rule);
+                if let Some(rule) = { called }.find(is_left_out) {
+                    let why = format!("it calls `{}`, and --rule names others", text::line(rule));
+                    saved.fate = Fate::Elsewhere(why);
+                }
+            }
         }
     }
 

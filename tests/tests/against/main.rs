@@ -177,7 +177,10 @@ fn one_failure_is_a_difference_and_two_that_are_alike_are_none() {
     };
     finds_nothing(&limited(&forever, &forever.replace("(loop", "(nop) (loop")), 200);
     let hang = "fails (hang: the step did not end within its budget (--step-budget), in f+0x1)";
-    finds(&limited(&two, &forever), &format!("`f` returns 3, and against it {hang} @ f\nf"));
+    finds(
+        &limited(&two, &forever),
+        &format!("`f` returns 3, and against it {hang} @ f of the module against it\nf"),
+    );
     // A check ends such a path there.
     let checked = checked(&pair(&zero, &later, &[]), None);
     assert_eq!((checked.findings.len(), checked.limit), (0, None));
