@@ -106,8 +106,8 @@ fn without_an_fsync_one_step_and_one_crash_are_enough() {
 }
 
 /// A module that makes a folder in `rule:go`, and is not in it when it starts again.
-fn made(text: &str) -> String {
-    format!(
+fn made(text: &str) -> Vec<u8> {
+    let text = format!(
         r#"(module
             (import "wasi_snapshot_preview1" "path_create_directory" (func $mkdir (param i32 i32 i32) (result i32)))
             (import "spelunk" "span_begin" (func $span_begin (param i32 i32)))
@@ -121,14 +121,15 @@ fn made(text: &str) -> String {
                     (else (call $make))))
             (func (export "setup"))
             {text})"#
-    )
+    );
+    wat::parse_str(text).unwrap()
 }
 
 #[test]
 fn nothing_is_left_of_the_call_in_which_a_crash_came() {
     let failures = |text: &str| {
         let limits = Limits { depth_max: 100, ..Limits::default() };
-        let program = loaded(made(text).as_bytes(), limits).unwrap();
+        let program = loaded(&made(text), limits).unwrap();
         let checked = checked(&program, Order::Breadth, true);
         checked.findings.iter().map(|finding| finding.failure.to_string()).collect::<Vec<_>>()
     };
@@ -152,7 +153,7 @@ fn nothing_is_left_of_the_call_in_which_a_crash_came() {
         let grown = r#"
             (table $t 1 8 funcref)
             (func (export "rule:go") (drop (table.grow $t (ref.null func) (i32.const 1))) (call $make))"#;
-        let error = loaded(made(grown).as_bytes(), Limits::default()).err().unwrap().to_string();
+        let error = loaded(&made(grown), Limits::default()).err().unwrap().to_string();
         assert!(
             error.starts_with("after a crash the guest starts again from what a snapshot holds"),
             "{error}"

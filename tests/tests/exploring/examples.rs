@@ -199,9 +199,9 @@ fn what_setup_does_in_each_run_is_new_in_the_first() {
         (func (export "setup") (call $work (i32.const 5)))
         (func (export "rule:count") (global.set $n (i32.and (i32.const 31) (i32.add (global.get $n) (i32.const 1)))))
         (func (export "rule:work") (call $work (global.get $n))))"#;
+    let module = wat::parse_str(text).unwrap();
     on_guest_stack(|| {
-        let program =
-            Arc::new(Program::load(text.as_bytes(), Limits::default(), Selection::default()).unwrap());
+        let program = Arc::new(Program::load(&module, Limits::default(), Selection::default()).unwrap());
         for seed in [7, 8] {
             let [with, without] = [true, false].map(|uses| explored(&program, uses, (seed, 1_500)));
             assert_eq!(with, without, "seed {seed}");
