@@ -81,9 +81,16 @@ pub(crate) fn refuse_overwriting(matches: &ArgMatches) -> Result<()> {
 }
 
 /// Why arguments are refused. What is wrong with them is printed as clap prints it, unless a value has what no terminal is to be given.
-pub(crate) fn refused(mut error: clap::Error, Completed { arguments, file }: &Completed) -> anyhow::Error {
-    let tips: Vec<StyledStr> =
-        tips(&error, arguments, file.as_ref()).into_iter().map(StyledStr::from).collect();
+pub(crate) fn refused(
+    mut error: clap::Error,
+    Completed { arguments, file }: &Completed,
+    command: &Command,
+) -> anyhow::Error {
+    let tips = match error.kind() {
+        ErrorKind::UnknownArgument => of_cargo(&error, arguments, command),
+        _ => tips(&error, arguments, file.as_ref()),
+    };
+    let tips: Vec<StyledStr> = tips.into_iter().map(StyledStr::from).collect();
     if !tips.is_empty() {
         // What looks alike is not it.
         for guess in [ContextKind::SuggestedArg, ContextKind::Usage] {
@@ -103,23 +110,30 @@ pub(crate) fn refused(mut error: clap::Error, Completed { arguments, file }: &Co
 }
 
 /// Flags of cargo by which somebody may call ours.
-const OF_CARGO: [(&str, &str); 6] = [
+const OF_CARGO: [(&str, &str); 5] = [
     ("--features", "--guest-features"),
     ("--feature", "--guest-features"),
     ("--target", "--guest-target"),
     ("--profile", "--guest-profile"),
     ("--release", "--guest-profile release"),
-    ("--package", "the folder of the package"),
 ];
+
+/// What a flag of cargo is called here, where the verb has it.
+fn of_cargo(error: &clap::Error, arguments: &[OsString], command: &Command) -> Vec<String> {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return Vec::new() };
+    let verb = arguments.iter().skip(1).find_map(|argument| command.find_subcommand(argument));
+    let has = |ours: &str| {
+        let name = ours.trim_start_matches("--").split(' ').next();
+        verb.is_some_and(|verb| long_flags(verb).any(|(flag, _)| Some(&*flag) == name))
+    };
+    let is_it = |(flag, ours): &&(&str, &str)| argument.split('=').next() == Some(flag) && has(ours);
+    let tip = |(flag, ours): &(&str, &str)| format!("what `{flag}` is to cargo is `{ours}` here");
+    OF_CARGO.iter().find(is_it).map(tip).into_iter().collect()
+}
 
 /// What helps with a value that is refused: what it is to be, and where it stands if nobody gave it by hand.
 fn tips(error: &clap::Error, arguments: &[OsString], file: Option<&FromFile>) -> Vec<String> {
     let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return Vec::new() };
-    if error.kind() == ErrorKind::UnknownArgument {
-        let of_cargo = OF_CARGO.iter().find(|(flag, _)| argument.split('=').next() == Some(flag));
-        let tip = |(flag, ours): &(&str, &str)| format!("what `{flag}` is to cargo is `{ours}` here");
-        return of_cargo.map(tip).into_iter().collect();
-    }
     let is_value = matches!(error.kind(), ErrorKind::ValueValidation | ErrorKind::InvalidValue);
     let Some(flag) = argument.strip_prefix("--").filter(|_| is_value) else { return Vec::new() };
     let flag = flag.split([' ', '[', '=']).next().unwrap_or(flag);

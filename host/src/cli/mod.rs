@@ -215,7 +215,7 @@ pub(crate) fn parsed() -> Result<Cli> {
     let completed = config::complete(std::env::args_os().collect::<Vec<OsString>>(), &built)?;
     let matches = match command.try_get_matches_from(&completed.arguments) {
         Ok(matches) => matches,
-        Err(error) => return Err(config::refused(error, &completed)),
+        Err(error) => return Err(config::refused(error, &completed, &built)),
     };
     config::refuse_overwriting(&matches)?;
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());

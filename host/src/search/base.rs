@@ -48,9 +48,8 @@ impl<T: Target> Runner<'_, T> {
         let is_always_so = known.get().base_state.is_some();
         if self.target.has_setup() && is_always_so {
             // As if it had been saved: nothing of it is new.
-            let what = (Action::Setup, self.rng.random());
-            if perform(self.target, &mut self.chooser, what, [], &mut self.trace) == Outcome::Pass {
-                self.forget_coverage();
+            let seed = self.rng.random();
+            if self.set_up(seed) {
                 (self.depth, self.steps) = (1, self.steps + 1);
                 return Flow::GoOn;
             }
@@ -72,6 +71,13 @@ impl<T: Target> Runner<'_, T> {
         Flow::GoOn
     }
 
+    /// Calls setup, of which nothing counts as new; whether it passed.
+    fn set_up(&mut self, seed: u64) -> bool {
+        let outcome = perform(self.target, &mut self.chooser, (Action::Setup, seed), [], &mut self.trace);
+        self.forget_coverage();
+        outcome == Outcome::Pass
+    }
+
     /// Finds the state that fresh runs start from, where it is always the same. The first run did so already, in
     /// an exploration that goes on elsewhere.
     pub(super) fn find_base(&mut self, known: &mut Knowledge<T::Snapshot>) {
@@ -81,12 +87,10 @@ impl<T: Target> Runner<'_, T> {
         self.target.reset();
         if self.target.has_setup() {
             self.target.set_counts(false);
-            let what = (Action::Setup, 0);
-            let outcome = perform(self.target, &mut self.chooser, what, [], &mut self.trace);
+            let passes = self.set_up(0);
             let drew = self.trace.last_drew();
             self.trace.clear();
-            self.forget_coverage();
-            if outcome != Outcome::Pass || drew {
+            if !passes || drew {
                 return;
             }
             known.base = self.target.snapshot();

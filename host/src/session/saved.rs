@@ -166,13 +166,13 @@ impl Work<'_> {
             Job::Check(_) => {}
             Job::Explore(_) if saved.is_loop() && !saved.is_of_this => saved.fate = Saved::unfair(false),
             Job::Explore(settings) => {
-                let called = saved.trace.steps().iter().filter_map(|step| match step.action {
+                let mut called = saved.trace.steps().iter().filter_map(|step| match step.action {
                     Action::Rule(rule) => rules.get(usize::from(rule)),
                     _ => None,
                 });
                 let is_left_out =
                     |rule: &&String| !settings.rules.is_empty() && !settings.rules.contains(rule);
-                if let Some(rule) = { called }.find(is_left_out) {
+                if let Some(rule) = called.find(is_left_out) {
                     let why = format!("it calls `{}`, and --rule names others", text::line(rule));
                     saved.fate = Fate::Elsewhere(why);
                 }

@@ -171,16 +171,20 @@ impl Disk {
     /// Takes a change that was made to the files.
     fn take(&mut self, change: Change, now: u64) {
         if self.pending.len() >= PENDING_MAX {
-            self.write_back(now, |at, _| at == 0);
+            // It is after none that it may need.
+            match self.is_tight(self.pending.iter().take(1)) {
+                true => self.write_back(now, |_| true),
+                false => self.pending.remove(0).apply(&mut self.files, now),
+            }
         }
         self.pending.push(change);
     }
 
     /// Writes back the pending changes of which `is_due` says so, and those before them that they need, in order.
-    fn write_back(&mut self, now: u64, is_due: impl Fn(usize, &Change) -> bool) {
+    fn write_back(&mut self, now: u64, is_due: impl Fn(&Change) -> bool) {
         let (mut names, mut needed, mut gone) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let mut due: Vec<bool> = vec![false; self.pending.len()];
-        for (at, (change, due)) in self.pending.iter().zip(&mut due).enumerate().rev() {
+        for (change, due) in self.pending.iter().zip(&mut due).rev() {
             let entries = change.entries();
             // A name cannot be given while the disk has it still for something else.
             let takes_name = entries.iter().any(|entry| names.contains(entry));
@@ -188,7 +192,7 @@ impl Disk {
             // What is removed is empty by then, if it is a directory, and has its other names, if it is a file.
             let empties = entries.iter().any(|(directory, _)| gone.contains(directory));
             let names_it = change.is_of_entry() && gone.contains(&change.ino());
-            *due = is_due(at, change) || takes_name || is_made_for || empties || names_it;
+            *due = is_due(change) || takes_name || is_made_for || empties || names_it;
             if *due {
                 needed.extend(entries.iter().map(|(directory, _)| *directory));
                 needed.insert(change.ino());
@@ -258,7 +262,7 @@ impl State {
             above.extend(self.directories_above(ino));
         }
         let Some(disk) = &mut self.disk else { return };
-        disk.write_back(now, |_, change| match is_directory {
+        disk.write_back(now, |change| match is_directory {
             true => change.is_in(ino),
             false => change.ino() == ino || change.is_of_entry() && above.contains(&change.ino()),
         });
