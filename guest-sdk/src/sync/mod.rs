@@ -62,7 +62,7 @@
 //!   in no way that can be relied on: a wait with a timeout may time out at any moment, and [`thread::sleep`] is a yield.
 //! - A `try_send` to a channel without room finds it full, whether somebody waits for a message or not.
 //! - No lock prefers writers: a second `read` of the same thread is not a deadlock.
-//! - The last operation of a thread and its end are one step, as `is_finished` sees them. The number of a thread that has ended is used
+//! - The last operation of a thread, where it has any, and its end are one step, as `is_finished` sees them. The number of a thread that has ended is used
 //!   again, also as `ThreadId`, once nobody has its handle or its [`thread::Thread`].
 //! - A panic ends the run, as a failure. So no mutex is ever poisoned.
 //! - A thread has 252 KiB of stack, whatever [`thread::Builder::stack_size`] asks for.

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use super::cell::Shared;
 use super::order::Stores;
-use super::scheduler::{Wait, What, stop};
+use super::scheduler::{Wait, What, point, stop};
 use super::touch;
 
 /// As [`std::sync::Once`]. It is never poisoned.
@@ -31,11 +31,12 @@ impl Once {
     /// Calls `f` if none was called before, and waits for the one that is.
     #[track_caller]
     pub fn call_once<F: FnOnce()>(&self, f: F) {
-        self.wait(Location::caller());
+        let at = Location::caller();
+        self.wait(at);
         if self.state.get() == NEW {
             self.state.set(RUNS);
             f();
-            self.done();
+            self.done(at);
         }
     }
 
@@ -45,9 +46,9 @@ impl Once {
         self.seems_done(Location::caller())
     }
 
-    fn done(&self) {
-        // In the step of whatever operation comes last before it.
-        touch::also_writes(self.object());
+    /// Stops, since others may see what was done before that it is, and then it is.
+    fn done(&self, at: &'static Location<'static>) {
+        point(What::Initialized, self.object(), at);
         self.stores.store(self.place(), RUNS.into(), Ordering::Release, false);
         self.state.set(DONE);
     }
@@ -130,13 +131,14 @@ impl<T> OnceLock<T> {
     /// What it holds, which is what `f` returns if it held nothing.
     #[track_caller]
     pub fn get_or_init<F: FnOnce() -> T>(&self, f: F) -> &T {
-        self.once.wait(Location::caller());
+        let at = Location::caller();
+        self.once.wait(at);
         if self.once.state.get() == NEW {
             self.once.state.set(RUNS);
             let value = f();
             // SAFETY: nobody reads it yet, and nobody else writes.
             *unsafe { self.value.write() } = Some(value);
-            self.once.done();
+            self.once.done(at);
         }
         self.held().expect("it was initialized")
     }

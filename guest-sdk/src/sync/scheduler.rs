@@ -40,6 +40,8 @@ pub(super) struct Wait {
 pub(super) enum What {
     /// It runs, or has ended.
     Nothing,
+    /// It has done all, and nothing before.
+    End,
     Load,
     SequentialLoad,
     Store,
@@ -65,6 +67,8 @@ pub(super) enum What {
     Receive,
     /// As of `NoSender`.
     NoReceiver,
+    /// What was initialized is there.
+    Initialized,
     /// The object is the number of the thread.
     Join,
     /// As of `Join`.
@@ -93,19 +97,21 @@ pub(super) struct Slot {
     /// Empty where it was given none.
     name: Cow<'static, str>,
     pub(super) is_live: bool,
-    /// Somebody may join it.
-    is_held: bool,
+    /// So many may join it.
+    holders: u32,
     /// So many may unpark it.
     known: u32,
     /// The object at which it sleeps until another thread notifies it, or null.
     pub(super) sleeps_at: *const (),
     is_notified: bool,
     may_park: bool,
+    /// It stopped at an operation.
+    has_stopped: bool,
 }
 
 impl Slot {
     fn is_free(&self) -> bool {
-        !self.is_live && !self.is_held && self.known == 0
+        !self.is_live && self.holders == 0 && self.known == 0
     }
 }
 
@@ -130,9 +136,11 @@ pub(super) fn current() -> u32 {
 
 /// Starts a thread, and lets it go on up to its first operation: what it does before concerns nobody else.
 ///
+/// So many `holders` may join it.
+///
 /// # Safety
 /// The thread ends before what it borrows.
-pub(super) unsafe fn spawn<F: FnOnce()>(name: Cow<'static, str>, main: F) -> u32 {
+pub(super) unsafe fn spawn<F: FnOnce()>(name: Cow<'static, str>, holders: u32, main: F) -> u32 {
     // What is allocated here is the scheduler's.
     let can_fail = set_can_fail(false);
     let free = with(|slots| slots.iter().position(Slot::is_free));
@@ -145,11 +153,12 @@ pub(super) unsafe fn spawn<F: FnOnce()>(name: Cow<'static, str>, main: F) -> u32
                 wait: Wait::NOTHING,
                 name: Cow::Borrowed(""),
                 is_live: false,
-                is_held: false,
+                holders: 0,
                 known: 0,
                 sleeps_at: ptr::null(),
                 is_notified: false,
                 may_park: false,
+                has_stopped: false,
             });
             slots.len() - 1
         })
@@ -157,7 +166,7 @@ pub(super) unsafe fn spawn<F: FnOnce()>(name: Cow<'static, str>, main: F) -> u32
     touch::spawns(number as u32);
     let place = with(|slots| {
         let slot = &mut slots[number];
-        (slot.name, slot.is_live, slot.is_held) = (name, true, true);
+        (slot.name, slot.is_live, slot.holders) = (name, true, holders);
         slot.place
     });
     order::begin(number as u32);
@@ -176,8 +185,8 @@ fn go_on(number: u32) {
     CURRENT.set(before);
     if !is_suspended {
         let (name, is_held) = of(number, |slot| {
-            (slot.is_live, slot.is_notified, slot.may_park) = (false, false, false);
-            (std::mem::take(&mut slot.name), slot.is_held)
+            (slot.is_live, slot.is_notified, slot.may_park, slot.has_stopped) = (false, false, false, false);
+            (std::mem::take(&mut slot.name), slot.holders > 0)
         });
         drop(name);
         order::end(number, is_held);
@@ -198,17 +207,22 @@ pub(super) fn forget(number: u32) {
     }
 }
 
-/// Nobody will join this thread any more.
+/// One less may join this thread.
 pub(super) fn let_go(number: u32) {
-    of(number, |slot| slot.is_held = false);
-    order::forget_thread(number);
+    let holders = of(number, |slot| {
+        slot.holders -= 1;
+        slot.holders
+    });
+    if holders == 0 {
+        order::forget_thread(number);
+    }
 }
 
 /// Stops before an operation, until it is chosen and can be done. Outside of threads it is done now.
 pub(super) fn stop(wait: Wait) {
     let current = CURRENT.get();
     if current != NOBODY {
-        of(current, |slot| slot.wait = wait);
+        of(current, |slot| (slot.wait, slot.has_stopped) = (wait, true));
         // Whether allocations may fail is for this thread alone.
         let can_fail = set_can_fail(false);
         stack::suspend();
@@ -225,6 +239,13 @@ pub(super) fn stop(wait: Wait) {
 /// Stops before what can always be done.
 pub(super) fn point(what: What, object: *const (), at: &'static Location<'static>) {
     stop(Wait::free(what, object, at));
+}
+
+/// To be called last by a thread that others may have: one that did nothing else runs while they go on, too.
+pub(super) fn end(at: &'static Location<'static>) {
+    if !of(CURRENT.get(), |slot| slot.has_stopped) {
+        point(What::End, ptr::null(), at);
+    }
 }
 
 /// Stops until it can go on, as one of those that sleep at `object`. Whether it was notified there.
@@ -313,7 +334,7 @@ pub fn begin<R: crate::RuleResult + 'static>(main: fn() -> R) {
     panic::install_hook();
     touch::begin();
     // SAFETY: it borrows nothing.
-    let number = unsafe { spawn(Cow::Borrowed("main"), move || main().finish()) };
+    let number = unsafe { spawn(Cow::Borrowed("main"), 1, move || main().finish()) };
     let_go(number);
 }
 
@@ -414,6 +435,7 @@ impl fmt::Display for Does {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(match self.0 {
             What::Nothing => "runs",
+            What::End => "ends",
             What::Load | What::SequentialLoad => "loads",
             What::Store => "stores",
             What::Swap => "reads and writes",
@@ -428,6 +450,7 @@ impl fmt::Display for Does {
             What::Notify => "notifies",
             What::Barrier => "comes to a barrier",
             What::Once => "initializes",
+            What::Initialized => "has initialized",
             What::Send => "sends",
             What::NoSender | What::NoReceiver => "drops its end of a channel",
             What::Receive => "receives",

@@ -21,12 +21,26 @@ pub type Result<T> = std::thread::Result<T>;
 type Packet<T> = Arc<Shared<Option<T>>>;
 
 /// Starts a thread. It goes on up to its first operation at once: what it does before concerns nobody else.
+#[track_caller]
 pub fn spawn<F, T>(f: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    JoinHandle(Joint::start(Cow::Borrowed(""), f))
+    JoinHandle(Joint::start(Cow::Borrowed(""), f, Location::caller()))
+}
+
+/// What a thread does that is started `at` this place, and where it puts what `f` returns.
+fn answering<T>(f: impl FnOnce() -> T, at: &'static Location<'static>) -> (impl FnOnce(), Packet<T>) {
+    let packet = Arc::new(Shared::new(None));
+    let answer = packet.clone();
+    let main = move || {
+        let value = f();
+        // SAFETY: it is read when the thread has ended.
+        *unsafe { answer.write() } = Some(value);
+        scheduler::end(at);
+    };
+    (main, packet)
 }
 
 /// The handle of a thread that was started.
@@ -36,16 +50,14 @@ struct Joint<T> {
 }
 
 impl<T: 'static> Joint<T> {
-    fn start(name: Cow<'static, str>, f: impl FnOnce() -> T + 'static) -> Joint<T> {
-        let packet = Arc::new(Shared::new(None));
-        let answer = packet.clone();
-        let main = move || {
-            let value = f();
-            // SAFETY: it is read when the thread has ended.
-            *unsafe { answer.write() } = Some(value);
-        };
+    fn start(
+        name: Cow<'static, str>,
+        f: impl FnOnce() -> T + 'static,
+        at: &'static Location<'static>,
+    ) -> Joint<T> {
+        let (main, packet) = answering(f, at);
         // SAFETY: what it borrows is there for ever.
-        let number = unsafe { scheduler::spawn(name, main) };
+        let number = unsafe { scheduler::spawn(name, 1, main) };
         Joint { number, packet }
     }
 }
@@ -218,12 +230,13 @@ impl Builder {
     ///
     /// # Errors
     /// None.
+    #[track_caller]
     pub fn spawn<F, T>(self, f: F) -> io::Result<JoinHandle<T>>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        Ok(JoinHandle(Joint::start(self.name, f)))
+        Ok(JoinHandle(Joint::start(self.name, f, Location::caller())))
     }
 }
 
@@ -254,20 +267,17 @@ where
 
 impl<'scope> Scope<'scope, '_> {
     /// Starts a thread that ends before the scope does.
+    #[track_caller]
     pub fn spawn<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
     where
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let packet: Packet<T> = Arc::new(Shared::new(None));
-        let answer = packet.clone();
-        let main = move || {
-            let value = f();
-            // SAFETY: it is read when the thread has ended.
-            *unsafe { answer.write() } = Some(value);
-        };
+        let (main, packet) = answering(f, Location::caller());
+        // The scope and the handle.
+        let holders = 2;
         // SAFETY: the scope waits for the thread before what it borrows ends. No panic gets past that: it ends the run.
-        let number = unsafe { scheduler::spawn(Cow::Borrowed(""), main) };
+        let number = unsafe { scheduler::spawn(Cow::Borrowed(""), holders, main) };
         // SAFETY: as in `scope`.
         unsafe { self.threads.write() }.push(number);
         ScopedJoinHandle { number, packet, scope: PhantomData }
@@ -290,6 +300,7 @@ pub struct ScopedJoinHandle<'scope, T> {
 impl<T> Drop for ScopedJoinHandle<'_, T> {
     fn drop(&mut self) {
         touch::lets_go::<T>(self.number);
+        scheduler::let_go(self.number);
     }
 }
 

@@ -112,14 +112,7 @@ pub(super) fn lets_go<T>(thread: u32) {
     }
 }
 
-/// The step that the thread makes that runs also writes this.
-pub(super) fn also_writes(object: *const ()) {
-    if is_told() {
-        now(WRITES, object);
-    }
-}
-
-/// It also reads this.
+/// The step that the thread makes that runs also reads this.
 pub(super) fn also_reads(object: *const ()) {
     if is_told() {
         now(READS, object);
@@ -169,7 +162,7 @@ pub(super) fn tell(slots: &[Slot]) {
             }
             // It waits until another one comes here.
             _ if !slot.sleeps_at.is_null() => (WRITES, slot.sleeps_at),
-            What::Nothing => (NOTHING, ptr::null()),
+            What::Nothing | What::End => (NOTHING, ptr::null()),
             // It sees what it read late.
             What::Yield => (if order::is_any_late() { EVERYTHING } else { NOTHING }, ptr::null()),
             What::Load => (READS, object),
@@ -189,6 +182,7 @@ pub(super) fn tell(slots: &[Slot]) {
             | What::Notify
             | What::Barrier
             | What::Once
+            | What::Initialized
             | What::Send
             | What::NoSender
             | What::Receive

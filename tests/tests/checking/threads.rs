@@ -11,7 +11,7 @@ use spelunk_tests::{check_replays, steps_of};
 
 const GUEST: &str = "tests/guests/sync";
 
-const ALGORITHMS: [&str; 21] = [
+const ALGORITHMS: [&str; 23] = [
     "peterson",
     "bakery",
     "ticket",
@@ -29,6 +29,8 @@ const ALGORITHMS: [&str; 21] = [
     "poll",
     "timeout",
     "once",
+    "initialized",
+    "handles",
     "ending",
     "moved",
     "stale",
@@ -55,14 +57,16 @@ stack 3
 outside 98
 publish 20
 scope 288
-locks 33
+locks 41
 harness 44
 poll 12
 timeout 18
-once 7
-ending 62
+once 10
+initialized 12
+handles 95
+ending 76
 moved 29
-stale 5
+stale 6
 failing 9
 ";
     assert_eq!(found, expected);
@@ -100,14 +104,16 @@ stack, 0 steps: stack-overflow: the stack of a thread is full: keep large values
 outside, 7 steps: panic: assertion `left == right` failed: it was sent after that
 publish, 3 steps: panic: assertion `left == right` failed: the value is not there yet
 scope, 18 steps: deadlock: no thread can go on
-locks, 21 steps: panic: assertion `left == right` failed: an addition was lost
+locks, 22 steps: panic: assertion `left == right` failed: an addition was lost
 harness, 3 steps: invariant one_is_inside: two are inside
 poll, 10 steps: liveness every thread ends: it never holds: the last 8 steps may be repeated for ever
 timeout, 7 steps: panic: the time was up before the mutex was free
-once, 4 steps: panic: assertion `left == right` failed: it is not set yet
+once, 5 steps: panic: assertion `left == right` failed: it is not set yet
+initialized, 4 steps: panic: it was built, and is not there
+handles, 13 steps: panic: it has not ended yet
 ending, 2 steps: panic: assertion `left == right` failed: the senders are gone
 moved, 13 steps: panic: assertion `left == right` failed: another lock tells nothing
-stale, 3 steps: deadlock: no thread can go on
+stale, 4 steps: deadlock: no thread can go on
 failing, 5 steps: always there is memory: the condition does not hold
 ";
     assert_eq!(found, expected);

@@ -20,8 +20,12 @@ mod ending;
 mod failing;
 #[cfg(feature = "files")]
 mod files;
+#[cfg(feature = "handles")]
+mod handles;
 #[cfg(feature = "harness")]
 mod harness;
+#[cfg(feature = "initialized")]
+mod initialized;
 #[cfg(feature = "litmus")]
 mod litmus;
 #[cfg(feature = "locks")]
