@@ -35,21 +35,41 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-// What a sanitizer puts others in the place of, which it knows by name: so these are functions, also within this crate.
-
-#[inline(never)]
 fn give(len: usize, align: usize) -> *mut u8 {
-    if memory::fails(len) {
+    if memory::fails(len) { ptr::null_mut() } else { place(len, align) }
+}
+
+/// # Safety
+/// `len` is not 0.
+unsafe fn give_zeros(len: usize, align: usize) -> *mut u8 {
+    // SAFETY: the caller promises it.
+    if memory::fails(len) { ptr::null_mut() } else { unsafe { place_zeros(len, align) } }
+}
+
+/// # Safety
+/// At `at` is a block of this length and alignment.
+unsafe fn give_other(at: *mut u8, len: usize, align: usize, new_len: usize) -> *mut u8 {
+    // To shrink in place does not fail with other allocators either.
+    if new_len > len && memory::fails(new_len) {
         return ptr::null_mut();
     }
+    // SAFETY: the caller promises it.
+    unsafe { resize(at, len, align, new_len) }
+}
+
+// What a sanitizer puts others in the place of, which it knows by name: so these are functions, also within this crate. What is to fail
+// was asked before, so that it is asked the same there.
+
+#[inline(never)]
+fn place(len: usize, align: usize) -> *mut u8 {
     allocate(len, align).map_or(ptr::null_mut(), ptr::with_exposed_provenance_mut)
 }
 
 /// # Safety
 /// `len` is not 0.
 #[inline(never)]
-unsafe fn give_zeros(len: usize, align: usize) -> *mut u8 {
-    let at = give(len, align);
+unsafe fn place_zeros(len: usize, align: usize) -> *mut u8 {
+    let at = place(len, align);
     if !at.is_null() && lists().is_some() {
         // SAFETY: what is free is zero, but for lists, and what is wiped is a block.
         unsafe { at.write_bytes(0, len) };
@@ -65,11 +85,7 @@ fn take_back(at: *mut u8, len: usize, align: usize) {
 /// # Safety
 /// At `at` is a block of this length and alignment.
 #[inline(never)]
-unsafe fn give_other(at: *mut u8, len: usize, align: usize, new_len: usize) -> *mut u8 {
-    // To shrink in place does not fail with other allocators either.
-    if new_len > len && memory::fails(new_len) {
-        return ptr::null_mut();
-    }
+unsafe fn resize(at: *mut u8, len: usize, align: usize, new_len: usize) -> *mut u8 {
     let address = at.expose_provenance();
     let is_resized = match lists() {
         Some(lists) => lists.has(address) && Lists::fits(len, align, new_len),

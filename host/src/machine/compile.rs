@@ -12,7 +12,7 @@ use super::component::{self, Interface};
 use super::emscripten::linking::{self, Dynamic};
 use super::host::Host;
 use super::link::link;
-use super::memory::{GUARD, Memories};
+use super::memory::{GUARD, INDEXED, Memories};
 use super::sections::collected_heap;
 use super::{PAGE, STACK_BYTES, STACK_MARGIN};
 use crate::budget::Budget;
@@ -87,7 +87,7 @@ pub fn instrument_within(
 /// # Errors
 /// This machine is one that the engine does not run on.
 pub fn engine() -> Result<Engine> {
-    Engine::new(&config(Arc::default())).map_err(engine_error)
+    Engine::new(&config(Arc::default(), false)).map_err(engine_error)
 }
 
 /// Refuses imports that nobody provides, of a module that may take long to compile: of one that has its types and imports
@@ -130,8 +130,14 @@ fn compile(
     Ok((instrumented, module))
 }
 
-pub(super) fn config(memories: Arc<Memories>) -> Config {
+/// How guests are compiled. The memory of one that copies its states is never set back, so that code that knows where it stands is faster.
+pub(super) fn config(memories: Arc<Memories>, copies: bool) -> Config {
     let mut config = Config::new();
+    match copies {
+        true => config.memory_may_move(false).memory_reservation(INDEXED).memory_guard_size(GUARD - INDEXED),
+        // Where nothing is reserved every memory that can grow may move, and with this guard no bounds are checked.
+        false => config.memory_may_move(true).memory_reservation(0).memory_guard_size(GUARD),
+    };
     config
         .cranelift_nan_canonicalization(true)
         .relaxed_simd_deterministic(true)
@@ -145,10 +151,6 @@ pub(super) fn config(memories: Arc<Memories>) -> Config {
         // Only unwinders that are not ours read it, and it is registered for the whole process.
         .native_unwind_info(cfg!(windows))
         .collector(Collector::DeferredReferenceCounting)
-        // Where nothing is reserved every memory that can grow may move, and with this guard no bounds are checked.
-        .memory_may_move(true)
-        .memory_reservation(0)
-        .memory_guard_size(GUARD)
         .memory_init_cow(false)
         .max_wasm_stack(STACK_BYTES)
         .wasm_backtrace_max_frames(NonZeroUsize::new(STACK_MAX))

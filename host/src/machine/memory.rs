@@ -24,11 +24,13 @@ use crate::budget::Budget;
 
 /// The windows of a memory, at most. Beyond, the one that was not used for longest is given another size.
 const WINDOWS_MAX: usize = 32;
-/// The largest memory, which is what 32 bits reach.
-const SIZE_MAX: usize = 1 << 32;
+/// What an index of 32 bits reaches.
+pub(super) const INDEXED: u64 = 1 << 32;
+/// The largest memory.
+const SIZE_MAX: usize = INDEXED as usize;
 /// Bytes after a memory's base that compiled code relies on to be accessible where they are the memory's and
 /// inaccessible elsewhere: what an index of 32 bits reaches, and an offset that costs no check.
-pub(crate) const GUARD: u64 = (1 << 32) + (32 << 20);
+pub(crate) const GUARD: u64 = INDEXED + (32 << 20);
 /// Above so many bytes the kernel forgets faster than zeros are written.
 const FORGET_BYTES: usize = 1 << 20;
 
@@ -45,6 +47,8 @@ pub(crate) struct Mapping {
     size_max: usize,
     /// Bytes of address space that a window takes: those it may grow to, with the guard behind.
     mapped: usize,
+    /// It may have several windows.
+    may_move: bool,
     windows: Mutex<Windows>,
     /// Base and size of the window in use.
     base: AtomicPtr<u8>,
@@ -80,16 +84,30 @@ struct Window {
 unsafe impl Send for Window {}
 
 impl Mapping {
+    /// One that may move.
     pub(super) fn new(size: usize, size_max: usize, guard: usize) -> std::io::Result<Mapping> {
         let size_max = size_max.max(size);
-        Mapping::of(Shared::new(size_max.max(1))?, size, size_max, guard)
+        Mapping::of(Shared::new(size_max.max(1))?, (size, size_max), size_max + guard, true)
     }
 
-    fn of(bytes: Shared, size: usize, size_max: usize, guard: usize) -> std::io::Result<Mapping> {
+    /// One for which so many bytes of address space are `reserved`, and a guard behind them, so that it stays where it is.
+    fn fixed(size: usize, size_max: usize, (reserved, guard): (usize, usize)) -> std::io::Result<Mapping> {
+        let size_max = size_max.max(size);
+        let mapped = size_max.max(reserved) + guard;
+        Mapping::of(Shared::new(size_max.max(1))?, (size, size_max), mapped, false)
+    }
+
+    fn of(
+        bytes: Shared,
+        (size, size_max): (usize, usize),
+        mapped: usize,
+        may_move: bool,
+    ) -> std::io::Result<Mapping> {
         let mapping = Mapping {
             bytes,
             size_max,
-            mapped: (size_max + guard).max(1),
+            mapped: mapped.max(1),
+            may_move,
             windows: Mutex::default(),
             base: AtomicPtr::default(),
             size: AtomicUsize::new(0),
@@ -138,15 +156,15 @@ impl Mapping {
         }
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         let Windows { list, sizes } = &mut *windows;
-        match list.iter().position(|window| window.size == size) {
+        match list.iter().position(|window| window.size == size && self.may_move) {
             // Mostly there are two, by turns.
             Some(1) => list.swap(0, 1),
             Some(at) => list[..=at].rotate_right(1),
             None => {
                 let is_new = sizes.insert(size);
                 let has_room = list.len() < WINDOWS_MAX;
-                let fresh =
-                    (list.is_empty() || !is_new && has_room).then(|| map_inaccessible(None, self.mapped));
+                let fresh = (list.is_empty() || !is_new && has_room && self.may_move)
+                    .then(|| map_inaccessible(None, self.mapped));
                 match fresh {
                     // Into the list first, so that it is unmapped whatever follows.
                     Some(Ok(base)) => list.insert(0, Window { base, size: 0 }),
@@ -319,9 +337,9 @@ unsafe impl LinearMemory for Linear {
         self.mapping.size()
     }
 
-    /// As far as the memory grows without moving, which is not at all.
+    /// As far as the memory grows without moving, which is not at all where it may move.
     fn byte_capacity(&self) -> usize {
-        self.mapping.size()
+        if self.mapping.may_move { self.mapping.size() } else { self.mapping.size_max }
     }
 
     fn grow_to(&mut self, new_size: usize) -> wasmtime::Result<()> {
@@ -364,8 +382,12 @@ unsafe impl MemoryCreator for Memories {
         reserved: Option<usize>,
         guard: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
-        let size_max = maximum.map_or(SIZE_MAX, |maximum| maximum.min(SIZE_MAX)).max(reserved.unwrap_or(0));
-        let mapping = Mapping::new(minimum, size_max, guard).map_err(|error| {
+        let size_max = maximum.map_or(SIZE_MAX, |maximum| maximum.min(SIZE_MAX));
+        let mapping = match reserved {
+            Some(reserved) => Mapping::fixed(minimum, size_max, (reserved, guard)),
+            None => Mapping::new(minimum, size_max, guard),
+        };
+        let mapping = mapping.map_err(|error| {
             self.budget.exhaust(format!("{EXHAUSTED}: {error}"));
             error.to_string()
         })?;
@@ -445,44 +467,4 @@ impl View {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PAGE: usize = 65536;
-
-    #[test]
-    fn a_size_has_a_window_of_its_own_once_it_returns() {
-        let mapping = Mapping::new(PAGE, 1 << 28, PAGE).unwrap();
-        let windows = |sizes: &[usize]| {
-            sizes.iter().for_each(|pages| mapping.resize(pages * PAGE).unwrap());
-            mapping.windows.lock().unwrap().list.len()
-        };
-        assert_eq!(windows(&[2, 3, 4, 5]), 1);
-        assert_eq!(windows(&[1]), 2);
-        assert_eq!(windows(&[5, 1, 5, 1]), 2);
-        assert_eq!(windows(&[6, 1]), 3);
-        assert_eq!(windows(&[5, 6, 1, 5, 6]), 3);
-    }
-
-    #[test]
-    fn a_memory_shrinks_and_grows_back_as_zeros() {
-        check(Mapping::new(PAGE, 1 << 28, PAGE).unwrap());
-        #[cfg(target_os = "linux")]
-        check(Mapping::of(Shared::of_file(1 << 28).unwrap(), PAGE, 1 << 28, PAGE).unwrap());
-    }
-
-    fn check(mapping: Mapping) {
-        let mut view = View(Arc::new(mapping));
-        // More sizes than windows, small and large.
-        for pages in [3, 2, 5, 4, 7, 30, 9, 11, 600, 12, 3, 2, 600] {
-            view.resize(pages * PAGE, &[], PAGE).unwrap();
-            assert_eq!(view.size(), pages * PAGE);
-            assert!(view.bytes()[PAGE..].iter().all(|b| *b == 0));
-            view.bytes().fill(7);
-            let stale: Vec<u32> = (1..pages as u32).collect();
-            view.resize(PAGE, &stale, PAGE).unwrap();
-            assert!(view.bytes().iter().all(|b| *b == 7));
-        }
-        assert!(view.resize((1 << 28) + PAGE, &[], PAGE).is_err());
-    }
-}
+mod tests;

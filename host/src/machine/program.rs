@@ -244,7 +244,7 @@ impl Program {
         // With other files, or called in another way, it is the same code.
         let wasm = &*code;
         let memories = Arc::new(Memories::new(budget.clone()));
-        let engine = Engine::new(&config(memories.clone())).map_err(engine_error)?;
+        let engine = Engine::new(&config(memories.clone(), selection.copies)).map_err(engine_error)?;
         let interface = component.as_ref().map(|component| &component.interface);
         let (instrumented, module) =
             compiled((wasm, interface), (limits, selection), &engine, cache, budget)?;

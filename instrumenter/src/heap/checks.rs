@@ -18,24 +18,32 @@ pub(crate) struct Checks {
     pub shadow: MemoryId,
     pub report: FunctionId,
     pub range: FunctionId,
-    /// Functions from this index on are those of the runtime, which are not checked.
-    pub runtime: usize,
     /// Where in private memory it is noted what went wrong.
     pub record: u32,
     pub stack: Option<GlobalId>,
     /// If the stack is sanitized, the offsets in the file of loads and stores in order that need no check.
     pub within: Option<Vec<u32>>,
     pub counted: Option<FramesLayout>,
-    /// By index: it reads whole words in which a string ends.
-    pub reads_words: Vec<bool>,
+    /// By index, as far as the name says it, of all but the runtime's functions.
+    pub scopes: Vec<Scope>,
+}
+
+/// What is checked of what a function touches.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Scope {
+    All,
+    /// All, but of aligned words that it loads the first byte alone: the last one may end beyond a string.
+    Words,
+    /// What it writes, and of what it reads the first byte.
+    Beginnings,
+    Nothing,
 }
 
 /// Checks the accesses of one function.
 pub(crate) struct Checker<'c> {
     checks: &'c Checks,
     frames: Frames,
-    /// Of what is read only the first byte is checked.
-    reads_words: bool,
+    scope: Scope,
 }
 
 /// Gives a scratch local of a type.
@@ -57,15 +65,22 @@ struct Access {
 }
 
 impl Checks {
-    /// Of the function with this index.
+    /// Of the function with this index; none of the runtime's.
     pub(crate) fn of(&self, index: usize, function: &LocalFunction) -> Option<Checker<'_>> {
-        (index < self.runtime).then(|| Checker {
+        let scope = self.scopes.get(index).copied().filter(|scope| *scope != Scope::Nothing)?;
+        Some(Checker {
             checks: self,
             // There is an end to a frame then.
             frames: Frames::of(function, self.stack.filter(|_| self.within.is_none())),
-            reads_words: self.reads_words[index] || finds_zeros(function),
+            scope: if scope == Scope::All && finds_zeros(function) { Scope::Words } else { scope },
         })
     }
+}
+
+/// Whether it is the load of a word that is aligned.
+fn is_whole_word(instr: &Instr) -> bool {
+    let Instr::Load(Load { kind, arg, .. }) = instr else { return false };
+    matches!(kind.width(), 4 | 8) && arg.align == kind.width()
 }
 
 /// Whether a function looks for a zero byte in whole words, as `strlen` does under whatever name, or inlined: that takes two constants
@@ -159,7 +174,11 @@ impl Checker<'_> {
             }
             _ => return None,
         };
-        let bytes = if self.reads_words && what == READ { 1 } else { bytes };
+        let bytes = match self.scope {
+            Scope::Beginnings if what == READ => 1,
+            Scope::Words if is_whole_word(instr) => 1,
+            _ => bytes,
+        };
         (*memory == self.checks.memory).then_some(Access { offset, bytes, what, value })
     }
 

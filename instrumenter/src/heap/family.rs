@@ -35,7 +35,15 @@ const C: &[Role] = &[
     role("c.malloc_usable_size", (1, 1), &["malloc_usable_size", "dlmalloc_usable_size"]),
 ];
 
-/// Rust's, and those of the SDK, which are called past them within that.
+/// Those of the SDK, whose callers ask first whether the allocation is to fail.
+const SDK: &[Role] = &[
+    role("rust.alloc", (2, 1), &["spelunk_guest::abi::allocator::place"]),
+    role("rust.dealloc", (3, 0), &["spelunk_guest::abi::allocator::take_back"]),
+    role("rust.realloc", (4, 1), &["spelunk_guest::abi::allocator::resize"]),
+    role("rust.alloc_zeroed", (2, 1), &["spelunk_guest::abi::allocator::place_zeros"]),
+];
+
+/// Rust's.
 const RUST: &[Role] = &[
     role(
         "rust.alloc",
@@ -47,7 +55,6 @@ const RUST: &[Role] = &[
             "__rg_alloc",
             "__rustc::__rdl_alloc",
             "__rdl_alloc",
-            "spelunk_guest::abi::allocator::give",
         ],
     ),
     role(
@@ -60,7 +67,6 @@ const RUST: &[Role] = &[
             "__rg_dealloc",
             "__rustc::__rdl_dealloc",
             "__rdl_dealloc",
-            "spelunk_guest::abi::allocator::take_back",
         ],
     ),
     role(
@@ -73,7 +79,6 @@ const RUST: &[Role] = &[
             "__rg_realloc",
             "__rustc::__rdl_realloc",
             "__rdl_realloc",
-            "spelunk_guest::abi::allocator::give_other",
         ],
     ),
     role(
@@ -86,7 +91,6 @@ const RUST: &[Role] = &[
             "__rg_alloc_zeroed",
             "__rustc::__rdl_alloc_zeroed",
             "__rdl_alloc_zeroed",
-            "spelunk_guest::abi::allocator::give_zeros",
         ],
     ),
 ];
@@ -103,7 +107,7 @@ impl Family {
     /// Finds the allocator, by the names and the types of its functions.
     pub(super) fn of(module: &Module, names: &[FunctionName]) -> Result<Family> {
         let named = by_name(module, names);
-        for (name, roles) in [("c", C), ("rust", RUST)] {
+        for (name, roles) in [("c", C), ("rust", SDK), ("rust", RUST)] {
             let roles: BTreeMap<&str, Vec<FunctionId>> = roles
                 .iter()
                 .map(|role| (role.name, role.find(module, &named)))

@@ -49,6 +49,7 @@ use walrus::{
 use zones::Zones;
 
 pub(crate) use checks::Checks;
+use checks::Scope;
 
 /// Bytes of freed blocks that are kept.
 const QUARANTINE: u32 = 256 << 10;
@@ -180,15 +181,24 @@ const READ_WORDS_IN_RUST: &[&str] = &["memcpy", "memmove", "memcmp", "bcmp", "co
 /// What the names of functions in Rust's library begin with.
 const OF_RUST: &[&str] = &["__rust_*", "__rustc::*", "core::*", "alloc::*", "compiler_builtins::*"];
 
-/// Of each function, whether it may read beyond what it is given, up to the ends of words.
-fn reading_words(names: &[FunctionName]) -> Vec<bool> {
+/// Of the SDK's allocator for WASI: what it wipes it frees next, which is what is checked.
+const WIPE: &str = "spelunk_guest::abi::allocator::wipe";
+
+/// Of each function, what its name says.
+fn scopes(names: &[FunctionName]) -> Vec<Scope> {
     let named = || names.iter().filter(|name| name.is_named);
     let has_rust = named().any(|name| is_among(OF_RUST, family::plain(&name.name)));
-    let reads = |name: &FunctionName| {
+    let scope = |name: &FunctionName| {
         let plain = family::plain(&name.name);
-        name.is_named && (is_among(READ_WORDS, plain) || has_rust && is_among(READ_WORDS_IN_RUST, plain))
+        let reads_words = is_among(READ_WORDS, plain) || has_rust && is_among(READ_WORDS_IN_RUST, plain);
+        match plain {
+            _ if !name.is_named => Scope::All,
+            WIPE => Scope::Nothing,
+            _ if reads_words => Scope::Beginnings,
+            _ => Scope::All,
+        }
     };
-    names.iter().map(reads).collect()
+    names.iter().map(scope).collect()
 }
 
 /// The functions of the allocator, and those that only they call.
@@ -262,7 +272,7 @@ impl Shadow {
         let first = names.len();
         let linked = self.link(module, private, record)?;
         let passes = names.iter().map(|name| name.is_named && is_library(&name.name)).collect();
-        let reads_words = reading_words(names);
+        let scopes = scopes(names);
         let replaced = Replaced {
             functions: self.replaced(&linked),
             memory: self.memory,
@@ -283,12 +293,11 @@ impl Shadow {
             shadow: self.shadow,
             report: linked["report"],
             range: linked["range"],
-            runtime: first,
             record,
             stack: stack_pointer(module),
             within,
             counted,
-            reads_words,
+            scopes,
         })
     }
 

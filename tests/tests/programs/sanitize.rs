@@ -9,6 +9,7 @@ use spelunk::outcome::{Failure, FailureKind, Outcome};
 use spelunk::search::Explorer;
 use spelunk::target::Target;
 use spelunk::trace::Action;
+use spelunk_tests::checks::{default_options, run};
 use spelunk_tests::{
     check_replays, found_either_way, machine, on_guest_stack, seeded, steps_of, tools, wasm,
 };
@@ -327,5 +328,52 @@ fn memory_that_grows_and_tables_have_what_the_rest_has() {
         let mut machine = machine(&load(&wasm, heap()));
         assert_eq!(call(&mut machine, "grow"), Outcome::Pass);
         assert_eq!(call(&mut machine, "free"), Outcome::Pass);
+    });
+}
+
+/// What may fail is asked for once, however large the block is that is taken.
+#[test]
+fn allocations_fail_as_they_do_without_it() {
+    let wasm = wasm("../tests/guests/allocation", &[]);
+    on_guest_stack(|| {
+        for selection in [Selection::default(), heap()] {
+            let program = load(&wasm, selection);
+            let checked = run(&program, 1, &default_options(&program));
+            assert_eq!((checked.findings.len(), checked.census.runs), (0, 4));
+        }
+    });
+}
+
+/// Who looks for the end of a string in words may read the last word, and no other: a hash table looks for a byte in the same way.
+#[test]
+fn only_whole_words_may_end_beyond_a_block() {
+    let wasm = wat::parse_str(
+        r#"(module
+          (memory (export "memory") 1) (global $top (mut i32) (i32.const 1024))
+          (func $m (export "malloc") (param i32) (result i32)
+            (global.get $top) (global.set $top (i32.and (i32.add (i32.add (global.get $top) (local.get 0)) (i32.const 15)) (i32.const -16))))
+          (func (export "free") (param i32))
+          (func (export "rule:word") (local i32)
+            (local.set 0 (i32.load (i32.add (call $m (i32.const 6)) (i32.const 4))))
+            (br_if 0 (i32.and
+              (i32.and (i32.sub (local.get 0) (i32.const 0x01010101)) (i32.xor (local.get 0) (i32.const -1)))
+              (i32.const 0x80808080))))
+          (func (export "rule:unaligned") (local i32)
+            (local.set 0 (i32.load align=1 (i32.add (call $m (i32.const 6)) (i32.const 4))))
+            (br_if 0 (i32.and
+              (i32.and (i32.sub (local.get 0) (i32.const 0x01010101)) (i32.xor (local.get 0) (i32.const -1)))
+              (i32.const 0x80808080))))
+          (func (export "rule:written") (local i32)
+            (i32.store (i32.add (call $m (i32.const 6)) (i32.const 4))
+              (i32.and (i32.const 0x01010101) (i32.const 0x80808080)))))"#,
+    );
+    let wasm = wasm.unwrap();
+    on_guest_stack(|| {
+        let mut machine = machine(&load(&wasm, heap()));
+        assert_eq!(call(&mut machine, "word"), Outcome::Pass);
+        for rule in ["unaligned", "written"] {
+            let Outcome::Fail(failure) = call(&mut machine, rule) else { panic!("{rule} passes") };
+            assert_eq!(failure.kind, FailureKind::HeapBufferOverflow);
+        }
     });
 }
