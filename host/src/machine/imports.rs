@@ -3,7 +3,7 @@
 use wasmtime::{AsContextMut, Caller, Error, Linker, Memory, Trap, WasmBacktrace};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::copies::{is_beside, take_said};
+use super::copies::{counts, is_beside, take_said};
 use super::host::{Host, Private, Step, Stop, TOLD_BYTES_MAX, TOLD_MAX, pay};
 use super::{PAGE, schedule};
 use crate::choice::{Kind, Value, mix};
@@ -478,6 +478,7 @@ fn named<'a>(caller: &'a mut Caller<'_, Host>, pointer: u32, len: u32) -> Answer
     if len as usize > TEXT_MAX {
         return stop(FailureKind::Abi, None, format!("a name of {len} bytes; {TEXT_MAX} are the most"));
     }
+    counts(caller);
     let memory = memory_of(caller)?;
     pay(caller, len as usize)?;
     let (data, host) = memory.data_and_store_mut(caller);

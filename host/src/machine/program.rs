@@ -78,8 +78,8 @@ pub struct Program {
 /// Modules of ours that call the guest, each once it is needed.
 #[derive(Default)]
 pub(super) struct Ours {
-    /// See [`super::drive`]; of a build in which the guest copies its states.
-    pub(super) driver: OnceLock<Option<Module>>,
+    /// See [`super::drive`]; of a build in which the guest copies its states: that evaluates invariants after each step, and in each state.
+    pub(super) drivers: [OnceLock<Option<Module>>; 2],
     /// See [`super::pointer`].
     pub(super) pointer: OnceLock<Option<Module>>,
 }

@@ -41,7 +41,8 @@ fn copying(program: &Arc<Program>, workers: usize, options: &Options) -> Option<
 #[test]
 fn copies_that_are_like_the_harness_change_nothing() {
     on_guest_stack(|| {
-        for features in [["like"], ["fails"], ["wide"], ["last"], ["nested"]] {
+        for features in [["like"], ["fails"], ["wide"], ["last"], ["nested"], ["tells"], ["draws"], ["bars"]]
+        {
             let program = program(PATH, &features);
             let expected = without(&program);
             assert_eq!(expected.findings.is_empty(), !["fails", "nested"].contains(&features[0]));
@@ -82,6 +83,18 @@ fn what_copies_share_is_noticed_whenever_a_step_changes_it() {
     });
 }
 
+/// What an invariant changes in a state that is new it would change in one that is known too.
+#[test]
+fn an_invariant_that_changes_what_is_held_is_noticed() {
+    on_guest_stack(|| {
+        let program = program(PATH, &["changes"]);
+        assert_eq!(without(&program).findings.len(), 0);
+        for workers in [1, 2] {
+            assert_eq!(copying(&program, workers, &default_options(&program)), None);
+        }
+    });
+}
+
 /// Of many rules one changes nothing else than what `Hash` and `Clone` leave out.
 #[test]
 fn what_one_rule_of_many_changes_unseen_is_told() {
@@ -111,8 +124,8 @@ fn state(machine: &mut Machine) -> u128 {
 }
 
 /// Of a state from which one machine performed all steps at once, that each of them comes to the same by itself. The scripts, and the states that
-/// are led to, each with what both saved of it.
-type Led = (Vec<(u16, Vec<u32>)>, Vec<Option<(u128, Snapshot, Snapshot)>>);
+/// are led to, each with what both saved of it, which is nothing of one to which steps led before.
+type Led = (Vec<(u16, Vec<u32>)>, Vec<Option<(u128, Option<Snapshot>, Snapshot)>>);
 
 fn one_by_one([copying, alone]: &mut [Machine; 2], found: &Successors, saved: &Snapshot) -> Led {
     let mut enabled = Vec::new();
@@ -137,7 +150,7 @@ fn one_by_one([copying, alone]: &mut [Machine; 2], found: &Successors, saved: &S
             continue;
         };
         assert_eq!((outcome, state(alone)), (Outcome::Pass, to));
-        let copy = copying.successor(number).expect("there is room");
+        let copy = copying.successor(number);
         assert!(copying.successor(number).is_none(), "it is given once");
         led.push(Some((to, copy, alone.snapshot().unwrap())));
     }
@@ -164,7 +177,7 @@ fn all_steps_at_once_are_as_one_by_one() {
             let (scripts, led) = one_by_one(&mut machines, &found, &saved);
             rejected += led.iter().filter(|led| led.is_none()).count();
             let new = led.into_iter().flatten().filter(|(to, ..)| known.insert(*to));
-            waiting.extend(new.map(|(_, copied, saved)| (copied, saved)));
+            waiting.extend(new.map(|(_, copied, saved)| (copied.expect("there is room"), saved)));
             // Four ways to arrive, one to serve, and one to leave last or as many as wait.
             let waits = scripts.len() - 4;
             assert!(waits == 0 || waits > 2, "{scripts:?}");

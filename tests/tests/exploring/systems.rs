@@ -33,7 +33,7 @@ use spelunk_tests::{on_guest_stack, steps_of, story};
 /// what is simpler, so of several steps all that counts is how many they are and what they draw.
 const SYSTEMS: [(&str, &str, u32); 8] = [
     ("ring", "8 steps: 0 0 0 0 1", 30),
-    ("accounts", "6 steps: 0 1 1 0 1 1", 16),
+    ("accounts", "6 steps: 0 1 1 0 1 1", 15),
     ("tree", "6 steps: 0 1 2 3 4 2", 30),
     ("timers", "4 steps: 2 1 0 1", 30),
     ("frames", "frames=[Frame { tag: 0, payload: [125] }]", 30),

@@ -7,11 +7,13 @@ use wasmtime::{AsContextMut, Caller};
 use crate::machine::host::{Host, Private};
 use crate::machine::keyed::Hasher;
 
-/// What the guest is called for, as our module says that calls it: anything, to load a state, to say what it is, or to move it elsewhere.
+/// What the guest is called for, as our module says that calls it: anything, to load a state, to say what it is ([`SAYS`]), or to move it elsewhere.
 pub(super) const STEPS: u32 = 0;
 pub(super) const LOADS: u32 = 1;
 pub(super) const MOVES: u32 = 3;
-/// Beside [`SAYS`]: it said so much that some of it is with the host already.
+/// To evaluate invariants in the state that a step led to, which has ended.
+pub(super) const JUDGES: u32 = 8;
+/// The bit beside [`SAYS`]: it said so much that some of it is with the host already.
 const SAID_MORE: u32 = 4;
 
 /// Where that is in private memory.
@@ -60,7 +62,15 @@ pub(super) fn phase(store: &mut impl AsContextMut<Data = Host>) -> u32 {
 
 /// Whether what the guest does belongs to no step, although one is performed.
 pub(in crate::machine) fn is_beside(caller: &mut Caller<'_, Host>) -> bool {
+    counts(caller);
     phase(caller) != STEPS
+}
+
+/// The guest tells the host of something that counts.
+pub(in crate::machine) fn counts(caller: &mut Caller<'_, Host>) {
+    if phase(caller) == JUDGES {
+        caller.data_mut().driven.tells();
+    }
 }
 
 /// Takes from private memory what the guest says of its state, which is going on.

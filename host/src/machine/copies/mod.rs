@@ -8,6 +8,7 @@
 mod copied;
 mod drive;
 mod inside;
+mod module;
 
 use std::sync::Arc;
 
@@ -24,11 +25,11 @@ use crate::target::{Doubt, Successors, Target as _};
 use crate::trace::Action;
 use copied::Numbers;
 use drive::{Driver, left};
-use inside::{MOVES, STEPS, phase};
+use inside::{JUDGES, MOVES, STEPS, phase};
 
 pub(super) use copied::Copied;
 pub(super) use drive::Driven;
-pub(super) use inside::{Inside, is_beside, said_state, take_said};
+pub(super) use inside::{Inside, counts, is_beside, said_state, take_said};
 
 /// The state before setup, that of [`Target::bookmark`](crate::target::Target::bookmark), one that nobody wants, and the one from which all steps
 /// are performed in one call, by their numbers. Those of snapshots follow, from [`FIRST`](copied::FIRST) on.
@@ -72,6 +73,8 @@ pub(super) struct Copies {
     driver: Option<Driver>,
     /// How often in a row it did so in vain.
     vain: u32,
+    /// It evaluates invariants by state, and not after each step.
+    by_state: bool,
     numbers: Arc<Numbers>,
     /// Steps are done here.
     pub(super) is_on: bool,
@@ -127,6 +130,7 @@ impl Copies {
             machine,
             driver: None,
             vain: 0,
+            by_state: true,
             numbers: Arc::default(),
             is_on: true,
             left: Left::Nowhere,
@@ -144,10 +148,11 @@ impl Copies {
 
     /// Readies the instance to perform all steps from a state in one call.
     fn drive(&mut self) {
-        self.driver = if self.vain < VAIN_MAX { Driver::of(&mut self.machine) } else { None };
+        self.driver = if self.vain < VAIN_MAX { Driver::of(&mut self.machine, self.by_state) } else { None };
         let guards = self.machine.calls.preconditions.iter().map(|(rule, _)| *rule).collect();
         let steps = self.machine.program.limits.steps();
-        self.machine.store.data_mut().driven = Driven::new(self.numbers.clone(), guards, steps);
+        self.machine.store.data_mut().driven =
+            Driven::new(self.numbers.clone(), guards, steps, self.by_state);
     }
 
     /// Calls the guest beside a step; whether that came to its end.
@@ -291,7 +296,13 @@ impl Copies {
             return Ok(true);
         }
         self.bound_numbers();
-        self.machine.store.data_mut().tally.back_to_mark();
+        let host = self.machine.store.data_mut();
+        host.tally.back_to_mark();
+        if host.driven.forget_known() {
+            self.by_state = false;
+            self.drive();
+            return Ok(false);
+        }
         self.vain += 1;
         if self.vain == VAIN_MAX {
             self.driver = None;
@@ -302,7 +313,7 @@ impl Copies {
     /// Where a step came to its end, and its state could not be kept: there is no room for more.
     fn bound_numbers(&mut self) {
         let is_moving = phase(&mut self.machine.store) == MOVES;
-        let number = self.machine.store.data().driven.in_step();
+        let number = self.machine.store.data().driven.last_number();
         if let Some(number) = number.filter(|number| is_moving && *number != NOWHERE) {
             self.end = self.end.min(number);
         }
@@ -328,7 +339,11 @@ impl Copies {
                 return true;
             };
             // A reject as a state is loaded, or said, is none of a step.
-            let is_in_rule = phase(&mut self.machine.store) == STEPS;
+            let phase = phase(&mut self.machine.store);
+            if phase == JUDGES {
+                self.machine.store.data_mut().driven.tells();
+            }
+            let is_in_rule = phase == STEPS;
             let is_rejected = is_in_rule && matches!(error.downcast_ref(), Some(Stop::Reject));
             self.left = if is_rejected { Left::Within } else { Left::Torn };
             let store = &mut self.machine.store;

@@ -127,5 +127,17 @@ impl Desk {
         if cfg!(feature = "fails") {
             assert!(self.waiting != [2, 1, 2], "{:?}", self.waiting);
         }
+        if cfg!(feature = "tells") {
+            sometimes!(self.waiting == [3, 1], "three and one wait");
+        }
+        if cfg!(feature = "draws") && self.waiting == [1, 2] {
+            assert!(choose(2usize) < 2);
+        }
+        if cfg!(feature = "bars") {
+            assume(self.waiting != [1, 3]);
+        }
+        if cfg!(feature = "changes") && self.waiting == [3] {
+            self.last.set(1);
+        }
     }
 }
