@@ -355,8 +355,7 @@ fn define_liveness(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
             live(&mut caller, PropertyKind::LeadsTo, (name, len), [from != 0, to != 0])
         },
     )?;
-    linker.func_wrap(MODULE, "way", way)?;
-    Ok(())
+    linker.func_wrap(MODULE, "way", way).map(drop)
 }
 
 /// The step is this one among those of its rule.
