@@ -25,8 +25,8 @@
 //!
 //! # What is a step
 //!
-//! A thread stops before each operation on an atomic, a lock or a channel, before [`thread::yield_now`] and
-//! [`hint::spin_loop`], and where it waits. Who goes on is a choice among those that can; it does that operation, and all up to the next.
+//! A thread stops before each operation on an atomic, a lock or a channel, before what it initialized is there, before
+//! [`thread::yield_now`] and [`hint::spin_loop`], and where it waits. Who goes on is a choice among those that can; it does that operation, and all up to the next.
 //! So in a check states are compared at each operation: threads that spin come back to a state that is known, and need no bound. A
 //! thread that cannot go on, because a mutex is held or a channel is empty, is not among those that are chosen from.
 //!
