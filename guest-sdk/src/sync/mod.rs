@@ -26,7 +26,8 @@
 //! # What is a step
 //!
 //! A thread stops before each operation on an atomic, a lock or a channel, before what it initialized is there, before
-//! [`thread::yield_now`] and [`hint::spin_loop`], and where it waits. Who goes on is a choice among those that can; it does that operation, and all up to the next.
+//! [`thread::yield_now`] and [`hint::spin_loop`], and where it waits. Who goes on is a choice among those that can; it does that
+//! operation, and all up to the next.
 //! So in a check states are compared at each operation: threads that spin come back to a state that is known, and need no bound. A
 //! thread that cannot go on, because a mutex is held or a channel is empty, is not among those that are chosen from.
 //!
@@ -62,8 +63,8 @@
 //!   in no way that can be relied on: a wait with a timeout may time out at any moment, and [`thread::sleep`] is a yield.
 //! - A `try_send` to a channel without room finds it full, whether somebody waits for a message or not.
 //! - No lock prefers writers: a second `read` of the same thread is not a deadlock.
-//! - The last operation of a thread, where it has any, and its end are one step, as `is_finished` sees them. The number of a thread that has ended is used
-//!   again, also as `ThreadId`, once nobody has its handle or its [`thread::Thread`].
+//! - The last operation of a thread, where it has any, and its end are one step, as `is_finished` sees them. The number of a thread
+//!   that has ended is used again, also as `ThreadId`, once nobody has its handle or its [`thread::Thread`].
 //! - A panic ends the run, as a failure. So no mutex is ever poisoned.
 //! - A thread has 252 KiB of stack, whatever [`thread::Builder::stack_size`] asks for.
 //! - One thread runs tasks: [`task::run`](crate::task::run) is not for two at a time.

@@ -383,9 +383,9 @@ unsafe impl MemoryCreator for Memories {
         guard: usize,
     ) -> Result<Box<dyn LinearMemory>, String> {
         let size_max = maximum.map_or(SIZE_MAX, |maximum| maximum.min(SIZE_MAX));
-        let mapping = match reserved {
-            Some(reserved) => Mapping::fixed(minimum, size_max, (reserved, guard)),
-            None => Mapping::new(minimum, size_max, guard),
+        let mapping = match reserved.unwrap_or_default() {
+            0 => Mapping::new(minimum, size_max, guard),
+            reserved => Mapping::fixed(minimum, size_max, (reserved, guard)),
         };
         let mapping = mapping.map_err(|error| {
             self.budget.exhaust(format!("{EXHAUSTED}: {error}"));

@@ -35,6 +35,11 @@ const KNOWN: usize = 1 << 13;
 const LOOKED_AT: u32 = 1 << 12;
 const LOOKS_EVERY: u64 = 8;
 
+/// Half of the budget of a call.
+pub(super) fn half(steps: u64) -> i64 {
+    (steps / 2).cast_signed()
+}
+
 /// The module, instantiated for a guest.
 pub(super) struct Driver {
     steps: TypedFunc<(u32, u32, u32), ()>,
@@ -91,11 +96,10 @@ pub(crate) struct Driven {
     /// The budget of a call.
     steps: u64,
     numbers: Arc<Numbers>,
-    /// Invariants are evaluated where a state is new, and now and then in one that is known.
-    by_state: bool,
-    /// A guest's invariants count, or change what is counted, so they are to be evaluated after each step.
+    /// What invariants do counts, or what they take may end a step, so they are to be evaluated after each.
     tells: bool,
-    /// States that steps led to lately and in which all invariants hold, each in the place that its hash says; none is 0.
+    /// States that steps led to lately and in which all invariants hold, each in the place that its hash says; none is 0. Nothing where invariants
+    /// are evaluated after each step.
     known: Vec<u64>,
     /// Numbers that nobody has, and those of the states that the steps led to.
     spare: Vec<u32>,
@@ -115,10 +119,10 @@ impl Driven {
     /// Of a guest whose preconditions guard these rules, of so many steps each; see [`Driver::of`].
     pub(super) fn new(numbers: Arc<Numbers>, guards: Arc<[u16]>, steps: u64, by_state: bool) -> Driven {
         let known = if by_state { vec![0; KNOWN] } else { Vec::new() };
-        Driven { numbers, guards, steps, by_state, known, ..Driven::default() }
+        Driven { numbers, guards, steps, known, ..Driven::default() }
     }
 
-    /// What an invariant did counts, or it ended the step.
+    /// What an invariant did counts, it ended the step, or it might have.
     pub(super) fn tells(&mut self) {
         (self.tells, self.is_cut) = (true, true);
     }
@@ -136,9 +140,14 @@ impl Driven {
         std::mem::replace(known, hash) == hash && hash != 0
     }
 
-    /// What is done with the state that a step led to, of which the guest said this, and the number that it is to have.
-    fn arrival(&mut self, state: u128) -> i64 {
+    /// What is done with the state that a step led to, of which the guest said this, and the number that it is to have. So much of the budget is
+    /// left for invariants: where that is half of it they take no more, or it is told as they are evaluated.
+    fn arrival(&mut self, state: u128, left: i64) -> i64 {
         let steps = self.found.steps.len() as u64;
+        let by_state = !self.known.is_empty();
+        if by_state && left < half(self.steps) {
+            self.tells();
+        }
         if self.is_known(state) {
             self.lent.push(NOWHERE);
             let is_judged = self.states <= LOOKED_AT || mix(state as u64, steps).is_multiple_of(LOOKS_EVERY);
@@ -146,7 +155,7 @@ impl Driven {
         }
         let number = self.number();
         self.lent.push(number);
-        i64::from(number) << 32 | IS_KEPT | if self.by_state { IS_JUDGED } else { 0 }
+        i64::from(number) << 32 | IS_KEPT | if by_state { IS_JUDGED } else { 0 }
     }
 
     /// Begins anew from another state, of which the guest said `from`. The states that steps led to are kept below the number `end`.
@@ -284,7 +293,7 @@ fn next(mut caller: Caller<'_, Host>, says: i32, left: i64) -> i64 {
         let state = said_state(&mut caller, false);
         let host = caller.data_mut();
         if host.end_step(Some((says, state)), left) {
-            last = host.driven.arrival(state);
+            last = host.driven.arrival(state, left);
         }
     }
     let looks = if caller.data().driven.looks() { LOOKS } else { 0 };

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
+use spelunk_instrumenter::SPANS_MAX;
 use wasmtime::{Engine, Func, Module};
 
-use super::drive::{IS_JUDGED, IS_KEPT, LOOKS};
+use super::drive::{IS_JUDGED, IS_KEPT, LOOKS, half};
 use super::inside::{Inside, JUDGES, LOADS, MOVES, SAYS, STEPS};
 use super::{CopyCalls, READY};
 use crate::machine::calls::Call;
@@ -167,6 +168,15 @@ impl Functions {
         )
     }
 
+    /// Leaves nothing of the budget where half of the spans began that a step may have.
+    fn many_spans(&self) -> String {
+        let spans = self.inside.spans;
+        format!(
+            "(if (i32.gt_u (i32.load (i32.const {spans})) (i32.const {})) (then (local.set $left (i64.const 0))))",
+            SPANS_MAX / 2
+        )
+    }
+
     /// Calls the invariants.
     fn write_invariants(&self, text: &mut String) {
         let first = 3 + self.preconditions + self.rules;
@@ -181,15 +191,22 @@ impl Functions {
     /// Does with the state that the last step led to what `$next` says.
     fn write_arrival(&self, refills: &str, by_state: bool, text: &mut String) {
         if by_state && self.invariants > 0 {
-            // From what the step left of its budgets.
-            let (refills, _) = self.budgets("(local.get $left)");
-            let judges = self.phase(JUDGES);
+            // From what the step left of its budgets, and its spans.
+            let (refills, left) = self.budgets("(local.get $left)");
+            let (judges, spans) = (self.phase(JUDGES), self.inside.spans);
             _ = write!(
                 text,
-                "(if (i32.and (i32.wrap_i64 (local.get $next)) (i32.const {IS_JUDGED})) (then {refills} {judges}"
+                "(if (i32.and (i32.wrap_i64 (local.get $next)) (i32.const {IS_JUDGED})) (then
+                    {refills} (i64.store (i32.const {spans}) (local.get $spans)) {judges}"
             );
             self.write_invariants(text);
-            *text += "))";
+            // After another step less may be left for as much.
+            _ = write!(
+                text,
+                "(local.set $left {left}) {} (if (i64.lt_s (local.get $left) (i64.const {})) (then unreachable))))",
+                self.many_spans(),
+                half(self.steps)
+            );
         }
         let moves = self.phase(MOVES);
         _ = write!(
@@ -210,7 +227,7 @@ impl Functions {
         text += &self.imports();
         text += &self.is_same();
         text += "(func (export \"\") (param $from i32) (param $is_whole i32) (param $is_begun i32)
-            (local $off i64) (local $said i32) (local $held i32) (local $left i64) (local $next i64)
+            (local $off i64) (local $said i32) (local $held i32) (local $left i64) (local $next i64) (local $spans i64)
             (local.set $held (i32.const -1))";
         let (refills, left) = self.budgets(&format!("(i64.const {})", self.steps));
         let rules = 3 + self.preconditions;
@@ -230,7 +247,9 @@ impl Functions {
         if !by_state {
             self.write_invariants(&mut text);
         }
-        _ = write!(text, "(local.set $left {left}) {refills} {} br $steps end))", self.says());
+        let (spans, many) = (self.inside.spans, self.many_spans());
+        _ = write!(text, "(local.set $left {left}) (local.set $spans (i64.load (i32.const {spans}))) {many}");
+        _ = write!(text, "{refills} {} br $steps end))", self.says());
         text
     }
 }

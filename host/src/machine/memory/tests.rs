@@ -1,4 +1,7 @@
+use wasmtime::{Engine, Instance, Module, Store};
+
 use super::*;
+use crate::machine::compile::config;
 
 const PAGE: usize = 65536;
 
@@ -14,6 +17,21 @@ fn a_size_has_a_window_of_its_own_once_it_returns() {
     assert_eq!(windows(&[5, 1, 5, 1]), 2);
     assert_eq!(windows(&[6, 1]), 3);
     assert_eq!(windows(&[5, 6, 1, 5, 6]), 3);
+}
+
+#[test]
+fn a_memory_of_a_guest_moves_unless_that_copies_its_states() {
+    for copies in [false, true] {
+        let memories = Arc::new(Memories::default());
+        let engine = Engine::new(&config(memories.clone(), copies)).unwrap();
+        let module = Module::new(&engine, wat::parse_str("(module (memory 1 9))").unwrap()).unwrap();
+        let mut store = Store::new(&engine, ());
+        Instance::new(&mut store, &module, &[]).unwrap();
+        let unclaimed = memories.unclaimed.lock().unwrap();
+        let [mapping] = &unclaimed[..] else { panic!("it has one memory") };
+        assert_eq!((mapping.may_move, mapping.size_max), (!copies, 9 * PAGE));
+        assert!(mapping.mapped as u64 >= GUARD);
+    }
 }
 
 #[test]
