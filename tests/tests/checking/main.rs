@@ -5,6 +5,7 @@ mod check_examples;
 mod copies;
 mod deadlock;
 mod hidden;
+mod judged;
 mod leftover;
 mod liveness;
 mod orderings;
